@@ -1,0 +1,13 @@
+//! The request to end: SIGTERM, SIGINT, or a parent that is gone.
+
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Resolves at the first SIGTERM or SIGINT, and says which it was.
+pub async fn requested() -> std::io::Result<&'static str> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => Ok("SIGTERM"),
+        _ = interrupt.recv() => Ok("SIGINT"),
+    }
+}

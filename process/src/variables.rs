@@ -1,0 +1,130 @@
+//! The one way in which a setting is read.
+//!
+//! A value that does not parse stops the start and names the variable, the value and what would be
+//! right; nothing falls back in silence. An empty value counts as unset. Secrets come from the
+//! descriptor that [`crate::secrets`] passes on, and only then from here.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use crate::Secret;
+use crate::secrets::{self, SecretsError};
+
+/// A setting that stops the start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}={value:?}: expected {expected}")]
+pub struct VariableError {
+    name: String,
+    value: String,
+    expected: String,
+}
+
+impl VariableError {
+    /// An error that names the variable, its value, and what would be right.
+    pub fn new(name: &str, value: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), value: value.into(), expected: expected.into() }
+    }
+}
+
+/// The settings of this process: its environment, and the secrets that came by descriptor.
+#[derive(Debug, Default)]
+pub struct Variables {
+    plain: HashMap<String, String>,
+    secret: HashMap<String, Secret>,
+}
+
+impl Variables {
+    /// Reads this process's environment and its secrets' descriptor.
+    ///
+    /// Variables named in `secret_names` must have left the environment before: see
+    /// [`secrets::leave_environment`].
+    pub fn of_this_process() -> Result<Self, SecretsError> {
+        let plain = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+            .collect();
+        Ok(Self { plain, secret: secrets::received()? })
+    }
+
+    /// Settings from pairs, for tests and for the programs that start others.
+    pub fn from_pairs<const N: usize>(pairs: [(&str, &str); N]) -> Self {
+        let plain = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Self { plain, secret: HashMap::new() }
+    }
+
+    /// The text of a variable; none when it is unset or empty.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.plain.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// A secret, whichever way it came; none when it is unset or empty.
+    pub fn secret(&self, name: &str) -> Option<Secret> {
+        let received = self.secret.get(name).cloned();
+        received.or_else(|| self.text(name).map(Secret::from)).filter(|secret| !secret.expose().is_empty())
+    }
+
+    /// A value with a default; `expected` says in words what would be right.
+    pub fn parsed<T: FromStr>(&self, name: &str, default: T, expected: &str) -> Result<T, VariableError> {
+        match self.text(name) {
+            None => Ok(default),
+            Some(value) => value.trim().parse().map_err(|_| VariableError::new(name, value, expected)),
+        }
+    }
+
+    /// A whole number within bounds, with a default.
+    pub fn number(
+        &self,
+        name: &str,
+        default: u64,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<u64, VariableError> {
+        let expected = format!("a whole number from {} to {}", range.start(), range.end());
+        let number = self.parsed(name, default, &expected)?;
+        if range.contains(&number) {
+            Ok(number)
+        } else {
+            Err(VariableError::new(name, number.to_string(), expected))
+        }
+    }
+
+    /// `true` or `false`, with a default.
+    pub fn flag(&self, name: &str, default: bool) -> Result<bool, VariableError> {
+        self.parsed(name, default, "true or false")
+    }
+
+    /// A comma-separated list; none when the variable is absent, and an empty list when it is set to nothing.
+    pub fn list(&self, name: &str) -> Option<Vec<String>> {
+        let value = self.plain.get(name)?;
+        Some(value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// The values that are set among `names`, to pass them on to a child.
+    pub fn pass_on(&self, names: &[&str]) -> Vec<(String, String)> {
+        names.iter().filter_map(|name| Some(((*name).to_owned(), self.plain.get(*name)?.clone()))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_value_names_the_variable_the_value_and_what_would_be_right() {
+        let variables = Variables::from_pairs([("AUTONOUS_X", "soon")]);
+        let error = variables.number("AUTONOUS_X", 1, 1..=600).unwrap_err();
+        assert_eq!(error.to_string(), "AUTONOUS_X=\"soon\": expected a whole number from 1 to 600");
+    }
+
+    #[test]
+    fn a_number_out_of_bounds_is_refused() {
+        let variables = Variables::from_pairs([("AUTONOUS_X", "601")]);
+        assert!(variables.number("AUTONOUS_X", 1, 1..=600).is_err());
+    }
+
+    #[test]
+    fn an_empty_value_is_the_default_and_an_empty_list_is_empty() {
+        let variables = Variables::from_pairs([("AUTONOUS_X", "")]);
+        assert_eq!(variables.number("AUTONOUS_X", 7, 1..=9), Ok(7));
+        assert_eq!(variables.list("AUTONOUS_X"), Some(Vec::new()));
+        assert_eq!(variables.list("AUTONOUS_Y"), None);
+    }
+}

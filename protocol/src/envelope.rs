@@ -1,0 +1,113 @@
+//! The envelope: the one shape that answers every tool call, whatever happened.
+//!
+//! Programs read `exit_code` and `meta.error.code`, models read the text form, people read `stdout`.
+//! The top level has exactly these fields; everything that can grow is in `meta`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{EventId, Risk, ToolError};
+
+/// The answer to a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Envelope {
+    /// True exactly when `exit_code` is 0 and `meta.error` is absent.
+    pub ok: bool,
+    /// A command's exit code; for other tools 0, 1, 2 (validation, policy) or 124 (time-out).
+    pub exit_code: i32,
+    /// The result and nothing else.
+    pub stdout: String,
+    /// A command's stderr; for other tools the error and the notices.
+    pub stderr: String,
+    /// Whether `stdout` was cut at the line bound.
+    pub truncated_lines: bool,
+    /// Whether `stdout` was cut at the byte bound.
+    pub truncated_bytes: bool,
+    /// Where the next page starts; pass it back as `cursor`. Absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next_page_cursor: Option<String>,
+    /// Everything about the call that is not its result.
+    pub meta: Meta,
+}
+
+/// How usable the result is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The whole result.
+    Success,
+    /// Usable but discounted: cut, ended by a fuse, or a dry run. The notices say which.
+    Partial,
+    /// No result; `error` says why.
+    Error,
+}
+
+/// Everything about a call that is not its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Meta {
+    /// The tool's name as it was called.
+    pub tool: String,
+    /// The call's id, a UUID of version 7; also the id of its `tool_call.started` record.
+    pub call_id: EventId,
+    /// How usable the result is.
+    pub status: Status,
+    /// What a call of this tool can do at worst.
+    pub risk: Risk,
+    /// Why the call failed; absent when it did not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<ToolError>,
+    /// What was cut, skipped or assumed, and how to go on.
+    pub notices: Vec<String>,
+    /// The result as data, of the tool's own type; describes exactly what `stdout` shows.
+    pub data: Value,
+    /// What the call cost.
+    pub stats: Stats,
+    /// What the call was made of.
+    pub context: Context,
+    /// Where the whole output is, when `stdout` was cut and the rest was kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub full_output: Option<FullOutput>,
+    /// Whether a secret was replaced by `***REDACTED***` in this answer.
+    pub redacted: bool,
+}
+
+/// What a call cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stats {
+    /// Wall time of the call in the server, in whole milliseconds.
+    pub time_ms: u64,
+}
+
+/// What a call was made of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Context {
+    /// The directory that relative paths start at: the first root.
+    pub cwd: String,
+    /// The arguments as they came; strings over 200 characters are elided.
+    pub params_input: Map<String, Value>,
+    /// The absolute path that the path argument led to, with links resolved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_resolved: Option<String>,
+}
+
+/// A file that holds the whole of an output that was cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FullOutput {
+    /// Absolute path; `read` and `grep` accept it.
+    pub path: String,
+    /// SHA-256 of the file, in hex.
+    pub sha256: String,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Length in lines.
+    pub lines: u64,
+}
+
+impl Envelope {
+    /// The error's HTTP status, or 200.
+    pub fn http_status(&self) -> u16 {
+        self.meta.error.as_ref().map_or(200, |error| error.code.http_status())
+    }
+}

@@ -1,0 +1,222 @@
+//! The journal's records: what the tool server appends and the supervisor follows.
+//!
+//! One JSON object a line. `prev` is the SHA-256 of the whole line before (without its newline), so a
+//! changed, removed or reordered line breaks the chain at a line that can be named. The last line has no
+//! successor: whoever follows the journal keeps its hash, and that anchors the end.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::{ErrorClass, Event, EventId, EventType, Risk, SessionId, TaskId};
+
+/// The `prev` of a journal's first record: 64 zeros.
+pub const FIRST_PREV: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// The most bytes of a result that a record keeps in `output_text`.
+pub const OUTPUT_TEXT_BYTES: usize = 2000;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JournalRecord {
+    /// `tool_call.started`, `.completed` or `.failed`; or `journal.repaired` for a cut torn line.
+    #[serde(rename = "type")]
+    pub record_type: RecordType,
+    /// The record's id; of a start, the call's id.
+    pub id: EventId,
+    /// What the call happened under; of an end, the start's id.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub parent_id: Option<EventId>,
+    /// The task that the caller named.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub task_id: Option<TaskId>,
+    /// Whose reads and locks the call uses.
+    pub session_id: SessionId,
+    /// When, in milliseconds since the Unix epoch.
+    pub time_ms: i64,
+    /// SHA-256 of the line before, in hex; [`FIRST_PREV`] in the first.
+    pub prev: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: RecordBody,
+}
+
+/// Which record it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RecordType {
+    /// A call is about to act.
+    #[serde(rename = "tool_call.started")]
+    Started,
+    /// A call ended well.
+    #[serde(rename = "tool_call.completed")]
+    Completed,
+    /// A call ended with an error.
+    #[serde(rename = "tool_call.failed")]
+    Failed,
+    /// A torn last line was cut away when the journal was opened.
+    #[serde(rename = "journal.repaired")]
+    Repaired,
+}
+
+/// The fields that depend on the record's type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RecordBody {
+    /// Of `tool_call.completed` and `tool_call.failed`.
+    Ended(CallEnded),
+    /// Of `tool_call.started`.
+    Started(CallStarted),
+    /// Of `journal.repaired`.
+    Repaired {
+        /// How many bytes of a torn line were cut away.
+        cut_bytes: u64,
+    },
+}
+
+/// A call that is about to act.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallStarted {
+    /// The tool's name, as called.
+    pub tool_name: String,
+    /// The arguments, bounded and redacted.
+    pub arguments: Map<String, Value>,
+    /// What the call can do at worst.
+    pub risk: Risk,
+    /// The caller's `X-Request-Id`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub request_id: Option<String>,
+    /// The caller's W3C `traceparent`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub traceparent: Option<String>,
+}
+
+/// A call that ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallEnded {
+    /// The tool's name, as called.
+    pub tool_name: String,
+    /// Wall time in milliseconds.
+    pub latency_ms: u64,
+    /// The envelope's exit code.
+    pub exit_code: i32,
+    /// Whether the result was cut at the line bound.
+    pub truncated_lines: bool,
+    /// Whether the result was cut at the byte bound.
+    pub truncated_bytes: bool,
+    /// The first bytes of the result, at most [`OUTPUT_TEXT_BYTES`].
+    pub output_text: String,
+    /// Why it failed; absent when it did not.
+    #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
+    pub failure: Option<CallFailure>,
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallFailure {
+    /// The message that the caller got.
+    pub error: String,
+    /// Who has to act.
+    pub error_class: ErrorClass,
+    /// The code, as it stands on the wire.
+    pub error_code: String,
+    /// Whether a secret was replaced in this record.
+    pub redacted: bool,
+}
+
+impl JournalRecord {
+    /// The hash that the next record carries, for a line without its newline.
+    pub fn line_hash(line: &[u8]) -> String {
+        hex(&Sha256::digest(line))
+    }
+
+    /// The record as an event, for the event table; none for records about the journal itself.
+    pub fn to_event(&self) -> Option<Event> {
+        let event_type = match self.record_type {
+            RecordType::Started => EventType::ToolCallStarted,
+            RecordType::Completed => EventType::ToolCallCompleted,
+            RecordType::Failed => EventType::ToolCallFailed,
+            RecordType::Repaired => return None,
+        };
+        let mut payload = serde_json::to_value(&self.body).unwrap_or_default();
+        payload["session_id"] = Value::from(self.session_id.as_str());
+        Some(Event {
+            id: self.id.clone(),
+            parent_id: self.parent_id.clone(),
+            task_id: self.task_id.clone(),
+            event_type,
+            time_ms: self.time_ms,
+            payload,
+        })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(record_type: RecordType, body: RecordBody) -> JournalRecord {
+        JournalRecord {
+            record_type,
+            id: EventId::new(),
+            parent_id: None,
+            task_id: None,
+            session_id: SessionId::default_session(),
+            time_ms: 1,
+            prev: FIRST_PREV.to_owned(),
+            body,
+        }
+    }
+
+    #[test]
+    fn every_kind_of_record_survives_a_round_trip() {
+        let ended = CallEnded {
+            tool_name: "ls".into(),
+            latency_ms: 1,
+            exit_code: 0,
+            truncated_lines: false,
+            truncated_bytes: false,
+            output_text: "a\n".into(),
+            failure: None,
+        };
+        let failure = CallFailure {
+            error: "gone".into(),
+            error_class: ErrorClass::ToolExec,
+            error_code: "NOT_FOUND".into(),
+            redacted: false,
+        };
+        let started = CallStarted {
+            tool_name: "ls".into(),
+            arguments: Map::new(),
+            risk: Risk::Low,
+            request_id: None,
+            traceparent: None,
+        };
+        for record in [
+            record(RecordType::Started, RecordBody::Started(started)),
+            record(RecordType::Completed, RecordBody::Ended(ended.clone())),
+            record(RecordType::Failed, RecordBody::Ended(CallEnded { failure: Some(failure), ..ended })),
+            record(RecordType::Repaired, RecordBody::Repaired { cut_bytes: 7 }),
+        ] {
+            let line = serde_json::to_string(&record).unwrap();
+            assert_eq!(serde_json::from_str::<JournalRecord>(&line).unwrap(), record, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_hash_is_sha256_in_hex() {
+        assert_eq!(
+            JournalRecord::line_hash(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! What crosses a process border, and nothing else.
+//!
+//! Every type here is written by one process and read by another: the envelope that answers a tool
+//! call, the task that the supervisor hands to the worker, the events that come back, the journal
+//! records that the supervisor follows. This crate does no I/O and knows no process: it holds shapes
+//! and the pure functions that belong to them.
+
+pub mod envelope;
+pub mod error;
+pub mod event;
+pub mod ids;
+pub mod journal;
+pub mod task;
+pub mod text_form;
+pub mod tool_spec;
+pub mod worker_message;
+
+pub use envelope::{Context, Envelope, FullOutput, Meta, Stats, Status};
+pub use error::{ErrorClass, ErrorCode, ToolError};
+pub use event::{Event, EventType};
+pub use ids::{EventId, SessionId, TaskId};
+pub use journal::JournalRecord;
+pub use task::{HistoryMessage, Role, Task};
+pub use tool_spec::{Annotations, Risk, ToolSpec};
+pub use worker_message::{FromWorker, Outcome, TaskResult, ToWorker};
+
+/// The longest line, in bytes, that supervisor and worker send each other, newline included.
+pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+
+/// Now, in milliseconds since the Unix epoch: the unit of every `time_ms` in this crate.
+pub fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

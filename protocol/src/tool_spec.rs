@@ -1,0 +1,47 @@
+//! A tool as the catalogue shows it: what `GET /tools` lists and the worker offers to the model.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a call can do at worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// Looks only.
+    Low,
+    /// Runs in the sandbox.
+    Medium,
+    /// Changes files or reaches out.
+    High,
+}
+
+/// What a client may assume of a tool, in the terms of the Model Context Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may destroy what was there.
+    pub destructive: bool,
+    /// Calling it twice with the same arguments is the same as calling it once.
+    pub idempotent: bool,
+    /// It reaches beyond this machine.
+    pub open_world: bool,
+}
+
+/// One entry of the catalogue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolSpec {
+    /// The name in `POST /tools/{name}`.
+    pub name: String,
+    /// What the model reads: when to use the tool and how.
+    pub description: String,
+    /// What a call can do at worst.
+    pub risk: Risk,
+    /// What a client may assume.
+    pub annotations: Annotations,
+    /// JSON Schema (2020-12) of the arguments.
+    pub input_schema: serde_json::Value,
+    /// JSON Schema (2020-12) of `meta.data`.
+    pub output_schema: serde_json::Value,
+}
