@@ -1,1 +1,19 @@
-//! x
+//! What a tool is, and all that follows from having one list of them.
+//!
+//! A tool is a type that implements [`Tool`]; a process puts its tools into one [`Registry`]; the
+//! [`Runner`] takes every call past the same guards in the same order. Routes, OpenAPI and the schemas
+//! that models read are functions of the registry. Nothing here listens on a port or opens a file.
+
+pub mod arguments;
+pub mod openapi;
+pub mod output;
+pub mod registry;
+pub mod runner;
+mod schema;
+mod strict_json;
+pub mod tool;
+
+pub use output::{Bounds, Page};
+pub use registry::{Registry, RegistryError};
+pub use runner::{Recorder, Request, Runner, RunnerSettings};
+pub use tool::{Call, Output, Slot, Tool};

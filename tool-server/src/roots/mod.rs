@@ -1,0 +1,239 @@
+//! Roots: the only way from a path in a call to something on the disk.
+//!
+//! A root is held as a directory handle, opened once at the start. Every path is resolved beneath a handle
+//! by the kernel (`openat2`), so there is no moment between a check and its use, and a link that leads out
+//! is refused wherever it is in the path. No other module of this crate opens what a caller named.
+
+mod denied;
+pub mod names;
+mod resolve;
+
+use std::ffi::OsStr;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use protocol::{ErrorCode, ToolError};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use toolkit::arguments::{elide, invalid};
+
+pub use denied::{DEFAULT_DENIED, DeniedPaths};
+
+/// The longest path that the kernel takes, in bytes.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// An allowed directory.
+#[derive(Debug)]
+pub struct Root {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+/// The allowed directories. Relative paths start at the first.
+#[derive(Debug)]
+pub struct Roots {
+    roots: Vec<Root>,
+    denied: DeniedPaths,
+}
+
+/// Why the roots cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum RootsError {
+    /// There is none.
+    #[error("no allowed root")]
+    None,
+    /// It is not absolute.
+    #[error("the root {0:?} is not absolute")]
+    Relative(PathBuf),
+    /// It cannot be opened as a directory.
+    #[error("the root {0:?} cannot be opened as a directory: {1}")]
+    Open(PathBuf, #[source] std::io::Error),
+    /// Tools must not reach it.
+    #[error("the root {0:?} is forbidden: {1}")]
+    Forbidden(PathBuf, String),
+}
+
+/// Something beneath a root, opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// The handle.
+    pub handle: OwnedFd,
+    /// The absolute path with all links resolved, as the kernel knows it.
+    pub path: PathBuf,
+    /// The same beneath its root; empty for the root itself.
+    pub beneath: PathBuf,
+}
+
+impl Roots {
+    /// Opens the roots, cleaned and without duplicates. `is_forbidden` says why one must not be a root.
+    pub fn open(
+        paths: &[PathBuf],
+        denied: DeniedPaths,
+        is_forbidden: impl Fn(&Path) -> Option<String>,
+    ) -> Result<Self, RootsError> {
+        let mut roots: Vec<Root> = Vec::with_capacity(paths.len());
+        for path in paths {
+            let root = Root::open(path)?;
+            if let Some(reason) = is_forbidden(&root.path) {
+                return Err(RootsError::Forbidden(path.clone(), reason));
+            }
+            if roots.iter().all(|other| other.path != root.path) {
+                roots.push(root);
+            }
+        }
+        if roots.is_empty() { Err(RootsError::None) } else { Ok(Self { roots, denied }) }
+    }
+
+    /// Where relative paths start.
+    pub fn first(&self) -> &Path {
+        &self.roots[0].path
+    }
+
+    /// The roots' absolute paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().map(|root| root.path.as_path())
+    }
+
+    /// What is denied beneath the roots.
+    pub fn denied(&self) -> &DeniedPaths {
+        &self.denied
+    }
+
+    /// Opens a directory that a caller named.
+    pub fn open_directory(&self, path: &str) -> Result<Opened, ToolError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        self.open_named(path, flags)
+    }
+
+    fn open_named(&self, path: &str, flags: OFlags) -> Result<Opened, ToolError> {
+        let (root, beneath) = self.place(path)?;
+        if self.denied.covers(&lexically_clean(&beneath)) {
+            return Err(path_denied(path));
+        }
+        let handle = resolve::open_beneath(&self.roots, root, &beneath, flags)
+            .map_err(|errno| open_error(path, errno))?;
+        let opened = self.identify(handle).ok_or_else(|| outside(path))?;
+        if self.denied.covers(&opened.beneath) { Err(path_denied(path)) } else { Ok(opened) }
+    }
+
+    /// The root that a path belongs to, and what follows beneath it, not yet resolved.
+    fn place(&self, path: &str) -> Result<(usize, PathBuf), ToolError> {
+        if path.is_empty() {
+            return Err(invalid("The path is empty; `.` is the first root."));
+        }
+        let bytes = names::from_text(path).map_err(|_| {
+            invalid(format!("The path {:?} has a backslash that begins no escape.", elide(path, 200)))
+                .with_hint("Write a backslash in a name as `\\\\`; pass names back exactly as tools show them.")
+        })?;
+        if bytes.as_bytes().contains(&0) {
+            return Err(invalid("The path has a NUL byte, which no file name can have."));
+        }
+        if bytes.len() >= MAX_PATH_BYTES {
+            return Err(invalid(format!("The path has {} bytes; at most 4095 are possible.", bytes.len())));
+        }
+        let bytes = Path::new(&bytes);
+        if bytes.is_relative() {
+            return Ok((0, bytes.to_owned()));
+        }
+        root_of(&self.roots, bytes).ok_or_else(|| outside(path))
+    }
+
+    /// Asks the kernel what was opened.
+    fn identify(&self, handle: OwnedFd) -> Option<Opened> {
+        let path = real_path(&handle)?;
+        let (root, beneath) = root_of(&self.roots, &path).or_else(|| self.root_that_moved(&path))?;
+        Some(Opened { path: self.roots[root].path.join(&beneath), beneath, handle })
+    }
+
+    /// A root that was renamed since the start is still the same directory.
+    fn root_that_moved(&self, path: &Path) -> Option<(usize, PathBuf)> {
+        self.roots.iter().enumerate().find_map(|(index, root)| {
+            let now = real_path(&root.handle)?;
+            Some((index, path.strip_prefix(now).ok()?.to_owned()))
+        })
+    }
+}
+
+impl Root {
+    fn open(path: &Path) -> Result<Self, RootsError> {
+        if path.is_relative() {
+            return Err(RootsError::Relative(path.to_owned()));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|errno| RootsError::Open(path.to_owned(), errno.into()))?;
+        let real = real_path(&handle).unwrap_or_else(|| path.to_owned());
+        Ok(Self { path: real, handle })
+    }
+}
+
+/// The root that holds an absolute path, by whole components, and the rest of the path.
+fn root_of(roots: &[Root], path: &Path) -> Option<(usize, PathBuf)> {
+    roots
+        .iter()
+        .enumerate()
+        .filter_map(|(index, root)| Some((index, path.strip_prefix(&root.path).ok()?)))
+        .min_by_key(|(_, beneath)| beneath.as_os_str().len())
+        .map(|(index, beneath)| (index, beneath.to_owned()))
+}
+
+/// The path of an open file, as the kernel knows it.
+fn real_path(handle: &OwnedFd) -> Option<PathBuf> {
+    let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let path = rustix::fs::readlinkat(CWD, link, Vec::new()).ok()?;
+    let path = Path::new(OsStr::from_bytes(path.as_bytes()));
+    path.is_absolute().then(|| path.to_owned())
+}
+
+/// Opens an entry of an open directory as a directory, without following a link.
+pub fn open_child_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(parent, name, flags, Mode::empty(), resolve)
+}
+
+/// A path without `.`, and with `..` taken back, by text alone; only for an early refusal.
+fn lexically_clean(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::Normal(name) => clean.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    clean
+}
+
+fn outside(path: &str) -> ToolError {
+    let message = format!("The path {:?} leads outside the allowed roots.", elide(path, 200));
+    ToolError::new(ErrorCode::PathOutsideRoots, message)
+}
+
+fn path_denied(path: &str) -> ToolError {
+    let message = format!("The path {:?} is denied by AUTONOUS_TOOL_DENY_PATHS.", elide(path, 200));
+    ToolError::new(ErrorCode::PathDenied, message)
+}
+
+/// What an errno of opening a path means for whoever named it.
+fn open_error(path: &str, errno: Errno) -> ToolError {
+    let shown = elide(path, 200);
+    let (code, what) = match errno {
+        Errno::XDEV => return outside(path),
+        Errno::NOENT => (ErrorCode::NotFound, "does not exist"),
+        Errno::NOTDIR => (ErrorCode::NotADirectory, "is not a directory, or a part of it is not"),
+        Errno::ISDIR => (ErrorCode::IsDirectory, "is a directory"),
+        Errno::LOOP => (ErrorCode::NotFound, "leads through a loop of links, so nothing is there"),
+        Errno::ACCESS | Errno::PERM => (ErrorCode::PermissionDenied, "is not accessible to the server's user"),
+        Errno::NXIO | Errno::NODEV => (ErrorCode::NotARegularFile, "is a socket or device"),
+        Errno::NAMETOOLONG => (ErrorCode::InvalidArgument, "has a name longer than 255 bytes"),
+        other => {
+            tracing::error!(path, errno = %other, "a path could not be opened");
+            (ErrorCode::IoError, "could not be opened")
+        }
+    };
+    ToolError::new(code, format!("The path {shown:?} {what}."))
+}

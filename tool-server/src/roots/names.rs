@@ -1,0 +1,110 @@
+//! Names as text: what a name with odd bytes looks like, and how that text becomes the name again.
+//!
+//! A file name is any bytes; an answer is JSON that people and models read. Control characters, characters
+//! that hide or reorder text, bytes that are no UTF-8 and the backslash itself are shown escaped, and every
+//! path argument is read with the same escapes, so what a tool shows can be passed back.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+/// A name or path as text.
+pub fn to_text(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        chunk.valid().chars().for_each(|character| push_character(&mut text, character));
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+fn push_character(text: &mut String, character: char) {
+    match character {
+        '\\' => text.push_str("\\\\"),
+        '\n' => text.push_str("\\n"),
+        '\r' => text.push_str("\\r"),
+        '\t' => text.push_str("\\t"),
+        _ if character.is_control() || is_deceptive(character) => {
+            text.push_str(&format!("\\u{{{:x}}}", u32::from(character)));
+        }
+        _ => text.push(character),
+    }
+}
+
+/// Characters that are invisible or change the direction of what follows: what Unicode calls
+/// Default_Ignorable and Bidi_Control, as far as file names meet them.
+fn is_deceptive(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// A text that is no path: its backslash begins no escape that [`to_text`] makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidEscape;
+
+/// The bytes that a text stands for.
+pub fn from_text(text: &str) -> Result<OsString, InvalidEscape> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        bytes.extend_from_slice(rest[..at].as_bytes());
+        rest = read_escape(&rest[at + 1..], &mut bytes)?;
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Ok(OsString::from_vec(bytes))
+}
+
+/// Reads one escape after its backslash and returns what follows it.
+fn read_escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, InvalidEscape> {
+    let kind = text.chars().next().ok_or(InvalidEscape)?;
+    let rest = &text[kind.len_utf8()..];
+    match kind {
+        '\\' => bytes.push(b'\\'),
+        'n' => bytes.push(b'\n'),
+        'r' => bytes.push(b'\r'),
+        't' => bytes.push(b'\t'),
+        'x' => {
+            let digits = rest.get(..2).ok_or(InvalidEscape)?;
+            bytes.push(u8::from_str_radix(digits, 16).map_err(|_| InvalidEscape)?);
+            return Ok(&rest[2..]);
+        }
+        'u' => {
+            let (digits, rest) =
+                rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).ok_or(InvalidEscape)?;
+            let number = u32::from_str_radix(digits, 16).map_err(|_| InvalidEscape)?;
+            let character = char::from_u32(number).ok_or(InvalidEscape)?;
+            bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            return Ok(rest);
+        }
+        _ => return Err(InvalidEscape),
+    }
+    Ok(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_are_shown_escaped_and_read_back() {
+        let check = |name: &[u8], text: &str| {
+            assert_eq!(to_text(name), text);
+            assert_eq!(from_text(text).unwrap().into_vec(), name);
+        };
+        check("plain é 日本 😀.txt".as_bytes(), "plain é 日本 😀.txt");
+        check(b"a\nb\tc", "a\\nb\\tc");
+        check(b"\x1b[31mred", "\\u{1b}[31mred");
+        check(b"\xff\xfe", "\\xff\\xfe");
+        check("\u{202e}gpj.exe".as_bytes(), "\\u{202e}gpj.exe");
+        check(b"back\\slash", "back\\\\slash");
+    }
+
+    #[test]
+    fn a_backslash_that_escapes_nothing_is_refused() {
+        for text in ["a\\", "a\\q", "\\x4", "\\xzz", "\\u41", "\\u{110000}", "\\u{41"] {
+            assert_eq!(from_text(text), Err(InvalidEscape), "{text}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Arguments: from the raw body to what the tool's schema accepts, with errors that a model can act on.
+//!
+//! The schema is the only rule, so what the docs say and what is refused cannot differ. An unknown
+//! argument is refused with the nearest name that exists: a typo in a limit must not run without it.
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use protocol::{ErrorCode, ToolError};
+use serde_json::{Map, Value};
+
+use crate::strict_json;
+
+/// The most problems that one error names.
+const MAX_PROBLEMS: usize = 5;
+
+/// The longest piece of a caller's own text that an error repeats, in characters.
+const MAX_QUOTED_CHARS: usize = 60;
+
+/// Parses a body into an object.
+pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, ToolError> {
+    if body.is_empty() {
+        return Err(invalid("The body is empty; it must be a JSON object, at least {}."));
+    }
+    match strict_json::parse(body) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(other) => Err(invalid(format!("The body must be a JSON object, not {}.", describe(&other)))),
+        Err(error) => Err(invalid(format!("The body is no valid JSON: {}.", elide(&error.to_string(), 200)))),
+    }
+}
+
+/// Holds arguments against a tool's schema.
+pub fn validate(validator: &Validator, schema: &Value, arguments: &Value) -> Result<(), ToolError> {
+    if validator.is_valid(arguments) {
+        return Ok(());
+    }
+    let problems: Vec<String> = validator
+        .iter_errors(arguments)
+        .take(MAX_PROBLEMS)
+        .map(|error| problem(&error.instance_path().to_string(), error.instance(), error.kind(), schema))
+        .collect();
+    Err(invalid(problems.join(" ")).with_hint(accepted(schema)))
+}
+
+/// An `INVALID_ARGUMENT` with a message.
+pub fn invalid(message: impl Into<String>) -> ToolError {
+    ToolError::new(ErrorCode::InvalidArgument, message)
+}
+
+/// The nearest of `names` to what was written, if one is near enough to have been meant.
+pub fn nearest<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names
+        .map(|name| (strsim::jaro_winkler(&written.to_lowercase(), name), name))
+        .filter(|(similarity, _)| *similarity > 0.75)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right))
+        .map(|(_, name)| name)
+}
+
+fn problem(pointer: &str, instance: &Value, kind: &ValidationErrorKind, schema: &Value) -> String {
+    let place = place(pointer);
+    match kind {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            unexpected.iter().map(|name| unknown(name, pointer, schema)).collect::<Vec<_>>().join(" ")
+        }
+        ValidationErrorKind::Required { property } => {
+            format!("{} is required{}.", code(property), of(&place))
+        }
+        ValidationErrorKind::Type { .. } => {
+            format!("{place} must be {}, not {}.", expected_type(pointer, schema), describe(instance))
+        }
+        ValidationErrorKind::Minimum { limit } => format!("{place} must be at least {limit}."),
+        ValidationErrorKind::Maximum { limit } => format!("{place} must be at most {limit}."),
+        ValidationErrorKind::Enum { options } => format!("{place} must be one of {options}."),
+        ValidationErrorKind::MinItems { limit } => format!("{place} needs at least {limit} items."),
+        ValidationErrorKind::MaxItems { limit } => format!("{place} may have at most {limit} items."),
+        ValidationErrorKind::MinLength { limit } => format!("{place} needs at least {limit} characters."),
+        ValidationErrorKind::MaxLength { limit } => format!("{place} may have at most {limit} characters."),
+        other => format!("{place} breaks the schema's rule `{}`.", other.keyword()),
+    }
+}
+
+fn unknown(name: &str, pointer: &str, schema: &Value) -> String {
+    let known = subschema(pointer, schema)["properties"].as_object();
+    let names = known.into_iter().flat_map(Map::keys).map(String::as_str);
+    match nearest(name, names) {
+        Some(near) => format!("Unknown argument `{}`; did you mean `{near}`?", elide(name, MAX_QUOTED_CHARS)),
+        None => format!("Unknown argument `{}`.", elide(name, MAX_QUOTED_CHARS)),
+    }
+}
+
+fn accepted(schema: &Value) -> String {
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let names: Vec<String> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(|name| if required.contains(&name.as_str()) { format!("{name} (required)") } else { name.clone() })
+        .collect();
+    format!("The arguments are: {}.", names.join(", "))
+}
+
+/// The schema of the place that a JSON pointer leads to.
+fn subschema<'a>(pointer: &str, schema: &'a Value) -> &'a Value {
+    pointer.split('/').skip(1).fold(schema, |schema, step| match step.parse::<usize>() {
+        Ok(_) => &schema["items"],
+        Err(_) => &schema["properties"][step],
+    })
+}
+
+fn expected_type(pointer: &str, schema: &Value) -> String {
+    match &subschema(pointer, schema)["type"] {
+        Value::String(name) => with_article(name),
+        Value::Array(names) => {
+            names.iter().filter_map(Value::as_str).map(with_article).collect::<Vec<_>>().join(" or ")
+        }
+        _ => "of another type".to_owned(),
+    }
+}
+
+fn with_article(type_name: &str) -> String {
+    match type_name {
+        "integer" => "an integer".to_owned(),
+        "object" => "an object".to_owned(),
+        "array" => "an array".to_owned(),
+        "null" => "null".to_owned(),
+        other => format!("a {other}"),
+    }
+}
+
+fn place(pointer: &str) -> String {
+    let mut place = String::new();
+    for step in pointer.split('/').skip(1) {
+        match step.parse::<usize>() {
+            Ok(index) => place.push_str(&format!("[{index}]")),
+            Err(_) if place.is_empty() => place.push_str(step),
+            Err(_) => place.push_str(&format!(".{step}")),
+        }
+    }
+    if place.is_empty() { "The body".to_owned() } else { format!("`{place}`") }
+}
+
+fn of(place: &str) -> String {
+    if place == "The body" { String::new() } else { format!(" in {place}") }
+}
+
+fn code(property: &Value) -> String {
+    format!("`{}`", property.as_str().unwrap_or_default())
+}
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("the boolean {value}"),
+        Value::Number(value) => format!("the number {value}"),
+        Value::String(value) => format!("the string {:?}", elide(value, MAX_QUOTED_CHARS)),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+/// A text of at most `max_chars` characters, with a mark where it was cut.
+pub fn elide(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The arguments for the record and the answer: strings over 200 characters are elided, and whatever is
+/// still larger than 16 KiB is left out.
+pub fn bounded(arguments: &Map<String, Value>) -> Map<String, Value> {
+    let bounded: Map<String, Value> =
+        arguments.iter().map(|(name, value)| (elide(name, 200), bounded_value(value))).collect();
+    let size = serde_json::to_vec(&bounded).map_or(usize::MAX, |text| text.len());
+    if size <= 16 * 1024 {
+        return bounded;
+    }
+    Map::from_iter([("…".to_owned(), Value::from(format!("{size} bytes of arguments are left out")))])
+}
+
+fn bounded_value(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(elide(text, 200)),
+        Value::Array(items) => Value::Array(items.iter().map(bounded_value).collect()),
+        Value::Object(fields) => Value::Object(
+            fields.iter().map(|(name, value)| (elide(name, 200), bounded_value(value))).collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn message(arguments: Value) -> String {
+        let schema = json!({
+            "type": "object", "additionalProperties": false, "required": ["path"],
+            "properties": {
+                "path": {"type": "string"},
+                "limit": {"type": "integer", "minimum": 1},
+                "edits": {"type": "array", "items": {
+                    "type": "object", "additionalProperties": false,
+                    "properties": {"find": {"type": "string"}}}},
+            },
+        });
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        validate(&validator, &schema, &arguments).map_or_else(|error| error.message, |()| "valid".to_owned())
+    }
+
+    #[test]
+    fn errors_name_the_argument_and_what_would_be_right() {
+        let check = |arguments, expected: &str| assert_eq!(message(arguments), expected);
+        check(json!({"path": "a", "limit": 1}), "valid");
+        check(json!({}), "`path` is required.");
+        check(json!({"path": ["a"]}), "`path` must be a string, not an array.");
+        check(json!({"path": "a", "limit": true}), "`limit` must be an integer, not the boolean true.");
+        check(json!({"path": "a", "limit": 0}), "`limit` must be at least 1.");
+        check(json!({"path": "a", "limt": 1}), "Unknown argument `limt`; did you mean `limit`?");
+        check(json!({"path": "a", "zzz": 1}), "Unknown argument `zzz`.");
+        check(
+            json!({"path": "a", "edits": [{"fnd": "x"}]}),
+            "Unknown argument `fnd`; did you mean `find`?",
+        );
+    }
+
+    #[test]
+    fn a_body_that_is_no_object_says_what_it_is() {
+        assert_eq!(parse_object(b"[]").unwrap_err().message, "The body must be a JSON object, not an array.");
+        assert!(parse_object(b"").unwrap_err().message.starts_with("The body is empty"));
+        assert!(parse_object(b"{").unwrap_err().message.starts_with("The body is no valid JSON: EOF"));
+    }
+
+    #[test]
+    fn long_strings_are_elided_and_huge_arguments_left_out() {
+        let long = Map::from_iter([("content".to_owned(), Value::from("é".repeat(300)))]);
+        assert_eq!(bounded(&long)["content"], format!("{}…", "é".repeat(200)));
+        let huge = Map::from_iter([("edits".to_owned(), Value::from(vec![1; 20_000]))]);
+        assert_eq!(bounded(&huge).keys().collect::<Vec<_>>(), ["…"]);
+    }
+}

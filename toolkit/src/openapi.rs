@@ -1,0 +1,167 @@
+//! The OpenAPI 3.1 document: one typed operation per tool, made from the registry.
+//!
+//! OpenAPI 3.1 and the tools share JSON Schema 2020-12, so schemas go in as they are.
+
+use protocol::{Envelope, ErrorCode, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use crate::Registry;
+use crate::schema::schema_of;
+
+/// The document for a registry's tools.
+pub fn document(registry: &Registry) -> Value {
+    let mut paths: Map<String, Value> = registry
+        .examples()
+        .map(|(spec, example)| (format!("/tools/{}", spec.name), tool_path(spec, &example)))
+        .collect();
+    paths.extend(service_paths());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Autonous tool server",
+            "description": "Tools for an agent that is not trusted. Every call is answered with one envelope: \
+                `ok`, `exit_code`, `stdout`, `stderr`, what was cut, and `meta`. With `Accept: text/plain` the \
+                answer is the text that a model reads.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [
+            {"name": "tools", "description": "What an agent can ask for."},
+            {"name": "server", "description": "What the server is and whether it works."},
+        ],
+        "security": [{}, {"bearer": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {
+                "type": "http", "scheme": "bearer",
+                "description": "Required when the server has a token.",
+            }},
+            "schemas": {"Envelope": schema_of::<Envelope>(), "ToolSpec": schema_of::<ToolSpec>()},
+            "parameters": header_parameters(),
+        },
+    })
+}
+
+fn tool_path(spec: &ToolSpec, example: &Value) -> Value {
+    let description = &spec.description;
+    let summary = description.lines().next().unwrap_or_default();
+    let headers: Vec<Value> = header_parameters()
+        .keys()
+        .map(|name| json!({"$ref": format!("#/components/parameters/{name}")}))
+        .collect();
+    json!({"post": {
+        "operationId": spec.name,
+        "tags": ["tools"],
+        "summary": summary,
+        "description": description,
+        "parameters": headers,
+        "requestBody": {
+            "required": true,
+            "content": {"application/json": {"schema": spec.input_schema, "example": example}},
+        },
+        "responses": responses(&spec.output_schema),
+        "x-risk": spec.risk,
+        "x-annotations": spec.annotations,
+    }})
+}
+
+/// The answer of a tool that ran, and one answer per status that an error can have.
+fn responses(data: &Value) -> Map<String, Value> {
+    let typed = json!({"allOf": [
+        {"$ref": "#/components/schemas/Envelope"},
+        {"type": "object", "properties": {"meta": {"type": "object", "properties": {"data": {"anyOf": [
+            data,
+            {"type": "object", "maxProperties": 0, "description": "After an error: empty."},
+        ]}}}}},
+    ]});
+    let mut responses = Map::from_iter([(
+        "200".to_owned(),
+        json!({
+            "description": "The tool ran; `ok` says whether it succeeded.",
+            "content": {
+                "application/json": {"schema": typed},
+                "text/plain": {"schema": {"type": "string"}},
+            },
+        }),
+    )]);
+    let mut statuses: Vec<u16> = ErrorCode::ALL.iter().map(|code| code.http_status()).collect();
+    statuses.sort_unstable();
+    statuses.dedup();
+    for status in statuses.into_iter().filter(|status| *status != 200) {
+        responses.insert(status.to_string(), error_response(status));
+    }
+    responses
+}
+
+fn error_response(status: u16) -> Value {
+    let codes: Vec<&str> =
+        ErrorCode::ALL.iter().filter(|code| code.http_status() == status).map(|code| code.as_str()).collect();
+    let mut response = json!({
+        "description": format!("The call was not run: {}.", codes.join(", ")),
+        "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/Envelope"}},
+            "text/plain": {"schema": {"type": "string"}},
+        },
+    });
+    if status == 503 {
+        response["headers"] = json!({"Retry-After": {
+            "description": "Seconds to wait.", "schema": {"type": "integer"},
+        }});
+    }
+    response
+}
+
+/// The optional headers of a tool call, by component name.
+fn header_parameters() -> Map<String, Value> {
+    let headers = [
+        ("SessionId", "X-Session-Id", "Whose reads and locks these are; `default` when absent."),
+        ("TaskId", "X-Task-Id", "The task that the call belongs to."),
+        ("ParentEventId", "X-Parent-Event-Id", "The event that the call happens under."),
+        ("RequestId", "X-Request-Id", "The caller's own id for this request; it is sent back."),
+        ("Traceparent", "traceparent", "W3C trace context."),
+    ];
+    headers
+        .into_iter()
+        .map(|(component, name, description)| {
+            let parameter = json!({
+                "name": name, "in": "header", "required": false, "description": description,
+                "schema": {"type": "string", "maxLength": protocol::ids::MAX_ID_CHARS},
+            });
+            (component.to_owned(), parameter)
+        })
+        .collect()
+}
+
+fn service_paths() -> Map<String, Value> {
+    let catalogue = json!({
+        "type": "object", "required": ["tools"],
+        "properties": {"tools": {"type": "array", "items": {"$ref": "#/components/schemas/ToolSpec"}}},
+    });
+    let report = json!({"type": "object"});
+    let routes = [
+        ("/tools", "listTools", "The catalogue of tools", catalogue, true),
+        ("/livez", "livez", "Whether the server is alive", report.clone(), false),
+        ("/readyz", "readyz", "Whether the server can work, check by check", report.clone(), false),
+        ("/capabilities", "capabilities", "What the kernel grants and which layers are in force", report, true),
+    ];
+    routes.into_iter().map(|(path, id, summary, schema, token)| (path.to_owned(), get(id, summary, &schema, token))).collect()
+}
+
+fn get(operation_id: &str, summary: &str, schema: &Value, token: bool) -> Value {
+    let mut operation = json!({"get": {
+        "operationId": operation_id,
+        "tags": ["server"],
+        "summary": summary,
+        "responses": {"200": {
+            "description": summary,
+            "content": {"application/json": {"schema": schema}},
+        }},
+    }});
+    if token {
+        operation["get"]["responses"]["401"] = error_response(401);
+    } else {
+        operation["get"]["security"] = json!([]);
+    }
+    operation
+}

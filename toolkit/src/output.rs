@@ -1,0 +1,136 @@
+//! How much a result may hold, and the page that fills up to it.
+//!
+//! The only place that cuts: whole lines, the head of the result, at the line or the byte bound,
+//! whichever comes first.
+
+/// How much `stdout` may hold. The defaults are `AUTONOUS_TOOL_MAX_OUTPUT_LINES` and `…_BYTES`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The most lines.
+    pub lines: usize,
+    /// The most bytes, newlines included.
+    pub bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { lines: 2000, bytes: 51_200 }
+    }
+}
+
+/// Why a page ended before its result did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// The caller's own limit.
+    Limit,
+    /// The line bound of every output.
+    Lines,
+    /// The byte bound of every output.
+    Bytes,
+}
+
+/// Lines of a result, up to the caller's limit and the bounds.
+#[derive(Debug)]
+pub struct Page {
+    text: String,
+    lines: usize,
+    limit: usize,
+    bounds: Bounds,
+    full: Option<Full>,
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new(limit: usize, bounds: Bounds) -> Self {
+        Self { text: String::new(), lines: 0, limit, bounds, full: None }
+    }
+
+    /// How many lines still fit, as far as is known before their lengths are.
+    pub fn room(&self) -> usize {
+        if self.full.is_some() { 0 } else { self.limit.min(self.bounds.lines).saturating_sub(self.lines) }
+    }
+
+    /// Adds a line without its newline; false when it does not fit, and then nothing fits any more.
+    ///
+    /// The first line of a page always fits, so that every page makes progress.
+    pub fn push(&mut self, line: &str) -> bool {
+        if self.full.is_none() {
+            self.full = self.what_is_exceeded_by(line);
+        }
+        if self.full.is_some() {
+            return false;
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.lines += 1;
+        true
+    }
+
+    fn what_is_exceeded_by(&self, line: &str) -> Option<Full> {
+        if self.lines >= self.limit {
+            Some(Full::Limit)
+        } else if self.lines >= self.bounds.lines {
+            Some(Full::Lines)
+        } else if self.lines > 0 && self.text.len() + line.len() + 1 > self.bounds.bytes {
+            Some(Full::Bytes)
+        } else {
+            None
+        }
+    }
+
+    /// Why the page ended early, if it did.
+    pub fn full(&self) -> Option<Full> {
+        self.full
+    }
+
+    /// How many lines the page has.
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// The page's text; each line ends with a newline.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// The first `max_bytes` of a text, cut at a character.
+pub fn head(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(limit: usize, bounds: Bounds, lines: &[&str]) -> (String, Option<Full>) {
+        let mut page = Page::new(limit, bounds);
+        for line in lines {
+            page.push(line);
+        }
+        let full = page.full();
+        (page.into_text(), full)
+    }
+
+    #[test]
+    fn a_page_ends_at_the_first_bound_that_it_meets() {
+        let wide = Bounds { lines: 10, bytes: 100 };
+        assert_eq!(filled(9, wide, &["a", "b"]), ("a\nb\n".into(), None));
+        assert_eq!(filled(1, wide, &["a", "b"]), ("a\n".into(), Some(Full::Limit)));
+        assert_eq!(filled(9, Bounds { lines: 1, ..wide }, &["a", "b"]), ("a\n".into(), Some(Full::Lines)));
+        assert_eq!(filled(9, Bounds { bytes: 3, ..wide }, &["a", "b"]), ("a\n".into(), Some(Full::Bytes)));
+    }
+
+    #[test]
+    fn a_first_line_longer_than_the_bound_is_kept_so_that_pages_advance() {
+        let tiny = Bounds { lines: 10, bytes: 3 };
+        assert_eq!(filled(9, tiny, &["long", "b"]), ("long\n".into(), Some(Full::Bytes)));
+    }
+
+    #[test]
+    fn a_head_never_splits_a_character() {
+        assert_eq!(head("aé", 2), "a");
+        assert_eq!(head("aé", 3), "aé");
+        assert_eq!(head("aé", 99), "aé");
+    }
+}

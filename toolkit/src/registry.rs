@@ -1,0 +1,135 @@
+//! The registry: the tools of a process, by name, ready to be called with JSON.
+//!
+//! Schemas and validators are made once, at the start. Names are unique, and every argument and every
+//! field of the data has a description; a process whose tools break that does not start.
+
+use std::collections::BTreeMap;
+
+use jsonschema::Validator;
+use protocol::{ToolError, ToolSpec};
+use serde_json::Value;
+
+use crate::arguments::{invalid, validate};
+use crate::schema::{schema_of, take_description};
+use crate::tool::{Call, Output, Slot, Tool};
+
+/// Why a list of tools cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// Two tools have one name.
+    #[error("two tools have the name `{0}`")]
+    DuplicateName(&'static str),
+    /// The arguments' type has no doc comment.
+    #[error("the arguments of `{0}` have no doc comment, so the model could not know the tool")]
+    NoDescription(&'static str),
+    /// The schema that the type gives is not valid.
+    #[error("the schema of `{0}` is not valid: {1}")]
+    InvalidSchema(&'static str, String),
+}
+
+/// A tool whose types are erased.
+pub(crate) trait AnyTool: Send + Sync {
+    fn spec(&self) -> &ToolSpec;
+    fn slot(&self) -> Slot;
+    fn example(&self) -> Value;
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
+    fn run(&self, arguments: Value, call: &Call) -> Result<Output<Value>, ToolError>;
+}
+
+struct Registered<T: Tool> {
+    tool: T,
+    spec: ToolSpec,
+    validator: Validator,
+}
+
+impl<T: Tool> Registered<T> {
+    fn new(tool: T) -> Result<Self, RegistryError> {
+        let mut input_schema = schema_of::<T::Arguments>();
+        let description = take_description(&mut input_schema).ok_or(RegistryError::NoDescription(T::NAME))?;
+        let validator = jsonschema::validator_for(&input_schema)
+            .map_err(|error| RegistryError::InvalidSchema(T::NAME, error.to_string()))?;
+        let spec = ToolSpec {
+            name: T::NAME.to_owned(),
+            description,
+            risk: T::RISK,
+            annotations: T::ANNOTATIONS,
+            input_schema,
+            output_schema: schema_of::<T::Data>(),
+        };
+        Ok(Self { tool, spec, validator })
+    }
+}
+
+impl<T: Tool> AnyTool for Registered<T> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn slot(&self) -> Slot {
+        T::SLOT
+    }
+
+    fn example(&self) -> Value {
+        T::example()
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        validate(&self.validator, &self.spec.input_schema, arguments)
+    }
+
+    fn run(&self, arguments: Value, call: &Call) -> Result<Output<Value>, ToolError> {
+        let arguments =
+            serde_json::from_value(arguments).map_err(|error| invalid(format!("The arguments do not fit: {error}.")))?;
+        let output = self.tool.run(arguments, call)?;
+        Ok(Output {
+            data: serde_json::to_value(&output.data).unwrap_or_default(),
+            stdout: output.stdout,
+            notices: output.notices,
+            partial: output.partial,
+            truncated_lines: output.truncated_lines,
+            truncated_bytes: output.truncated_bytes,
+            next_page_cursor: output.next_page_cursor,
+            path_resolved: output.path_resolved,
+        })
+    }
+}
+
+/// The tools of a process, sorted by name.
+#[derive(Default)]
+pub struct Registry {
+    tools: BTreeMap<&'static str, Box<dyn AnyTool>>,
+}
+
+impl Registry {
+    /// A registry without tools; add them with [`Registry::with`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The registry with one more tool.
+    pub fn with<T: Tool>(mut self, tool: T) -> Result<Self, RegistryError> {
+        if self.tools.insert(T::NAME, Box::new(Registered::new(tool)?)).is_some() {
+            return Err(RegistryError::DuplicateName(T::NAME));
+        }
+        Ok(self)
+    }
+
+    /// The catalogue, sorted by name.
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.values().map(|tool| tool.spec())
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.tools.keys().copied()
+    }
+
+    /// Each tool's spec with arguments that work in any root.
+    pub fn examples(&self) -> impl Iterator<Item = (&ToolSpec, Value)> {
+        self.tools.values().map(|tool| (tool.spec(), tool.example()))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&dyn AnyTool> {
+        self.tools.get(name).map(Box::as_ref)
+    }
+}

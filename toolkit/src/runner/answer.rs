@@ -1,0 +1,79 @@
+//! From a tool's outcome to the envelope that answers it, and to the record of its end.
+
+use protocol::journal::{CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
+use protocol::{Context, Envelope, Meta, Stats, Status, ToolError};
+use serde_json::Value;
+
+use super::Opened;
+use crate::arguments;
+use crate::output::head;
+use crate::tool::Output;
+
+/// The answer to a call.
+pub(super) fn envelope(opened: &Opened, cwd: &str, result: Result<Output<Value>, ToolError>) -> Envelope {
+    let (output, error) = match result {
+        Ok(output) => (output, None),
+        Err(error) => (Output::default(), Some(error)),
+    };
+    let status = match (&error, output.partial) {
+        (Some(_), _) => Status::Error,
+        (None, true) => Status::Partial,
+        (None, false) => Status::Success,
+    };
+    Envelope {
+        ok: error.is_none(),
+        exit_code: error.as_ref().map_or(0, ToolError::exit_code),
+        stdout: output.stdout,
+        stderr: stderr(error.as_ref(), &output.notices),
+        truncated_lines: output.truncated_lines,
+        truncated_bytes: output.truncated_bytes,
+        next_page_cursor: output.next_page_cursor,
+        meta: Meta {
+            tool: arguments::elide(&opened.request.tool, 60),
+            call_id: opened.ids.call.clone(),
+            status,
+            risk: opened.risk,
+            error,
+            notices: output.notices,
+            data: if output.data.is_null() { Value::Object(Default::default()) } else { output.data },
+            stats: Stats { time_ms: u64::try_from(opened.since.elapsed().as_millis()).unwrap_or(u64::MAX) },
+            context: Context {
+                cwd: cwd.to_owned(),
+                params_input: opened.arguments.as_ref().map(arguments::bounded).unwrap_or_default(),
+                path_resolved: output.path_resolved,
+            },
+            full_output: None,
+            redacted: false,
+        },
+    }
+}
+
+fn stderr(error: Option<&ToolError>, notices: &[String]) -> String {
+    let mut text = String::new();
+    if let Some(error) = error {
+        text.push_str(&format!("{error}\nhint: {}\n", error.hint));
+    }
+    for notice in notices {
+        text.push_str(notice);
+        text.push('\n');
+    }
+    text
+}
+
+/// The record of a call's end.
+pub(super) fn record(envelope: &Envelope) -> CallEnded {
+    CallEnded {
+        tool_name: envelope.meta.tool.clone(),
+        latency_ms: envelope.meta.stats.time_ms,
+        exit_code: envelope.exit_code,
+        truncated_lines: envelope.truncated_lines,
+        truncated_bytes: envelope.truncated_bytes,
+        output_text: head(&envelope.stdout, OUTPUT_TEXT_BYTES).to_owned(),
+        failure: envelope.meta.error.as_ref().map(|error| CallFailure {
+            error: error.message.clone(),
+            error_class: error.class,
+            error_code: error.code.as_str().to_owned(),
+            redacted: envelope.meta.redacted,
+        }),
+    }
+}

@@ -1,0 +1,283 @@
+//! The runner: every call goes past the same guards, in this order.
+//!
+//! known tool → allowed → arguments valid → slot → recorded → the tool, within its deadline → answered →
+//! recorded. A call that a guard refuses is answered and recorded like any other. A call runs to its own
+//! end even when its caller goes away; nothing runs that could not be recorded first.
+
+mod answer;
+mod slots;
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use protocol::journal::{CallEnded, CallStarted};
+use protocol::{Envelope, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError};
+use serde_json::{Map, Value};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::registry::AnyTool;
+use crate::tool::{Call, Output};
+use crate::{Bounds, Registry, arguments};
+
+/// How long after its deadline a tool may take to notice it by itself, before it is answered for.
+const DEADLINE_GRACE: Duration = Duration::from_millis(100);
+
+/// A call as it arrives, over whichever route.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments, as raw JSON.
+    pub body: Vec<u8>,
+    /// Whose reads and locks the call uses.
+    pub session: SessionId,
+    /// The task that it belongs to.
+    pub task: Option<TaskId>,
+    /// The event that it happens under.
+    pub parent: Option<EventId>,
+    /// The caller's own id for the request.
+    pub request_id: Option<String>,
+    /// The caller's trace context.
+    pub traceparent: Option<String>,
+}
+
+/// Whom a record is about.
+#[derive(Debug, Clone)]
+pub struct CallIds {
+    /// The call.
+    pub call: EventId,
+    /// The event that it happens under.
+    pub parent: Option<EventId>,
+    /// The task that it belongs to.
+    pub task: Option<TaskId>,
+    /// Its session.
+    pub session: SessionId,
+}
+
+/// Where calls are recorded.
+pub trait Recorder: Send + Sync + 'static {
+    /// Records that a call is about to act. When this fails, the call is not run.
+    fn started(&self, ids: &CallIds, body: CallStarted) -> io::Result<()>;
+
+    /// Records how a call ended. A failure is the recorder's to report: the call is over.
+    fn ended(&self, ids: &CallIds, body: CallEnded);
+}
+
+/// What holds for all calls of a runner.
+#[derive(Debug, Clone)]
+pub struct RunnerSettings {
+    /// Tools that are switched off.
+    pub disabled: BTreeSet<String>,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// How much `stdout` may hold.
+    pub bounds: Bounds,
+    /// Where relative paths start.
+    pub cwd: String,
+}
+
+/// Runs calls of the registry's tools.
+pub struct Runner {
+    registry: Registry,
+    settings: RunnerSettings,
+    slots: slots::Slots,
+    recorder: Arc<dyn Recorder>,
+}
+
+/// A call between its arrival and its answer.
+struct Opened {
+    ids: CallIds,
+    request: Request,
+    arguments: Result<Map<String, Value>, ToolError>,
+    risk: Risk,
+    since: Instant,
+    cancelled: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+}
+
+/// A call that every guard let pass, with the place that it holds until its tool is done.
+struct Admitted {
+    call: Call,
+    arguments: Value,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Runner {
+    /// A runner for the registry's tools.
+    pub fn new(registry: Registry, settings: RunnerSettings, recorder: Arc<dyn Recorder>) -> Self {
+        Self { registry, settings, slots: slots::Slots::new(), recorder }
+    }
+
+    /// The tools.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Whether a tool is switched off.
+    pub fn is_disabled(&self, tool: &str) -> bool {
+        self.settings.disabled.contains(tool)
+    }
+
+    /// Runs one call and answers it. When the returned future is dropped, the call is told that its caller
+    /// has gone and still runs to its own end.
+    pub async fn run(self: &Arc<Self>, request: Request) -> Envelope {
+        let opened = self.open(request);
+        let caller = Caller(Arc::clone(&opened.cancelled));
+        let overdue = opened.stand_in();
+        let admitted = self.admit(&opened).await;
+        let deadline = opened.since + self.settings.timeout + DEADLINE_GRACE;
+        let runner = Arc::clone(self);
+        let work = tokio::task::spawn_blocking(move || runner.execute(opened, admitted));
+        let envelope = match tokio::time::timeout_at(deadline.into(), work).await {
+            Ok(Ok(envelope)) => envelope,
+            Ok(Err(lost)) => self.finish(&overdue, Err(internal(&overdue.ids, &lost.to_string()))),
+            Err(_) => self.finish(&overdue, Err(timed_out(self.settings.timeout))),
+        };
+        caller.stayed();
+        envelope
+    }
+
+    fn open(&self, request: Request) -> Opened {
+        let ids = CallIds {
+            call: EventId::new(),
+            parent: request.parent.clone(),
+            task: request.task.clone(),
+            session: request.session.clone(),
+        };
+        Opened {
+            ids,
+            arguments: arguments::parse_object(&request.body),
+            risk: self.registry.get(&request.tool).map_or(Risk::Low, |tool| tool.spec().risk),
+            request,
+            since: Instant::now(),
+            cancelled: Arc::default(),
+            ended: Arc::default(),
+        }
+    }
+
+    /// The guards before the tool, in their order.
+    async fn admit(&self, opened: &Opened) -> Result<Admitted, ToolError> {
+        let tool = self.known(&opened.request.tool)?;
+        self.allowed(&opened.request.tool)?;
+        let arguments = Value::Object(opened.arguments.clone()?);
+        tool.validate(&arguments)?;
+        let slot = self.slots.take(tool.slot()).await?;
+        let call = Call {
+            id: opened.ids.call.clone(),
+            session: opened.ids.session.clone(),
+            deadline: opened.since + self.settings.timeout,
+            bounds: self.settings.bounds,
+            cancelled: Arc::clone(&opened.cancelled),
+        };
+        Ok(Admitted { call, arguments, _slot: slot })
+    }
+
+    fn known(&self, name: &str) -> Result<&dyn AnyTool, ToolError> {
+        self.registry.get(name).ok_or_else(|| {
+            let near = arguments::nearest(name, self.registry.names());
+            let meant = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
+            let names = self.registry.names().collect::<Vec<_>>().join(", ");
+            let message = format!("There is no tool `{}`.{meant}", arguments::elide(name, 60));
+            ToolError::new(ErrorCode::UnknownTool, message).with_hint(format!("The tools are: {names}."))
+        })
+    }
+
+    fn allowed(&self, name: &str) -> Result<(), ToolError> {
+        if self.is_disabled(name) {
+            let message = format!("The tool `{name}` is switched off by AUTONOUS_TOOL_DISABLED.");
+            return Err(ToolError::new(ErrorCode::ToolNotAllowed, message));
+        }
+        Ok(())
+    }
+
+    /// Records the call, runs it if it was admitted, and records its end.
+    fn execute(&self, opened: Opened, admitted: Result<Admitted, ToolError>) -> Envelope {
+        let result = self
+            .record_start(&opened)
+            .and(admitted)
+            .and_then(|admitted| self.run_tool(&opened, admitted));
+        self.finish(&opened, result)
+    }
+
+    fn record_start(&self, opened: &Opened) -> Result<(), ToolError> {
+        let body = CallStarted {
+            tool_name: arguments::elide(&opened.request.tool, 60),
+            arguments: opened.arguments.as_ref().map(arguments::bounded).unwrap_or_default(),
+            risk: opened.risk,
+            request_id: opened.request.request_id.clone(),
+            traceparent: opened.request.traceparent.clone(),
+        };
+        self.recorder.started(&opened.ids, body).map_err(|error| {
+            tracing::error!(call_id = %opened.ids.call, %error, "a call could not be recorded and was not run");
+            ToolError::new(ErrorCode::IoError, "The call could not be written to the journal, so it was not run.")
+                .with_hint("Whoever runs the server has to look at the journal's disk; try again after that.")
+        })
+    }
+
+    fn run_tool(&self, opened: &Opened, admitted: Admitted) -> Result<Output<Value>, ToolError> {
+        let tool = self.known(&opened.request.tool)?;
+        let Admitted { call, arguments, _slot } = admitted;
+        catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &call)))
+            .unwrap_or_else(|panic| Err(internal(&opened.ids, panic_text(panic.as_ref()))))
+    }
+
+    /// Answers a call and records its end, unless somebody answered it before.
+    fn finish(&self, opened: &Opened, result: Result<Output<Value>, ToolError>) -> Envelope {
+        let envelope = answer::envelope(opened, &self.settings.cwd, result);
+        if !opened.ended.swap(true, Ordering::AcqRel) {
+            self.recorder.ended(&opened.ids, answer::record(&envelope));
+        }
+        envelope
+    }
+}
+
+impl Opened {
+    /// The same call without its body, to answer it when its tool does not.
+    fn stand_in(&self) -> Self {
+        Self {
+            ids: self.ids.clone(),
+            request: Request { body: Vec::new(), ..self.request.clone() },
+            arguments: self.arguments.as_ref().map(arguments::bounded).map_err(Clone::clone),
+            risk: self.risk,
+            since: self.since,
+            cancelled: Arc::clone(&self.cancelled),
+            ended: Arc::clone(&self.ended),
+        }
+    }
+}
+
+/// Tells the call that its caller has gone when it is dropped too early.
+struct Caller(Arc<AtomicBool>);
+
+impl Caller {
+    /// The caller has got its answer.
+    fn stayed(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn timed_out(timeout: Duration) -> ToolError {
+    let message = format!("The call did not end within {} s.", timeout.as_secs_f64());
+    ToolError::new(ErrorCode::Timeout, message)
+}
+
+fn internal(ids: &CallIds, cause: &str) -> ToolError {
+    tracing::error!(call_id = %ids.call, cause, "a tool failed by a mistake of its own");
+    ToolError::new(ErrorCode::Internal, format!("The tool failed by a mistake of its own (call {}).", ids.call))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
+}

@@ -1,0 +1,99 @@
+//! A tool: typed arguments in, typed data and text out.
+//!
+//! The arguments' type is the schema that OpenAPI and the model get, and its doc comments are the
+//! description that the model reads; there is no second description to keep. A tool does one thing and
+//! leaves everything that holds for all calls (journal, deadline, redaction …) to the runner.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use protocol::{Annotations, ErrorCode, EventId, Risk, SessionId, ToolError};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::Bounds;
+
+/// Something that a model can ask for.
+pub trait Tool: Send + Sync + 'static {
+    /// The arguments. The type's doc comment is the tool's description, each field's its own; derive
+    /// `Deserialize` with `deny_unknown_fields`.
+    type Arguments: DeserializeOwned + JsonSchema;
+    /// What `meta.data` holds: exactly what `stdout` shows, as data.
+    type Data: Serialize + JsonSchema;
+    /// The name in `POST /tools/{name}`.
+    const NAME: &'static str;
+    /// What a call can do at worst.
+    const RISK: Risk;
+    /// What a client may assume.
+    const ANNOTATIONS: Annotations;
+    /// Which calls it shares its places with.
+    const SLOT: Slot;
+
+    /// Arguments that work in any root, for the docs and for whoever tries the tool.
+    fn example() -> Value;
+
+    /// Runs one call. It may block; long work asks [`Call::check`] now and then.
+    fn run(&self, arguments: Self::Arguments, call: &Call) -> Result<Output<Self::Data>, ToolError>;
+}
+
+/// Which calls a tool shares its places with, so that slow commands never keep file tools waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// Tools that read and write files.
+    File,
+    /// Tools that run commands.
+    Command,
+}
+
+/// The call that a tool is running for.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The call's id.
+    pub id: EventId,
+    /// Whose reads and locks the call uses.
+    pub session: SessionId,
+    /// When the call has to be over.
+    pub deadline: Instant,
+    /// How much `stdout` may hold.
+    pub bounds: Bounds,
+    /// Set when the caller went away.
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+impl Call {
+    /// An error once the deadline has passed or the caller has gone; a tool that only reads asks for it
+    /// wherever its work is unbounded.
+    pub fn check(&self) -> Result<(), ToolError> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(ToolError::new(ErrorCode::Cancelled, "The caller went away before the call ended."));
+        }
+        if Instant::now() >= self.deadline {
+            return Err(ToolError::new(ErrorCode::Timeout, "The call did not end before its deadline."));
+        }
+        Ok(())
+    }
+}
+
+/// What a tool answers when it did not fail.
+#[derive(Debug, Clone, Default)]
+pub struct Output<Data> {
+    /// The result and nothing else.
+    pub stdout: String,
+    /// The same as data.
+    pub data: Data,
+    /// What was cut, skipped or assumed, and how to go on.
+    pub notices: Vec<String>,
+    /// Whether the result is usable but not the whole.
+    pub partial: bool,
+    /// Whether `stdout` ended at the line bound.
+    pub truncated_lines: bool,
+    /// Whether `stdout` ended at the byte bound.
+    pub truncated_bytes: bool,
+    /// Where the next page starts.
+    pub next_page_cursor: Option<String>,
+    /// The absolute path that the path argument led to.
+    pub path_resolved: Option<String>,
+}
