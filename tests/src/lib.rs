@@ -1,1 +1,33 @@
-//! x
+//! The harness of the whole-system tests: the real binaries, started for real, in a directory of their own.
+//!
+//! Only Telegram and the model are played, by servers that speak their real protocol. Everything is
+//! waited for as a state with a deadline, never for a time. What a test leaves behind (a process, a
+//! running task, a temporary file) fails it when the harness is dropped.
+//!
+//! The harness blocks: a test reads from top to bottom. It knows of the binaries only what any user can
+//! know (variables, routes, files, exit codes) and links nothing of them but `protocol`.
+
+pub mod binaries;
+pub mod corpus;
+pub mod database;
+pub mod envelope_shape;
+pub mod http;
+pub mod leftovers;
+pub mod model_server;
+pub mod place;
+pub mod program;
+pub mod project_copy;
+mod serving;
+pub mod system;
+pub mod telegram;
+pub mod tool_server;
+pub mod wait;
+
+pub use database::Database;
+pub use http::{Answer, Request};
+pub use model_server::{ModelReply, ModelServer};
+pub use place::Place;
+pub use program::Program;
+pub use system::System;
+pub use telegram::{Fault, TelegramServer};
+pub use tool_server::ToolServer;

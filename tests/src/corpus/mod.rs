@@ -1,0 +1,51 @@
+//! The corpus of attacks: data that says what is tried, and this, which tries it on the real server.
+//!
+//! Each case meets a fresh server with a fresh place. A case whose tool the server does not have is not
+//! counted as held: it is not run, and the test says so. What the runner does not understand (a check, a
+//! placeholder, steps in words) is a miss, never a pass.
+
+pub mod case;
+pub mod check;
+pub mod placeholders;
+pub mod requests;
+pub mod trial;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+pub use case::{Case, Expected};
+pub use trial::Trial;
+
+/// All cases of the corpus, in their order.
+pub fn load() -> Vec<Case> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/attacks.jsonl");
+    let text = std::fs::read_to_string(&file).expect("the corpus lies in data/");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}")))
+        .collect()
+}
+
+/// The tools that a server has right now, by its own catalogue.
+pub fn registered_tools() -> BTreeSet<String> {
+    let server = crate::ToolServer::start();
+    let catalogue = server.send(crate::Request::get("/tools")).json();
+    let tools = catalogue.as_array().or_else(|| catalogue["tools"].as_array());
+    let tools = tools.unwrap_or_else(|| panic!("GET /tools lists no tools: {catalogue}"));
+    tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// Panics with every miss among the outcomes, and otherwise says how many cases held.
+pub fn report(what: &str, outcomes: &[(String, Result<(), String>)]) -> String {
+    let mut misses = String::new();
+    let mut missed = 0;
+    for (id, outcome) in outcomes {
+        if let Err(why) = outcome {
+            missed += 1;
+            let _ = writeln!(misses, "{id}: {why}");
+        }
+    }
+    let held = outcomes.len() - missed;
+    assert!(missed == 0, "{what}: {} run, {held} held, {missed} missed:\n{misses}", outcomes.len());
+    format!("{what}: {} run, {held} held", outcomes.len())
+}

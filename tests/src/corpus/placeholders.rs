@@ -1,0 +1,67 @@
+//! What stands in braces in a case, filled in with what the running server really has.
+
+use serde_json::Value;
+
+use crate::ToolServer;
+
+/// The token that a server under attack has.
+pub const TOKEN: &str = "FAKE-corpus-token-0123456789";
+
+/// The placeholders and their values.
+#[derive(Debug, Clone)]
+pub struct Placeholders {
+    values: Vec<(&'static str, String)>,
+}
+
+impl Placeholders {
+    /// The values for a server.
+    pub fn of(server: &mut ToolServer) -> Self {
+        let outside = server.place().outside();
+        let outside_name = outside.file_name().expect("it has a name").to_string_lossy().into_owned();
+        let values = vec![
+            ("{ROOT}", server.root().display().to_string()),
+            ("{OUTSIDE_NAME}", outside_name),
+            ("{OUTSIDE}", outside.display().to_string()),
+            ("{PORT}", server.address().port().to_string()),
+            ("{SERVER_PID}", server.program().pid().to_string()),
+            ("{TOKEN}", TOKEN.to_owned()),
+        ];
+        Self { values }
+    }
+
+    /// The text with every placeholder filled in; an error names one that nobody knows.
+    pub fn fill(&self, text: &str) -> Result<String, String> {
+        let filled =
+            self.values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+        match unknown_in(&filled) {
+            Some(name) => Err(format!("the runner does not know the placeholder {name}")),
+            None => Ok(filled),
+        }
+    }
+
+    /// The value with every placeholder in its texts filled in.
+    pub fn fill_value(&self, value: &Value) -> Result<Value, String> {
+        Ok(match value {
+            Value::String(text) => Value::String(self.fill(text)?),
+            Value::Array(items) => {
+                Value::Array(items.iter().map(|item| self.fill_value(item)).collect::<Result<_, _>>()?)
+            }
+            Value::Object(fields) => {
+                let filled = fields.iter().map(|(name, value)| Ok((name.clone(), self.fill_value(value)?)));
+                Value::Object(filled.collect::<Result<_, String>>()?)
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        })
+    }
+}
+
+/// A word of capitals in braces that is still there.
+fn unknown_in(text: &str) -> Option<&str> {
+    text.match_indices('{').find_map(|(start, _)| {
+        let rest = &text[start..];
+        let end = rest.find('}')?;
+        let name = &rest[1..end];
+        let is_name = name.len() > 2 && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        is_name.then_some(&rest[..=end])
+    })
+}

@@ -1,0 +1,66 @@
+//! The corpus's raw requests: written out byte by byte, or described by method, path, headers and body.
+
+use base64::Engine as _;
+use serde_json::{Map, Value};
+
+use super::placeholders::{Placeholders, TOKEN};
+use crate::{Answer, Request, ToolServer};
+
+/// Sends a described request, with the server's token unless the case speaks of `Authorization` itself.
+/// With `tool` the request goes to that tool in the place of the one in its path.
+pub fn send(
+    server: &ToolServer,
+    description: &Map<String, Value>,
+    placeholders: &Placeholders,
+    tool: Option<&str>,
+) -> Result<Answer, String> {
+    if let Some(raw) = description.get("raw").and_then(Value::as_str) {
+        let bytes = with_token(&redirect(&placeholders.fill(raw)?, tool));
+        return server.raw(bytes.as_bytes()).ok_or_else(|| "no answer at all".to_owned());
+    }
+    let path = text(description, "path")?;
+    let target = redirect(&placeholders.fill(path)?, tool);
+    let mut request = Request::post(&target, body(description, placeholders)?).without("Content-Type");
+    request = request.header("Authorization", &format!("Bearer {TOKEN}"));
+    for (name, value) in description.get("headers").and_then(Value::as_object).into_iter().flatten() {
+        request = match value.as_str() {
+            Some(value) => request.header(name, &placeholders.fill(value)?),
+            None => request.without(name),
+        };
+    }
+    Ok(request.send(server.address()))
+}
+
+fn body(description: &Map<String, Value>, placeholders: &Placeholders) -> Result<Vec<u8>, String> {
+    if let Some(json) = description.get("json") {
+        return Ok(placeholders.fill_value(json)?.to_string().into_bytes());
+    }
+    if let Some(Value::Array(repeat)) = description.get("body_repeat") {
+        let unit = repeat.first().and_then(Value::as_str).ok_or("body_repeat without a text")?;
+        let times = repeat.get(1).and_then(Value::as_u64).ok_or("body_repeat without a number")?;
+        return Ok(unit.repeat(usize::try_from(times).map_err(|error| error.to_string())?).into_bytes());
+    }
+    if description.contains_key("body_b64") {
+        let encoded = text(description, "body_b64")?;
+        return base64::prelude::BASE64_STANDARD.decode(encoded).map_err(|error| error.to_string());
+    }
+    Ok(placeholders.fill(text(description, "body")?)?.into_bytes())
+}
+
+fn text<'a>(description: &'a Map<String, Value>, name: &str) -> Result<&'a str, String> {
+    description.get(name).and_then(Value::as_str).ok_or_else(|| format!("the request has no {name}"))
+}
+
+/// Puts `tool` in the place of the name after the first `/tools/`.
+fn redirect(text: &str, tool: Option<&str>) -> String {
+    let (Some(tool), Some((before, after))) = (tool, text.split_once("/tools/")) else {
+        return text.to_owned();
+    };
+    let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+    format!("{before}/tools/{tool}{}", &after[end..])
+}
+
+/// The raw requests of the corpus know nothing of tokens; without one each would be refused for that.
+fn with_token(raw: &str) -> String {
+    raw.replacen("\r\nContent-Type:", &format!("\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type:"), 1)
+}

@@ -1,0 +1,122 @@
+//! A case is tried: place, server, setup, call, verdict.
+
+use std::process::Command;
+use std::time::Instant;
+
+use protocol::{Envelope, ErrorCode};
+use serde_json::Value;
+
+use super::check::{self, Observed};
+use super::placeholders::{Placeholders, TOKEN};
+use super::{Case, Expected, requests};
+use crate::{Answer, Request, ToolServer};
+
+/// What `write_text P` means in a setup line.
+const PRELUDE: &str = "write_text() { printf '%s' \"$TEXT\" > \"$1\"; }\n";
+
+/// Codes that say that the tool was not reached: whatever a case proves, it is not proved by them.
+const NOT_REACHED: [ErrorCode; 3] = [ErrorCode::UnknownTool, ErrorCode::CircuitOpen, ErrorCode::Internal];
+
+/// A case before a server of its own.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    case: &'a Case,
+    server: ToolServer,
+    placeholders: Placeholders,
+}
+
+impl<'a> Trial<'a> {
+    /// Starts a server as the corpus wants it, and prepares the place.
+    pub fn prepare(case: &'a Case) -> Result<Self, String> {
+        let mut server = ToolServer::builder()
+            .token(TOKEN)
+            .variable("AUTONOUS_TOOL_DISABLED", "")
+            .variable("AUTONOUS_TOOL_DENY_PATHS", "")
+            .start();
+        let placeholders = Placeholders::of(&mut server);
+        let inside = server.root().join("inside.txt");
+        std::fs::write(&inside, "inside\n").map_err(|error| format!("{}: {error}", inside.display()))?;
+        let trial = Self { case, server, placeholders };
+        trial.run_setup()?;
+        Ok(trial)
+    }
+
+    /// Calls the case's tool, and judges what came of it.
+    pub fn call_tool(self) -> Result<(), String> {
+        if !self.case.steps.is_empty() {
+            return Err(format!("the runner cannot follow steps in words: {:?}", self.case.steps));
+        }
+        let arguments = self.placeholders.fill_value(&Value::Object(self.case.args.clone()))?;
+        let target = format!("/tools/{}", self.case.tool);
+        let before = check::remember(self.case, &self.placeholders)?;
+        let start = Instant::now();
+        let answer = self.server.send(Request::post_json(&target, &arguments));
+        let observed = Observed { answer: &answer, took: start.elapsed(), before };
+        judge_envelope(&answer, &self.case.right_outcomes())?;
+        check::all(self.case, &self.placeholders, &observed)?;
+        self.still_works()
+    }
+
+    /// Sends the case's request as it is; the tool that it names need not exist.
+    pub fn send_request(self) -> Result<(), String> {
+        let answer = requests::send(&self.server, &self.case.args, &self.placeholders, None)?;
+        if !(200..500).contains(&answer.status) {
+            return Err(format!("answered with {}", answer.status));
+        }
+        if self.case.expected == Expected::Denied && answer.status < 400 {
+            return Err(format!("not refused: {}", answer.text()));
+        }
+        if self.case.expected == Expected::Ok && answer.status != 404 {
+            judge_envelope(&answer, &self.case.right_outcomes())?;
+        }
+        self.still_works()
+    }
+
+    /// Sends the case's request to `tool` in the place of the one that it names: it must be refused for
+    /// what is wrong with the request, not for the tool's name.
+    pub fn send_request_to(self, tool: &str) -> Result<(), String> {
+        let answer = requests::send(&self.server, &self.case.args, &self.placeholders, Some(tool))?;
+        judge_envelope(&answer, &self.case.right_outcomes()).or_else(|why| {
+            let refused_below_http = answer.body.is_empty() && answer.status == 400;
+            if refused_below_http { Ok(()) } else { Err(why) }
+        })?;
+        self.still_works()
+    }
+
+    fn run_setup(&self) -> Result<(), String> {
+        let text = self.case.text.as_deref().unwrap_or_default().replace("{SECRET}", &self.case.secret());
+        for line in &self.case.setup {
+            let script = format!("{PRELUDE}{}", self.placeholders.fill(line)?);
+            let mut command = Command::new("bash");
+            command.args(["-c", &script]).env("TEXT", &text).current_dir(self.server.place().path());
+            let status = command.status().map_err(|error| format!("bash does not start: {error}"))?;
+            if !status.success() {
+                return Err(format!("the setup line failed: {line}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every case ends with this, so that none is held by a server that it has broken.
+    fn still_works(self) -> Result<(), String> {
+        self.server.assert_alive(&self.case.id);
+        let status = self.server.stop();
+        if status.success() { Ok(()) } else { Err(format!("the server ended with {status}")) }
+    }
+}
+
+fn judge_envelope(answer: &Answer, right: &[Expected]) -> Result<(), String> {
+    let envelope: Envelope = serde_json::from_slice(&answer.body).map_err(|error| {
+        format!("status {} without an envelope ({error}): {}", answer.status, answer.text())
+    })?;
+    let code = envelope.meta.error.as_ref().map(|error| error.code);
+    if code.is_some_and(|code| NOT_REACHED.contains(&code)) {
+        return Err(format!("the tool was not reached: {}", answer.text()));
+    }
+    let holds = right.iter().any(|expected| match expected {
+        Expected::Denied => code.is_some(),
+        Expected::Ok => envelope.ok,
+        Expected::Contained => true,
+    });
+    if holds { Ok(()) } else { Err(format!("expected {right:?}: {}", answer.text())) }
+}

@@ -1,0 +1,79 @@
+//! The supervisor's database, opened read-only: what a test may believe about the system's state.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, Row};
+use serde_json::Value;
+
+/// The database file, opened afresh for each question, so that it can be asked while nobody runs.
+#[derive(Debug, Clone)]
+pub struct Database {
+    file: PathBuf,
+}
+
+/// A row of `events`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRow {
+    /// The event's id.
+    pub id: String,
+    /// What it hangs under.
+    pub parent_id: Option<String>,
+    /// The task it belongs to.
+    pub task_id: Option<String>,
+    /// What happened.
+    pub event_type: String,
+    /// The facts.
+    pub payload: Value,
+}
+
+impl Database {
+    /// The database of a data directory.
+    pub fn in_data(data: &Path) -> Self {
+        Self { file: data.join("db").join("autonous.db") }
+    }
+
+    /// All rows of a query, each as what `read` makes of it; none while there is no such database yet.
+    pub fn rows<T>(&self, query: &str, read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> Vec<T> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let Ok(connection) = Connection::open_with_flags(&self.file, flags) else { return Vec::new() };
+        connection.busy_timeout(std::time::Duration::from_secs(5)).expect("a time-out can be set");
+        let mut statement =
+            connection.prepare(query).unwrap_or_else(|error| panic!("the database refuses {query}: {error}"));
+        let rows = statement.query_map([], |row| read(row)).expect("the query takes no arguments");
+        rows.map(|row| row.unwrap_or_else(|error| panic!("a row of {query} is unreadable: {error}")))
+            .collect()
+    }
+
+    /// The first column of each row, as text.
+    pub fn texts(&self, query: &str) -> Vec<String> {
+        self.rows(query, |row| row.get(0))
+    }
+
+    /// The number that a `select count(…)` gives.
+    pub fn count(&self, query: &str) -> i64 {
+        self.rows(query, |row| row.get(0)).first().copied().unwrap_or(0)
+    }
+
+    /// All events, in their order.
+    pub fn events(&self) -> Vec<EventRow> {
+        self.rows("select id, parent_id, task_id, type, payload from events order by seq", |row| {
+            Ok(EventRow {
+                id: row.get(0)?,
+                parent_id: row.get(1)?,
+                task_id: row.get(2)?,
+                event_type: row.get(3)?,
+                payload: serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default(),
+            })
+        })
+    }
+
+    /// Whether an event of this type was stored.
+    pub fn has_event(&self, event_type: &str) -> bool {
+        self.events().iter().any(|event| event.event_type == event_type)
+    }
+
+    /// The states of all tasks, oldest first.
+    pub fn task_states(&self) -> Vec<String> {
+        self.texts("select state from inbox order by id")
+    }
+}

@@ -1,0 +1,100 @@
+//! A directory of a test's own, with all that a server needs in it, and the variables that lead there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// What the file outside of every root says; no answer may ever contain it.
+pub const OUTSIDE_SECRET: &str = "OUTSIDE-SECRET";
+
+/// The ordinary user that a test runs a program as, where it runs as root itself: `nobody`.
+pub const NOBODY: u32 = 65534;
+
+/// A temporary directory: `root` is allowed to tools, `outside` is not, `data` belongs to the servers.
+#[derive(Debug)]
+pub struct Place {
+    directory: TempDir,
+    marker: String,
+}
+
+impl Place {
+    /// A fresh place with a secret in `outside`.
+    pub fn new() -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("autonous-e2e-")
+            .rand_bytes(12)
+            .tempdir()
+            .expect("the temporary directory is writable");
+        let unique = directory.path().file_name().expect("it has a name").to_string_lossy();
+        let marker = unique.replace('-', "_");
+        let place = Self { directory, marker };
+        for name in ["root", "outside", "data", "logs"] {
+            fs::create_dir(place.path().join(name)).expect("a fresh directory takes another");
+        }
+        fs::write(place.outside().join("secret.txt"), format!("{OUTSIDE_SECRET}\n")).expect("it is writable");
+        place
+    }
+
+    /// The directory of everything.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The first allowed root.
+    pub fn root(&self) -> PathBuf {
+        self.path().join("root")
+    }
+
+    /// A directory that no tool may see.
+    pub fn outside(&self) -> PathBuf {
+        self.path().join("outside")
+    }
+
+    /// `AUTONOUS_DATA_DIR`.
+    pub fn data(&self) -> PathBuf {
+        self.path().join("data")
+    }
+
+    /// Where a program's output is kept.
+    pub fn logs(&self) -> PathBuf {
+        self.path().join("logs")
+    }
+
+    /// A word that stands in the environment of every process of this place, and in no other's.
+    pub fn marker(&self) -> &str {
+        &self.marker
+    }
+
+    /// Makes an ordinary user own the place, and copies `binary` to where that user can start it.
+    pub fn hand_over(&self, binary: &Path) -> PathBuf {
+        let copy = self.path().join("bin").join(binary.file_name().expect("a binary has a name"));
+        fs::create_dir_all(self.path().join("bin")).expect("the place is writable");
+        fs::copy(binary, &copy).expect("a binary can be copied");
+        if rustix::process::geteuid().is_root() {
+            for path in [self.path().to_owned(), self.root(), self.data(), self.logs(), self.outside()] {
+                std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("root can give files away");
+            }
+        }
+        copy
+    }
+
+    /// The variables that every program gets: it finds its tools, logs, and can be recognised.
+    ///
+    /// The marker is a log filter for a target that does not exist, because `RUST_LOG` is what the
+    /// supervisor passes on to each of its children.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let own = [
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("RUST_LOG", format!("info,{}=off", self.marker)),
+            ("AUTONOUS_DATA_DIR", self.data().display().to_string()),
+        ];
+        own.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::new()
+    }
+}

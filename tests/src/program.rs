@@ -1,0 +1,132 @@
+//! One real process: started with an environment from nothing, its output kept, never left behind.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::place::NOBODY;
+use crate::{Place, wait};
+
+/// How much of a program's log a failing test shows.
+const TAIL_LINES: usize = 60;
+
+/// A running program of the system.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    stderr: PathBuf,
+    stdout: PathBuf,
+}
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// Path of the binary.
+    pub binary: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its whole environment; a later value goes before an earlier one.
+    pub variables: Vec<(String, String)>,
+    /// Whether it runs as an ordinary user even where the test runs as root.
+    pub unprivileged: bool,
+}
+
+impl Program {
+    /// Starts a program; its output goes to files in the place.
+    pub fn start(place: &Place, launch: &Launch) -> Self {
+        let name = launch.binary.file_name().expect("a binary has a name").to_string_lossy();
+        let number = fs::read_dir(place.logs()).expect("the place has logs").count();
+        let stderr = place.logs().join(format!("{number:02}-{name}.stderr"));
+        let stdout = place.logs().join(format!("{number:02}-{name}.stdout"));
+        let mut command = Command::new(&launch.binary);
+        command.args(&launch.arguments).env_clear().envs(launch.variables.iter().cloned());
+        command.current_dir(place.path()).stdin(Stdio::null());
+        command.stdout(File::create(&stdout).expect("logs are writable"));
+        command.stderr(File::create(&stderr).expect("logs are writable"));
+        if launch.unprivileged && rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        Self { child, stderr, stdout }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("the child is ours to wait for")
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> ExitStatus {
+        let log = self.stderr.clone();
+        wait::within(wait::SOON, || self.ended())
+            .unwrap_or_else(|| panic!("the process did not end; its log:\n{}", tail(&log)))
+    }
+
+    /// Ends it at once, as a crash or a power cut does.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("the child is ours to kill");
+        self.wait();
+    }
+
+    /// Asks it to end, and waits for it.
+    pub fn terminate(&mut self) -> ExitStatus {
+        if self.ended().is_none() {
+            signal(self.pid(), Signal::TERM);
+        }
+        self.wait()
+    }
+
+    /// What it wrote to stderr so far.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.stderr).unwrap_or_default()).into_owned()
+    }
+
+    /// What it wrote to stdout so far.
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.stdout).unwrap_or_default()).into_owned()
+    }
+
+    /// The end of its log, for the message of a failure.
+    pub fn log_tail(&self) -> String {
+        tail(&self.stderr)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if self.ended().is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        if std::thread::panicking() {
+            let log = format!("--- end of {}\n{}\n", self.stderr.display(), self.log_tail());
+            let _ = std::io::stderr().write_all(log.as_bytes());
+        }
+    }
+}
+
+/// Sends a signal to a process that may be gone already.
+pub fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id is a positive i32");
+    let _ = kill_process(pid, signal);
+}
+
+/// Whether a status is the end by SIGKILL.
+pub fn was_killed(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::KILL.as_raw())
+}
+
+fn tail(log: &Path) -> String {
+    let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}

@@ -1,0 +1,35 @@
+//! A copy of this project's files as they are under version control, for a model to be asked about.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Copies every file that git tracks in this workspace to `target`, and returns their relative paths.
+pub fn copy_to(target: &Path) -> Vec<PathBuf> {
+    let workspace = workspace();
+    let files = tracked_files(&workspace);
+    for file in &files {
+        let copy = target.join(file);
+        fs::create_dir_all(copy.parent().expect("a joined path has a parent")).expect("it is writable");
+        fs::copy(workspace.join(file), copy).expect("a tracked file can be copied");
+    }
+    files
+}
+
+/// The directory of this workspace.
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the workspace").to_owned()
+}
+
+/// The files that git tracks and that are there, relative to the workspace.
+fn tracked_files(workspace: &Path) -> Vec<PathBuf> {
+    let output = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(workspace)
+        .output()
+        .expect("git is needed to list this project's files");
+    let names = String::from_utf8(output.stdout).expect("this project's names are UTF-8");
+    let files: Vec<PathBuf> = names.split_terminator('\0').map(PathBuf::from).collect();
+    assert!(files.len() > 20, "git lists this project's files: {}", String::from_utf8_lossy(&output.stderr));
+    files.into_iter().filter(|file| workspace.join(file).is_file()).collect()
+}

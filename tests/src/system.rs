@@ -1,0 +1,239 @@
+//! The whole system, as a user runs it: `supervisor run` with its two children, in a place of its own.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Output};
+
+use rustix::process::Signal;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::leftovers::{self, Process};
+use crate::program::{self, Launch};
+use crate::telegram::TOKEN;
+use crate::{Answer, Database, ModelServer, Place, Program, Request, TelegramServer, binaries, http, wait};
+
+/// A running system.
+#[derive(Debug)]
+pub struct System {
+    place: Place,
+    launch: Launch,
+    supervisor: Program,
+}
+
+/// A system before its start.
+#[derive(Debug)]
+pub struct SystemBuilder {
+    place: Place,
+    launch: Launch,
+}
+
+/// What the supervisor writes to `<data>/tokens` for the commands that talk to it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Tokens {
+    /// For the control port.
+    pub control_token: String,
+    /// For the tool server.
+    pub tool_token: String,
+    /// Where the control port is.
+    pub control_url: String,
+    /// Where the tool server is.
+    pub tool_url: String,
+}
+
+impl System {
+    /// A system without any account, to be adjusted before its start.
+    pub fn builder() -> SystemBuilder {
+        let place = Place::new();
+        let launch = Launch {
+            binary: binaries::path_of("supervisor"),
+            arguments: vec!["run".to_owned()],
+            variables: place.variables(),
+            unprivileged: false,
+        };
+        let builder = SystemBuilder { place, launch };
+        builder
+            .variable("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0")
+            .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
+            .variable("AUTONOUS_LOG_FORMAT", "json")
+            .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
+    }
+
+    /// A system with the embedded defaults.
+    pub fn start() -> Self {
+        Self::builder().start()
+    }
+
+    /// The directories that belong to this system.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The first root of its tools.
+    pub fn workspace(&self) -> PathBuf {
+        self.place.data().join("workspace")
+    }
+
+    /// Its database, for reading.
+    pub fn database(&self) -> Database {
+        Database::in_data(&self.place.data())
+    }
+
+    /// What it logged since its last start.
+    pub fn log(&self) -> String {
+        self.supervisor.log()
+    }
+
+    /// Its tokens and addresses.
+    pub fn tokens(&self) -> Tokens {
+        self.tokens_if_written().expect("a ready system has written its tokens")
+    }
+
+    /// Asks the control port, with its token.
+    pub fn control(&self, request: Request) -> Answer {
+        let tokens = self.tokens();
+        let request = request.header("Authorization", &format!("Bearer {}", tokens.control_token));
+        request.send(http::address_of(&tokens.control_url))
+    }
+
+    /// Says something in the local channel; returns the task's id.
+    pub fn say(&self, text: &str) -> String {
+        let answer = self.control(Request::post_json("/messages", &json!({"text": text})));
+        assert_eq!(answer.status, 202, "{}", answer.text());
+        answer.json()["task_id"].as_str().expect("a queued message has a task").to_owned()
+    }
+
+    /// Waits for a task's reply.
+    pub fn reply(&self, task: &str) -> String {
+        wait::until("the reply comes", || {
+            let answer = self.control(Request::get(&format!("/messages/{task}?wait_seconds=5"))).json();
+            answer["reply"].as_str().map(str::to_owned)
+        })
+    }
+
+    /// Runs a command of the `supervisor` binary with this data directory, and waits for its end.
+    pub fn run_command(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(&self.launch.binary);
+        command.args(arguments).env_clear().envs(self.place.variables());
+        command.output().expect("the supervisor's binary starts")
+    }
+
+    /// A child of the supervisor, once it lives.
+    pub fn child(&self, name: &str) -> Process {
+        wait::until(&format!("the {name} runs"), || self.children().into_iter().find(|c| is(c, name)))
+    }
+
+    /// All children of the supervisor.
+    pub fn children(&self) -> Vec<Process> {
+        let mut children = leftovers::processes_of(&self.place);
+        children.retain(|process| process.parent == self.supervisor.pid());
+        children
+    }
+
+    /// Ends a child at once, as a crash does.
+    pub fn kill_child(&self, name: &str) {
+        program::signal(self.child(name).pid, Signal::KILL);
+    }
+
+    /// Ends the supervisor at once, as a power cut does, and checks that its children follow.
+    pub fn kill(&mut self) {
+        self.supervisor.kill();
+        leftovers::assert_no_process(&self.place);
+    }
+
+    /// Starts the supervisor again in the same place, and waits until it is ready.
+    pub fn restart(&mut self) {
+        self.supervisor = Program::start(&self.place, &self.launch);
+        self.wait_until_ready();
+    }
+
+    /// Ends the system by SIGTERM and checks that nothing is left of it.
+    pub fn stop(&mut self) -> ExitStatus {
+        let status = self.supervisor.terminate();
+        leftovers::assert_no_process(&self.place);
+        leftovers::assert_no_temporary_file(&self.workspace());
+        let running = self.database().count("select count(*) from inbox where state = 'in_progress'");
+        assert_eq!(running, 0, "tasks are still marked as running");
+        status
+    }
+
+    /// Waits until the supervisor and both children are ready.
+    fn wait_until_ready(&mut self) {
+        let ready = wait::within(wait::SOON, || {
+            let ended = self.supervisor.ended();
+            assert!(ended.is_none(), "the supervisor ended: {ended:?}\n{}", self.supervisor.log_tail());
+            let tokens = self.tokens_if_written()?;
+            let answer = Request::get("/readyz").try_send(http::address_of(&tokens.control_url)).ok()?;
+            (answer.status == 200).then_some(())
+        });
+        assert!(ready.is_some(), "the system is not ready:\n{}", self.supervisor.log_tail());
+    }
+
+    fn tokens_if_written(&self) -> Option<Tokens> {
+        serde_json::from_slice(&fs::read(self.place.data().join("tokens")).ok()?).ok()
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.stop();
+        }
+    }
+}
+
+impl SystemBuilder {
+    /// The directories that belong to this system, to be filled before its start.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.launch.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Connects the system with a played Telegram, and allows these chats.
+    #[must_use]
+    pub fn telegram(self, server: &TelegramServer, allowed_chats: &str) -> Self {
+        self.telegram_at(&server.url(), allowed_chats)
+    }
+
+    /// Connects the system with an address where Telegram may not be yet.
+    #[must_use]
+    pub fn telegram_at(self, url: &str, allowed_chats: &str) -> Self {
+        self.variable("AUTONOUS_TELEGRAM_TOKEN", TOKEN)
+            .variable("AUTONOUS_TELEGRAM_API_URL", url)
+            .variable("AUTONOUS_TELEGRAM_ALLOWED_CHATS", allowed_chats)
+    }
+
+    /// Connects the system with a played model.
+    #[must_use]
+    pub fn model(self, server: &ModelServer) -> Self {
+        server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
+    }
+
+    /// Starts the system and waits until all of it is ready.
+    pub fn start(self) -> System {
+        let supervisor = Program::start(&self.place, &self.launch);
+        let mut system = System { place: self.place, launch: self.launch, supervisor };
+        system.wait_until_ready();
+        system
+    }
+}
+
+/// The text of an answer of the direct provider without its status line.
+pub fn without_status_line(reply: &str) -> &str {
+    reply.split_once('\n').map_or("", |(_, rest)| rest)
+}
+
+/// One listing of the workspace's root, by a message that is itself the tool call.
+pub fn direct_ls(path: &str) -> String {
+    format!("/ls {}", Value::from_iter([("path".to_owned(), Value::from(path))]))
+}
+
+fn is(process: &Process, name: &str) -> bool {
+    process.command.split(' ').next().is_some_and(|program| program.ends_with(&format!("/{name}")))
+}

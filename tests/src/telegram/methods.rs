@@ -1,0 +1,98 @@
+//! Telegram's methods over HTTP, their names in any case, and the ways in which they fail.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::TOKEN;
+use super::played::{Fault, Shared};
+
+pub(super) async fn answer(
+    State(shared): State<Arc<Shared>>,
+    Path((bot, method)): Path<(String, String)>,
+    body: Bytes,
+) -> Response {
+    let method = method.to_ascii_lowercase();
+    if bot != format!("bot{TOKEN}") {
+        return refusal(401, "Unauthorized", &json!({}));
+    }
+    let parameters = serde_json::from_slice(&body).unwrap_or_else(|_| json!({}));
+    let fault = shared.lock().begin(&method);
+    match fault {
+        None => perform(&shared, &method, &parameters).await,
+        Some(Fault::Dropped) => {
+            perform(&shared, &method, &parameters).await;
+            cut_off()
+        }
+        Some(fault) => refuse(fault),
+    }
+}
+
+fn refuse(fault: Fault) -> Response {
+    match fault {
+        Fault::RetryAfter(seconds) => {
+            let description = format!("Too Many Requests: retry after {seconds}");
+            refusal(429, &description, &json!({"retry_after": seconds}))
+        }
+        Fault::Unauthorized => refusal(401, "Unauthorized", &json!({})),
+        Fault::Conflict => {
+            let description = "Conflict: terminated by other getUpdates request; \
+                               make sure that only one bot instance is running";
+            refusal(409, description, &json!({}))
+        }
+        Fault::ServerError | Fault::Dropped => refusal(500, "Internal Server Error", &json!({})),
+    }
+}
+
+async fn perform(shared: &Shared, method: &str, parameters: &Value) -> Response {
+    match method {
+        "getme" => result(&json!({
+            "id": 123_456, "is_bot": true, "first_name": "Played", "username": "played_bot",
+            "can_join_groups": true, "can_read_all_group_messages": false,
+            "supports_inline_queries": false, "can_connect_to_business": false, "has_main_web_app": false,
+        })),
+        "getupdates" => result(&Value::Array(next_updates(shared, parameters).await)),
+        "sendmessage" => match shared.lock().take_message(parameters) {
+            Ok(message) => result(&message),
+            Err(why) => refusal(400, why, &json!({})),
+        },
+        "deletewebhook" | "sendchataction" | "setmycommands" => result(&Value::Bool(true)),
+        _ => refusal(404, "Not Found", &json!({})),
+    }
+}
+
+/// Holds the request until there is something to say, at most for the `timeout` that the bot asked for.
+async fn next_updates(shared: &Shared, parameters: &Value) -> Vec<Value> {
+    let timeout = Duration::from_secs(parameters["timeout"].as_u64().unwrap_or(0));
+    let end = tokio::time::Instant::now() + timeout;
+    loop {
+        let arrived = shared.arrived.notified();
+        let updates = shared.lock().updates(parameters);
+        if !updates.is_empty() || tokio::time::timeout_at(end, arrived).await.is_err() {
+            return updates;
+        }
+    }
+}
+
+fn result(result: &Value) -> Response {
+    axum::Json(json!({"ok": true, "result": result})).into_response()
+}
+
+fn refusal(status: u16, description: &str, parameters: &Value) -> Response {
+    let body = json!({
+        "ok": false, "error_code": status, "description": description, "parameters": parameters,
+    });
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, axum::Json(body)).into_response()
+}
+
+/// An answer whose body breaks off, which makes the server cut the connection.
+fn cut_off() -> Response {
+    let broken = futures_util::stream::once(async { Err::<Bytes, _>(std::io::Error::other("cut off")) });
+    Body::from_stream(broken).into_response()
+}

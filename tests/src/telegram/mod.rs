@@ -1,0 +1,123 @@
+//! Telegram, played: long polling with confirmed offsets, sent messages recorded, faults on request.
+//!
+//! Methods are accepted in any case, as the real server does. An update is served again until a later
+//! `offset` confirms it. Nothing here knows what the bot should do.
+
+mod methods;
+mod played;
+pub mod update;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::routing::any;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::serving::serve;
+use crate::wait;
+
+use played::Shared;
+pub use played::{Fault, Sent};
+
+/// The token that the played bot has.
+pub const TOKEN: &str = "123456:FAKE-token-of-a-played-bot";
+
+/// A running Telegram server.
+#[derive(Debug)]
+pub struct TelegramServer {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl TelegramServer {
+    /// Starts on a free port.
+    pub fn start() -> Self {
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// Starts at an address that the bot was told before.
+    pub fn start_at(address: SocketAddr) -> Self {
+        let shared = Arc::new(Shared::default());
+        let router =
+            Router::new().route("/{bot}/{method}", any(methods::answer)).with_state(Arc::clone(&shared));
+        let (address, runtime) = serve(address, router);
+        Self { shared, address, runtime: Some(runtime) }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What goes into the variable for the address.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Somebody writes: the update gets the next id, which is returned.
+    pub fn push(&self, update: Value) -> i64 {
+        let mut played = self.shared.lock();
+        let id = if played.last_update_id == 0 { 700_000 } else { played.last_update_id + 1 };
+        played.last_update_id = id;
+        played.waiting.push_back((id, with_id(id, update)));
+        drop(played);
+        self.shared.arrived.notify_waiters();
+        id
+    }
+
+    /// Serves an update once more although it was confirmed, as after a fail-over.
+    pub fn redeliver(&self, id: i64, update: Value) {
+        self.shared.lock().redelivered.push(with_id(id, update));
+        self.shared.arrived.notify_waiters();
+    }
+
+    /// The next call of `method` (any case) meets `fault`.
+    pub fn fail(&self, method: &str, fault: Fault) {
+        self.shared.lock().faults.push((method.to_ascii_lowercase(), fault));
+    }
+
+    /// How many requested failures have not been met yet.
+    pub fn faults_left(&self) -> usize {
+        self.shared.lock().faults.len()
+    }
+
+    /// All messages that the bot sent.
+    pub fn sent(&self) -> Vec<Sent> {
+        self.shared.lock().sent.clone()
+    }
+
+    /// The updates that no offset has confirmed yet.
+    pub fn unconfirmed(&self) -> usize {
+        self.shared.lock().waiting.len()
+    }
+
+    /// When `method` (any case) was called.
+    pub fn calls(&self, method: &str) -> Vec<Instant> {
+        let method = method.to_ascii_lowercase();
+        self.shared.lock().calls.iter().filter(|(name, _)| *name == method).map(|(_, at)| *at).collect()
+    }
+
+    /// Waits until the bot has sent `count` messages, and returns all of them.
+    pub fn wait_for_sent(&self, count: usize) -> Vec<Sent> {
+        wait::until(&format!("the bot has sent {count} messages"), || {
+            Some(self.sent()).filter(|sent| sent.len() >= count)
+        })
+    }
+}
+
+impl Drop for TelegramServer {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn with_id(id: i64, mut update: Value) -> Value {
+    update["update_id"] = id.into();
+    update
+}

@@ -1,0 +1,209 @@
+//! The tool server alone, as anybody can run it: `tool-server serve` with a root and a data directory.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use protocol::Envelope;
+use serde_json::Value;
+
+use crate::program::Launch;
+use crate::{Answer, Place, Program, Request, binaries, http, leftovers, wait};
+
+/// What the server says once it can be reached.
+const LISTENING: &str = "listening on http://";
+
+/// A running tool server.
+#[derive(Debug)]
+pub struct ToolServer {
+    place: Place,
+    program: Program,
+    address: SocketAddr,
+    token: Option<String>,
+    roots: Vec<PathBuf>,
+}
+
+/// A tool server before its start.
+#[derive(Debug)]
+pub struct ToolServerBuilder {
+    place: Place,
+    launch: Launch,
+    roots: Vec<PathBuf>,
+    token: Option<String>,
+}
+
+/// A start that was refused.
+#[derive(Debug)]
+pub struct Refusal {
+    /// How the process ended.
+    pub status: ExitStatus,
+    /// What it said to whoever started it.
+    pub stderr: String,
+}
+
+impl ToolServer {
+    /// A server with one root, to be adjusted before its start.
+    pub fn builder() -> ToolServerBuilder {
+        let place = Place::new();
+        let launch = Launch {
+            binary: binaries::path_of("tool-server"),
+            arguments: vec!["serve".to_owned()],
+            variables: place.variables(),
+            unprivileged: false,
+        };
+        let roots = vec![place.root()];
+        ToolServerBuilder { place, launch, roots, token: None }
+            .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
+    }
+
+    /// A server with one root and no other setting.
+    pub fn start() -> Self {
+        Self::builder().start()
+    }
+
+    /// The directories that belong to this server.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The first root.
+    pub fn root(&self) -> PathBuf {
+        self.place.root()
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its process.
+    pub fn program(&mut self) -> &mut Program {
+        &mut self.program
+    }
+
+    /// Calls a tool as a well-behaved client does.
+    pub fn call(&self, tool: &str, arguments: &Value) -> Envelope {
+        self.send(Request::post_json(&format!("/tools/{tool}"), arguments)).envelope()
+    }
+
+    /// Sends a request; the token is added where the server has one and the request says nothing of it.
+    pub fn send(&self, request: Request) -> Answer {
+        match &self.token {
+            Some(token) if !request.has("Authorization") => {
+                request.header("Authorization", &format!("Bearer {token}")).send(self.address)
+            }
+            _ => request.send(self.address),
+        }
+    }
+
+    /// Sends bytes as they are; none when the server closed the connection without an answer.
+    pub fn raw(&self, bytes: &[u8]) -> Option<Answer> {
+        http::raw(self.address, bytes).ok()
+    }
+
+    /// Panics when the server does not do honest work any more.
+    pub fn assert_alive(&self, after: &str) {
+        let envelope = self.call("ls", &serde_json::json!({"path": "."}));
+        assert!(envelope.ok, "after {after} the server does not list its root: {envelope:?}");
+    }
+
+    /// Ends the server by SIGTERM and checks that nothing is left of it.
+    pub fn stop(mut self) -> ExitStatus {
+        self.end()
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        let status = self.program.terminate();
+        leftovers::assert_no_process(&self.place);
+        self.roots.iter().for_each(|root| leftovers::assert_no_temporary_file(root));
+        status
+    }
+}
+
+impl Drop for ToolServer {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.end();
+        }
+    }
+}
+
+impl ToolServerBuilder {
+    /// The directories that belong to this server, to be filled before its start.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.launch.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Takes a variable away.
+    #[must_use]
+    pub fn without_variable(mut self, name: &str) -> Self {
+        self.launch.variables.retain(|(present, _)| present != name);
+        self
+    }
+
+    /// Puts other roots in place of the first.
+    #[must_use]
+    pub fn roots(mut self, roots: &[PathBuf]) -> Self {
+        self.roots = roots.to_vec();
+        self
+    }
+
+    /// Gives the server a token.
+    #[must_use]
+    pub fn token(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self.variable("AUTONOUS_TOOL_TOKEN", token)
+    }
+
+    /// Runs the server as an ordinary user, which then owns the place, even where the test runs as root.
+    #[must_use]
+    pub fn unprivileged(mut self) -> Self {
+        self.launch.unprivileged = true;
+        self.launch.binary = self.place.hand_over(&self.launch.binary);
+        self
+    }
+
+    /// Starts the server and waits until it listens.
+    pub fn start(self) -> ToolServer {
+        let launch = self.whole_launch();
+        let mut program = Program::start(&self.place, &launch);
+        let address = wait::within(wait::SOON, || {
+            address_in(&program.log(), LISTENING).or_else(|| {
+                assert!(program.ended().is_none(), "the server ended at its start:\n{}", program.log_tail());
+                None
+            })
+        });
+        let address =
+            address.unwrap_or_else(|| panic!("the server does not listen:\n{}", program.log_tail()));
+        ToolServer { place: self.place, program, address, token: self.token, roots: self.roots }
+    }
+
+    /// Starts a server that must refuse to run.
+    pub fn start_refused(self) -> Refusal {
+        let mut program = Program::start(&self.place, &self.whole_launch());
+        let status = program.wait();
+        leftovers::assert_no_process(&self.place);
+        Refusal { status, stderr: program.log() }
+    }
+
+    fn whole_launch(&self) -> Launch {
+        let mut launch = self.launch.clone();
+        let roots: Vec<String> = self.roots.iter().map(|root| root.display().to_string()).collect();
+        launch.variables.insert(0, ("AUTONOUS_TOOL_ALLOWED_ROOTS".to_owned(), roots.join(",")));
+        launch
+    }
+}
+
+/// The address after `phrase` in a log, without the marks that a terminal or JSON puts around it.
+pub fn address_in(log: &str, phrase: &str) -> Option<SocketAddr> {
+    let (_, rest) = log.split_once(phrase)?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ':'))?;
+    rest[..end].parse().ok()
+}

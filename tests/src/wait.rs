@@ -1,0 +1,32 @@
+//! Waiting for a state, with a deadline; the only place of the harness that pauses.
+//!
+//! A test that waits for a time is either slow or wrong on a slower machine. This waits for what the
+//! test really means and says so when it does not come.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long anything ordinary may take on a machine that is busy with other tests.
+pub const SOON: Duration = Duration::from_secs(30);
+
+/// How long to wait before looking again; short against every deadline.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What `look` finds, as soon as it finds something; panics after [`SOON`] with `what` was waited for.
+pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    within(SOON, look).unwrap_or_else(|| panic!("waited {SOON:?} in vain until {what}"))
+}
+
+/// What `look` finds within `deadline`, if it does.
+pub fn within<T>(deadline: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + deadline;
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+        thread::sleep(PAUSE);
+    }
+}

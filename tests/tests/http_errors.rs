@@ -1,0 +1,147 @@
+//! Every error that `ls` and the HTTP layer can answer with: its code, its status, its whole envelope.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+
+use e2e::envelope_shape::{assert_error, assert_whole};
+use e2e::{Request, ToolServer};
+use protocol::ErrorCode;
+use serde_json::json;
+
+fn ls(path: &str) -> Request {
+    Request::post_json("/tools/ls", &json!({"path": path}))
+}
+
+#[test]
+fn a_listing_is_a_whole_envelope() {
+    let server = ToolServer::start();
+    fs::write(server.root().join("a.txt"), "a").unwrap();
+    fs::create_dir(server.root().join("b")).unwrap();
+    let envelope = assert_whole(&server.send(ls(".")));
+    assert_eq!(envelope.stdout, "a.txt\nb/\n");
+    assert_eq!(envelope.exit_code, 0);
+}
+
+#[test]
+fn each_wrong_request_gets_its_code() {
+    let server = ToolServer::start();
+    fs::write(server.root().join("file"), "x").unwrap();
+    let ok = || ls(".");
+    let oversized = format!(r#"{{"path":"{}"}}"#, "a".repeat(9 * 1024 * 1024));
+    let cases = [
+        ("unknown field", Request::post("/tools/ls", r#"{"pth":"."}"#), ErrorCode::InvalidArgument),
+        ("unknown tool", Request::post("/tools/lss", "{}"), ErrorCode::UnknownTool),
+        ("a GET of a tool", Request::get("/tools/ls"), ErrorCode::MethodNotAllowed),
+        ("a PUT of a tool", Request::new("PUT", "/tools/ls"), ErrorCode::MethodNotAllowed),
+        ("a POST of the catalogue", Request::post("/tools", "{}"), ErrorCode::MethodNotAllowed),
+        (
+            "a form",
+            ok().header("Content-Type", "application/x-www-form-urlencoded"),
+            ErrorCode::UnsupportedMediaType,
+        ),
+        ("no content type", ok().without("Content-Type"), ErrorCode::UnsupportedMediaType),
+        ("an encoded body", ok().header("Content-Encoding", "gzip"), ErrorCode::UnsupportedMediaType),
+        ("9 MiB", Request::post("/tools/ls", oversized), ErrorCode::PayloadTooLarge),
+        ("a foreign host", ok().header("Host", "evil.example"), ErrorCode::OriginRefused),
+        ("a foreign origin", ok().header("Origin", "https://evil.example"), ErrorCode::OriginRefused),
+        ("a path outside", ls("/etc"), ErrorCode::PathOutsideRoots),
+        ("a path above", ls("../.."), ErrorCode::PathOutsideRoots),
+        ("nothing there", ls("nope"), ErrorCode::NotFound),
+        ("a file", ls("file"), ErrorCode::NotADirectory),
+        ("below a file", ls("file/x"), ErrorCode::NotADirectory),
+        ("an overlong session", ok().header("X-Session-Id", &"s".repeat(200)), ErrorCode::InvalidArgument),
+    ];
+    for (what, request, code) in cases {
+        let answer = server.send(request);
+        println!("{what}: {} {code}", answer.status);
+        assert_error(&answer, code);
+    }
+    server.assert_alive("wrong requests");
+}
+
+#[test]
+fn a_typo_in_a_field_or_a_tool_is_answered_with_the_nearest_right_name() {
+    let server = ToolServer::start();
+    let field = assert_error(
+        &server.send(Request::post("/tools/ls", r#"{"recursiv":true}"#)),
+        ErrorCode::InvalidArgument,
+    );
+    let error = field.meta.error.unwrap();
+    let said = format!("{} {}", error.message, error.hint);
+    assert!(said.contains("recursiv") && said.contains("recursive"), "{said}");
+    let tool = assert_error(&server.send(Request::post("/tools/lls", "{}")), ErrorCode::UnknownTool);
+    let error = tool.meta.error.unwrap();
+    assert!(format!("{} {}", error.message, error.hint).contains("ls"), "{error:?}");
+}
+
+#[test]
+fn a_server_with_a_token_refuses_whoever_does_not_bring_it() {
+    let server = ToolServer::builder().token("FAKE-token-1").start();
+    for authorization in
+        ["Bearer FAKE-token-2", "Bearer FAKE-token-", "Bearer ", "Basic FAKE-token-1", "FAKE-token-1"]
+    {
+        let answer = server.send(ls(".").header("Authorization", authorization));
+        assert_error(&answer, ErrorCode::Unauthorized);
+    }
+    let without = ls(".").send(server.address());
+    assert_error(&without, ErrorCode::Unauthorized);
+    assert_error(&Request::get("/tools").send(server.address()), ErrorCode::Unauthorized);
+    assert_whole(&server.send(ls(".")));
+    for open in ["/livez", "/readyz", "/openapi.json", "/docs/"] {
+        assert_eq!(Request::get(open).send(server.address()).status, 200, "{open}");
+    }
+}
+
+#[test]
+fn a_disabled_tool_is_not_allowed() {
+    let server = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "ls").start();
+    assert_error(&server.send(ls(".")), ErrorCode::ToolNotAllowed);
+}
+
+#[test]
+fn a_denied_name_is_refused_and_left_out_of_listings() {
+    let server = ToolServer::start();
+    fs::create_dir(server.root().join(".ssh")).unwrap();
+    fs::write(server.root().join(".env"), "A=1").unwrap();
+    fs::write(server.root().join("key.pem"), "k").unwrap();
+    fs::write(server.root().join("seen"), "s").unwrap();
+    for path in [".ssh", ".env", "key.pem", ".ssh/nothing-there"] {
+        assert_error(&server.send(ls(path)), ErrorCode::PathDenied);
+    }
+    let all = server.call("ls", &json!({"path": ".", "include_hidden": true, "recursive": true}));
+    assert_eq!(all.stdout, "seen\n");
+}
+
+#[test]
+fn a_directory_without_rights_is_permission_denied() {
+    let builder = ToolServer::builder().unprivileged();
+    let closed = builder.place().root().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    let server = builder.start();
+    let answer = server.send(ls("closed"));
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_error(&answer, ErrorCode::PermissionDenied);
+}
+
+#[test]
+fn what_is_no_directory_is_refused_at_once_whatever_it_is() {
+    let server = ToolServer::start();
+    let fifo = server.root().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let _socket = UnixListener::bind(server.root().join("socket")).unwrap();
+    for name in ["fifo", "socket"] {
+        assert_error(&server.send(ls(name)), ErrorCode::NotADirectory);
+    }
+}
+
+#[test]
+fn an_error_reads_well_as_text_too() {
+    let server = ToolServer::start();
+    let answer = server.send(ls("nope").header("Accept", "text/plain"));
+    assert_eq!(answer.status, 200);
+    assert!(answer.header("content-type").is_some_and(|kind| kind.starts_with("text/plain")), "{answer:?}");
+    assert!(answer.text().starts_with("exit 1 · error NOT_FOUND\n"), "{}", answer.text());
+}

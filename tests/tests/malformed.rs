@@ -1,0 +1,158 @@
+//! Malformed requests: each is refused with an envelope or below HTTP, and the server goes on.
+
+use e2e::envelope_shape::assert_error;
+use e2e::{Request, ToolServer};
+use protocol::ErrorCode::{InvalidArgument, PayloadTooLarge, UnsupportedMediaType};
+
+/// Bodies that are no arguments of `ls`.
+fn bodies() -> Vec<(&'static str, Vec<u8>)> {
+    let deep =
+        |open: &str, close: &str| format!(r#"{{"path":{}1{}}}"#, open.repeat(100_000), close.repeat(100_000));
+    let texts: [(&str, String); 30] = [
+        ("nothing", String::new()),
+        ("white space", "  \n".to_owned()),
+        ("half an object", r#"{"path":"."#.to_owned()),
+        ("an array", "[]".to_owned()),
+        ("an array of objects", r#"[{"path":"."}]"#.to_owned()),
+        ("a text", r#"".""#.to_owned()),
+        ("a number", "1".to_owned()),
+        ("null", "null".to_owned()),
+        ("single quotes", "{'path':'.'}".to_owned()),
+        ("a comment", r#"{"path":"." /* here */}"#.to_owned()),
+        ("a trailing comma", r#"{"path":".",}"#.to_owned()),
+        ("trailing garbage", r#"{"path":"."} x"#.to_owned()),
+        ("two objects", r#"{"path":"."}{"path":"."}"#.to_owned()),
+        ("deep arrays", deep("[", "]")),
+        ("deep objects", deep(r#"{"a":"#, "}")),
+        ("a duplicate key", r#"{"path":".","path":"/etc"}"#.to_owned()),
+        ("an escaped duplicate key", r#"{"path":".","p\u0061th":"/etc"}"#.to_owned()),
+        ("an unknown field", r#"{"path":".","depth":1}"#.to_owned()),
+        ("an empty field name", r#"{"":"."}"#.to_owned()),
+        ("a number for a text", r#"{"path":1}"#.to_owned()),
+        ("null for a text", r#"{"path":null}"#.to_owned()),
+        ("an array for a text", r#"{"path":["."]}"#.to_owned()),
+        ("a text for a number", r#"{"limit":"5"}"#.to_owned()),
+        ("a flag for a number", r#"{"limit":true}"#.to_owned()),
+        ("a number for a flag", r#"{"recursive":1}"#.to_owned()),
+        ("a negative number", r#"{"limit":-5}"#.to_owned()),
+        ("a fraction", r#"{"limit":1.5}"#.to_owned()),
+        ("a huge number", r#"{"limit":1e400}"#.to_owned()),
+        ("NaN", r#"{"limit":NaN}"#.to_owned()),
+        ("a NUL in a path", r#"{"path":"a\u0000b"}"#.to_owned()),
+    ];
+    let mut bodies: Vec<_> = texts.map(|(what, text)| (what, text.into_bytes())).into();
+    bodies.push(("invalid UTF-8", b"{\"path\":\"\xff\xfe\"}".to_vec()));
+    bodies.push(("a lone surrogate", br#"{"path":"\ud800"}"#.to_vec()));
+    bodies.push(("a raw NUL", b"{\"path\":\"a\0b\"}".to_vec()));
+    bodies.push(("a byte order mark", b"\xef\xbb\xbf{\"path\":\".\"}".to_vec()));
+    bodies.push(("a number of 70 digits", format!(r#"{{"limit":{}}}"#, "9".repeat(70)).into_bytes()));
+    bodies.push(("a path of 1 MiB", format!(r#"{{"path":"{}"}}"#, "a".repeat(1 << 20)).into_bytes()));
+    bodies.push(("a false cursor", br#"{"cursor":"AAAA%%"}"#.to_vec()));
+    bodies
+}
+
+#[test]
+fn bodies_that_are_no_arguments_are_invalid_arguments() {
+    let server = ToolServer::start();
+    let bodies = bodies();
+    assert!(bodies.len() >= 36);
+    for (what, body) in bodies {
+        println!("{what}");
+        assert_error(&server.send(Request::post("/tools/ls", body)), InvalidArgument);
+    }
+    server.assert_alive("bodies that are no arguments");
+}
+
+#[test]
+fn what_is_not_plain_json_is_an_unsupported_media_type() {
+    let server = ToolServer::start();
+    let kinds = [
+        "text/plain",
+        "application/xml",
+        "multipart/form-data; boundary=x",
+        "application/jsonx",
+        "*/*",
+        "",
+        "application/json; charset=utf-16",
+        "text/json",
+    ];
+    for kind in kinds {
+        println!("{kind:?}");
+        let request = Request::post("/tools/ls", r#"{"path":"."}"#).header("Content-Type", kind);
+        assert_error(&server.send(request), UnsupportedMediaType);
+    }
+    for encoding in ["gzip", "deflate", "br", "identity, gzip"] {
+        let request = Request::post("/tools/ls", r#"{"path":"."}"#).header("Content-Encoding", encoding);
+        assert_error(&server.send(request), UnsupportedMediaType);
+    }
+    let plain = Request::post("/tools/ls", r#"{"path":"."}"#)
+        .header("Content-Type", "application/json; charset=utf-8");
+    assert!(server.send(plain).envelope().ok);
+}
+
+#[test]
+fn oversized_bodies_are_refused_with_and_without_a_length() {
+    let server = ToolServer::start();
+    let body = || Request::post("/tools/ls", vec![b'A'; 32 * 1024 * 1024]);
+    assert_error(&server.send(body()), PayloadTooLarge);
+    assert_error(&server.send(body().header("Transfer-Encoding", "chunked")), PayloadTooLarge);
+    server.assert_alive("oversized bodies");
+}
+
+#[test]
+fn a_length_that_promises_too_much_is_refused_before_the_body_comes() {
+    let server = ToolServer::start();
+    let head = format!(
+        "POST /tools/ls HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n{{",
+        server.address()
+    );
+    assert_error(&server.raw(head.as_bytes()).unwrap(), PayloadTooLarge);
+}
+
+#[test]
+fn requests_that_are_wrong_below_json_are_refused() {
+    let server = ToolServer::start();
+    let host = server.address().to_string();
+    let post = |line: &str, headers: &str| {
+        format!(
+            "{line}\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}Content-Length: 2\r\n\r\n{{}}"
+        )
+    };
+    let line = "POST /tools/ls HTTP/1.1";
+    let cases = [
+        ("two hosts", post(line, &format!("Host: {host}\r\nHost: evil\r\n"))),
+        ("no host", post(line, "")),
+        ("an empty host", post(line, "Host: \r\n")),
+        ("a foreign host", post(line, "Host: evil.example\r\n")),
+        ("our name with a foreign port", post(line, "Host: 127.0.0.1:1\r\n")),
+        ("a host that only begins like ours", post(line, &format!("Host: {host}.evil.example\r\n"))),
+        ("a host with a user", post(line, &format!("Host: user@{host}\r\n"))),
+        ("a foreign target", post("POST http://evil/tools/ls HTTP/1.1", &format!("Host: {host}\r\n"))),
+        ("a foreign origin", post(line, &format!("Host: {host}\r\nOrigin: http://evil.example\r\n"))),
+        ("the null origin", post(line, &format!("Host: {host}\r\nOrigin: null\r\n"))),
+        ("two lengths", post(line, &format!("Host: {host}\r\nContent-Length: 3\r\n"))),
+        ("no length that is a number", post(line, &format!("Host: {host}\r\nContent-Length: x\r\n"))),
+        ("a length and chunks", post(line, &format!("Host: {host}\r\nTransfer-Encoding: gzip\r\n"))),
+        ("a header of 1 MiB", post(line, &format!("Host: {host}\r\nX: {}\r\n", "a".repeat(1 << 20)))),
+        ("a thousand headers", post(line, &format!("Host: {host}\r\n{}", "A: b\r\n".repeat(1000)))),
+        ("a header without a name", post(line, &format!("Host: {host}\r\n: x\r\n"))),
+        ("the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned()),
+        ("HTTP/9", post("POST /tools/ls HTTP/9.9", &format!("Host: {host}\r\n"))),
+        ("no method that exists", post("B@D /tools/ls HTTP/1.1", &format!("Host: {host}\r\n"))),
+        ("no HTTP at all", "\u{16}\u{3}\u{1}hello\r\n\r\n".to_owned()),
+    ];
+    for (what, bytes) in cases {
+        let answer = server.raw(bytes.as_bytes());
+        println!("{what}: {:?}", answer.as_ref().map(|answer| answer.status));
+        let refused = answer.as_ref().is_none_or(|answer| (400..506).contains(&answer.status));
+        assert!(refused, "{what}: {answer:?}");
+        server.assert_alive(what);
+    }
+}
+
+#[test]
+fn a_token_in_the_query_string_does_not_count() {
+    let server = ToolServer::builder().token("FAKE-token-1").start();
+    let request = Request::post("/tools/ls?token=FAKE-token-1", "{}").header("Authorization", "");
+    assert_error(&server.send(request), protocol::ErrorCode::Unauthorized);
+}

@@ -1,0 +1,97 @@
+//! The played servers keep the protocols that they play; a test that leans on them proves nothing else.
+
+use std::net::SocketAddr;
+
+use e2e::telegram::TOKEN;
+use e2e::telegram::update::Chat;
+use e2e::{Fault, ModelReply, ModelServer, Request, TelegramServer, http};
+use serde_json::{Value, json};
+
+fn method(server: &TelegramServer, method: &str, parameters: &Value) -> (u16, Value) {
+    let answer = Request::post_json(&format!("/bot{TOKEN}/{method}"), parameters).send(server.address());
+    (answer.status, answer.json())
+}
+
+fn update_ids(server: &TelegramServer, parameters: &Value) -> Vec<i64> {
+    let (_, answer) = method(server, "GetUpdates", parameters);
+    let updates = answer["result"].as_array().expect("updates are a list");
+    updates.iter().filter_map(|update| update["update_id"].as_i64()).collect()
+}
+
+#[test]
+fn an_update_comes_again_until_an_offset_confirms_it() {
+    let server = TelegramServer::start();
+    let first = server.push(Chat { id: 1 }.text("a"));
+    let second = server.push(Chat { id: 1 }.text("b"));
+    assert_eq!(update_ids(&server, &json!({"limit": 1})), [first]);
+    assert_eq!(update_ids(&server, &json!({})), [first, second]);
+    assert_eq!(update_ids(&server, &json!({"offset": second})), [second]);
+    assert_eq!(update_ids(&server, &json!({"offset": second + 1})), Vec::<i64>::new());
+    server.redeliver(first, Chat { id: 1 }.text("a"));
+    assert_eq!(update_ids(&server, &json!({"offset": second + 1})), [first]);
+}
+
+#[test]
+fn a_long_poll_answers_as_soon_as_somebody_writes() {
+    let server = TelegramServer::start();
+    std::thread::scope(|scope| {
+        let poll = scope.spawn(|| update_ids(&server, &json!({"timeout": 50})));
+        e2e::wait::until("the poll has begun", || (!server.calls("getupdates").is_empty()).then_some(()));
+        let id = server.push(Chat { id: 1 }.text("a"));
+        assert_eq!(poll.join().unwrap(), [id]);
+    });
+}
+
+#[test]
+fn method_names_count_in_any_case_and_a_message_has_at_most_4096_utf16_units() {
+    let server = TelegramServer::start();
+    for name in ["sendMessage", "SendMessage", "sendmessage"] {
+        assert_eq!(method(&server, name, &json!({"chat_id": 1, "text": "😀".repeat(2048)})).0, 200, "{name}");
+    }
+    assert_eq!(method(&server, "sendMessage", &json!({"chat_id": 1, "text": "😀".repeat(2049)})).0, 400);
+    assert_eq!(method(&server, "sendMessage", &json!({"chat_id": 1, "text": ""})).0, 400);
+    assert_eq!(server.sent().len(), 3);
+}
+
+#[test]
+fn a_fault_is_met_once_and_a_wrong_token_always() {
+    let server = TelegramServer::start();
+    server.fail("getMe", Fault::RetryAfter(3));
+    let (status, refusal) = method(&server, "getMe", &json!({}));
+    assert_eq!((status, &refusal["parameters"]["retry_after"]), (429, &json!(3)));
+    assert_eq!(method(&server, "getMe", &json!({})).0, 200);
+    let wrong = Request::post_json("/bot1:wrong/getMe", &json!({})).send(server.address());
+    assert_eq!(wrong.status, 401);
+}
+
+#[test]
+fn a_dropped_connection_gives_no_answer_although_the_message_was_taken() {
+    let server = TelegramServer::start();
+    server.fail("sendMessage", Fault::Dropped);
+    let message =
+        Request::post_json(&format!("/bot{TOKEN}/sendMessage"), &json!({"chat_id": 1, "text": "x"}));
+    let answer = message.try_send(server.address());
+    assert!(answer.is_err(), "{answer:?}");
+    assert_eq!(server.sent().len(), 1);
+}
+
+#[test]
+fn the_model_answers_as_scripted_and_only_with_its_key() {
+    let model = ModelServer::answering(vec![
+        ModelReply::RateLimited(2),
+        ModelReply::call("ls", &json!({"path": "."})),
+        ModelReply::Text("done".to_owned()),
+    ]);
+    let [_, _, (_, url), (_, key)] = model.variables();
+    let address: SocketAddr = http::address_of(url.strip_suffix("/v1").unwrap());
+    let request = Request::post_json("/v1/chat/completions", &json!({"model": "m", "messages": []}));
+    assert_eq!(request.send(address).status, 401);
+    let request = request.header("Authorization", &format!("Bearer {key}"));
+    let limited = request.send(address);
+    assert_eq!((limited.status, limited.header("retry-after")), (429, Some("2")));
+    let call = request.send(address).json();
+    assert_eq!(call["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"], r#"{"path":"."}"#);
+    for _ in 0..2 {
+        assert_eq!(request.send(address).json()["choices"][0]["message"]["content"], "done");
+    }
+}

@@ -1,0 +1,132 @@
+//! What the tool server refuses to start with, and what it says then.
+
+use std::fs;
+use std::path::PathBuf;
+
+use e2e::tool_server::ToolServerBuilder;
+use e2e::{Request, ToolServer};
+
+/// The start must fail, and stderr must contain each of `words`.
+fn check(what: &str, builder: ToolServerBuilder, words: &[&str]) {
+    let refusal = builder.start_refused();
+    assert!(!refusal.status.success(), "{what}: started and ended with {}", refusal.status);
+    for word in words {
+        assert!(refusal.stderr.contains(word), "{what}: does not say {word}:\n{}", refusal.stderr);
+    }
+    assert!(!refusal.stderr.contains("panicked"), "{what}: {}", refusal.stderr);
+}
+
+fn with_roots(roots: &[&str]) -> ToolServerBuilder {
+    let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+    ToolServer::builder().roots(&roots)
+}
+
+const ROOTS: &str = "AUTONOUS_TOOL_ALLOWED_ROOTS";
+
+#[test]
+fn no_root_stops_the_start() {
+    check("no root", with_roots(&[]), &[ROOTS]);
+}
+
+#[test]
+fn a_relative_root_stops_the_start() {
+    check("a relative root", with_roots(&["root"]), &[ROOTS, "root", "absolute"]);
+}
+
+#[test]
+fn a_root_that_is_not_there_or_no_directory_stops_the_start() {
+    check("a missing root", with_roots(&["/nowhere/at/all"]), &[ROOTS, "/nowhere/at/all"]);
+    let builder = ToolServer::builder();
+    let file = builder.place().path().join("file");
+    fs::write(&file, "x").unwrap();
+    check("a file", builder.roots(std::slice::from_ref(&file)), &[ROOTS, &file.display().to_string()]);
+}
+
+#[test]
+fn roots_of_the_machine_itself_stop_the_start() {
+    for root in ["/", "/proc", "/sys", "/dev", "/run", "/etc", "/proc/self", "/etc/", "/dev/shm/../shm/.."] {
+        check(root, with_roots(&[root]), &[ROOTS]);
+    }
+}
+
+#[test]
+fn a_root_that_holds_the_servers_own_files_stops_the_start() {
+    for own in [|b: &ToolServerBuilder| b.place().data(), |b: &ToolServerBuilder| b.place().path().to_owned()]
+    {
+        let builder = ToolServer::builder();
+        let root = own(&builder);
+        check(&root.display().to_string(), builder.roots(std::slice::from_ref(&root)), &[ROOTS]);
+    }
+    let builder = ToolServer::builder();
+    let journal = builder.place().root().join("journal.jsonl").display().to_string();
+    check(
+        "the journal in a root",
+        builder.variable("AUTONOUS_TOOL_JOURNAL", &journal),
+        &["AUTONOUS_TOOL_JOURNAL"],
+    );
+    let binary = e2e::binaries::path_of("tool-server");
+    let directory = binary.parent().unwrap().to_owned();
+    check("the binary in a root", ToolServer::builder().roots(&[directory]), &[ROOTS]);
+}
+
+#[test]
+fn a_link_to_a_forbidden_root_stops_the_start() {
+    let builder = ToolServer::builder();
+    let link = builder.place().path().join("link");
+    std::os::unix::fs::symlink("/etc", &link).unwrap();
+    check("a link to /etc", builder.roots(&[link]), &[ROOTS]);
+}
+
+#[test]
+fn a_machine_without_bash_stops_the_start_with_the_remedy() {
+    let builder = ToolServer::builder();
+    let empty = builder.place().path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    check("no bash", builder.variable("PATH", &empty.display().to_string()), &["bash", "PATH"]);
+}
+
+#[test]
+fn listening_beyond_this_machine_needs_a_token() {
+    for address in ["0.0.0.0:0", "[::]:0"] {
+        let builder = ToolServer::builder().variable("AUTONOUS_TOOL_LISTEN", address);
+        check(address, builder, &["AUTONOUS_TOOL_TOKEN"]);
+    }
+    let server =
+        ToolServer::builder().variable("AUTONOUS_TOOL_LISTEN", "0.0.0.0:0").token("FAKE-token-1").start();
+    let local = format!("127.0.0.1:{}", server.address().port());
+    let answer = server.send(Request::post("/tools/ls", "{}").header("Host", &local));
+    assert!(answer.envelope().ok, "{}", answer.text());
+}
+
+#[test]
+fn values_that_do_not_parse_stop_the_start_and_are_named() {
+    let cases = [
+        ("AUTONOUS_TOOL_TIMEOUT_SECONDS", "soon"),
+        ("AUTONOUS_TOOL_MAX_OUTPUT_LINES", "-1"),
+        ("AUTONOUS_TOOL_MAX_OUTPUT_BYTES", "many"),
+        ("AUTONOUS_TOOL_LISTEN", "localhost"),
+        ("AUTONOUS_TOOL_DISABLED", "lss"),
+        ("AUTONOUS_LOG_FORMAT", "xml"),
+    ];
+    for (name, value) in cases {
+        check(name, ToolServer::builder().variable(name, value), &[name, value]);
+    }
+}
+
+#[test]
+fn a_secret_in_the_environment_is_gone_from_it_after_the_start() {
+    let mut server = ToolServer::builder().token("FAKE-token-to-be-hidden").start();
+    let environment = fs::read(format!("/proc/{}/environ", server.program().pid())).unwrap();
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(environment.contains("AUTONOUS_DATA_DIR"), "this is the server's environment: {environment}");
+    assert!(!environment.contains("FAKE-token-to-be-hidden"), "{environment}");
+    assert!(!server.program().log().contains("FAKE-token-to-be-hidden"));
+    server.assert_alive("a start with a secret in its environment");
+}
+
+#[test]
+fn sigterm_ends_the_server_with_success() {
+    let server = ToolServer::start();
+    server.assert_alive("its start");
+    assert!(server.stop().success());
+}
