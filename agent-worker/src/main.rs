@@ -1,2 +1,70 @@
-//! x
-fn main(){}
+//! The worker's command line: the line protocol without arguments, one task by hand with `once`.
+//!
+//! It only wires: secrets leave the environment first, then settings are read and judged, then the one
+//! thread starts. Whoever adds a decision here has the wrong file.
+
+use std::process::ExitCode;
+
+use agent_worker::{config::Config, once, serve};
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use process::{Variables, logs, secrets};
+
+/// Asks a model what to do, calls the tools, and answers.
+///
+/// Without a command it speaks the supervisor's line protocol on stdin and stdout. Settings come from
+/// the environment: AUTONOUS_TOOL_URL, AUTONOUS_TOOL_TOKEN, AUTONOUS_MODEL_PROVIDER (direct, openai or
+/// scripted), AUTONOUS_MODEL_NAME, AUTONOUS_MODEL_BASE_URL, AUTONOUS_MODEL_API_KEY and the limits
+/// AUTONOUS_CONTROL_MAX_TURNS, _MAX_WALL_TIME_SECONDS, _MAX_TOKENS and _MAX_RETRIES.
+#[derive(Debug, Parser)]
+#[command(name = "agent-worker", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run one task by hand and print the reply; exits with 0 if there is one, else with 1.
+    ///
+    /// A tool server must run at AUTONOUS_TOOL_URL. Without a model key the text is the tool call
+    /// itself: agent-worker once "ls path=src".
+    Once {
+        /// What to do, as a user would write it.
+        text: String,
+    },
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    secrets::leave_environment(&[
+        "AUTONOUS_TOOL_TOKEN",
+        "AUTONOUS_MODEL_API_KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+    ])?;
+    let arguments = Arguments::parse();
+    let variables = Variables::of_this_process()?;
+    logs::start(&variables)?;
+    let agent = Config::read(&variables)?.into_agent()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("the async runtime could not start")?;
+    let end = runtime.block_on(async {
+        match arguments.command {
+            Some(Command::Once { text }) => once::run(&agent, &text).await,
+            None => Ok(exit_code(serve::run(agent).await)),
+        }
+    });
+    // A read of stdin that still waits must not hold the exit up.
+    runtime.shutdown_background();
+    end
+}
+
+fn exit_code(end: Result<(), serve::ServeError>) -> ExitCode {
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error = %error, "the worker stops");
+            ExitCode::from(2)
+        }
+    }
+}

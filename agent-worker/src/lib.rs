@@ -1,0 +1,26 @@
+//! The worker: asks a model what to do next, and the tool server to do it.
+//!
+//! Its one power is the model key. It has no files, starts no child processes, and knows neither the
+//! database nor Telegram: a task comes in with everything it needs, events and a result go out, and
+//! nothing is kept between two tasks, so the worker can be killed at any instant.
+//!
+//! The journey of a task: [`serve`] takes it from a line, [`agent`] runs its turns within the
+//! [`budget`], each [`turn`] asks a [`model`] and runs the calls of its reply through the [`tools`], and
+//! [`answer`] words the end when a limit or a person ended it early.
+
+pub mod agent;
+pub mod answer;
+pub mod budget;
+pub mod config;
+pub mod conversation;
+pub mod http;
+pub mod lines;
+pub mod model;
+pub mod once;
+pub mod progress;
+pub mod prompt;
+pub mod retry;
+pub mod serve;
+pub mod tools;
+pub mod trail;
+pub mod turn;

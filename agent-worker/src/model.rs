@@ -1,0 +1,102 @@
+//! What a model is to the loop: something that reads a conversation and answers with text, calls or both.
+//!
+//! One file per provider; a provider's own request and response shapes never leave its file. Arguments
+//! of a call stay the raw string that the model wrote: whether they are right is the tool server's
+//! judgement, and its error goes back to the model.
+
+pub mod direct;
+pub mod error;
+pub mod openai;
+pub mod scripted;
+
+use std::pin::Pin;
+
+use protocol::ToolSpec;
+
+pub use error::{ModelError, ModelErrorClass};
+
+/// A provider of replies.
+pub trait Model: Send + Sync {
+    /// The model's name, for events.
+    fn name(&self) -> &str;
+
+    /// The next reply to a conversation. Dropping the future ends the request.
+    fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a>;
+}
+
+/// A reply that is on its way.
+pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
+
+/// What the model gets to see.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Who it is and what rules it keeps.
+    pub system: &'a str,
+    /// What was said and done, oldest first.
+    pub messages: &'a [Message],
+    /// What it may call, sorted by name.
+    pub tools: &'a [ToolSpec],
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// From the person, or from the loop in its place.
+    User(String),
+    /// From the model.
+    Assistant {
+        /// What it said; empty when it only called.
+        text: String,
+        /// What it called.
+        calls: Vec<ToolCall>,
+    },
+    /// What a call of the message before led to.
+    ToolResult {
+        /// The call's id.
+        call_id: String,
+        /// The envelope's text form.
+        text: String,
+    },
+}
+
+/// A call that the model asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The model's own id of the call; its result carries it.
+    pub id: String,
+    /// The tool's name, as the model wrote it.
+    pub name: String,
+    /// The arguments as the model wrote them: meant as a JSON object, and perhaps none.
+    pub arguments: String,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// What it said; the answer to the user when it called nothing.
+    pub text: String,
+    /// What it called.
+    pub calls: Vec<ToolCall>,
+    /// Whether the provider ended the reply at its length limit, so that its calls may be torn.
+    pub cut: bool,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+impl Reply {
+    /// An answer without calls that cost nothing.
+    pub fn answer(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// What a reply cost, in tokens; zeros where the provider does not tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// All input, the cached part too.
+    pub input_tokens: u64,
+    /// The part of the input that the provider had cached.
+    pub cached_input_tokens: u64,
+    /// The reply.
+    pub output_tokens: u64,
+}

@@ -1,0 +1,244 @@
+//! The provider without a model: the user's message *is* the tool call, and its result is the answer.
+//!
+//! `ls path=src`, `ls path="a b" limit=5`, or `/grep {"pattern":"TODO"}`. It is what a fresh machine runs
+//! before there is a key, so the whole path works at once. The first turn makes the call, the second
+//! gives the result back as it is; nothing else in the worker knows that this provider is special.
+
+use protocol::ToolSpec;
+use serde_json::{Map, Value};
+
+use super::{Message, Model, Reply, ReplyFuture, Request, ToolCall};
+
+/// The provider.
+#[derive(Debug)]
+pub struct Direct;
+
+impl Model for Direct {
+    fn name(&self) -> &str {
+        "direct"
+    }
+
+    fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
+        Box::pin(async move { Ok(reply(request)) })
+    }
+}
+
+fn reply(request: Request<'_>) -> Reply {
+    match request.messages.last() {
+        Some(Message::ToolResult { text, .. }) => Reply::answer(text),
+        Some(Message::User(text)) => match call(text, request.tools) {
+            Ok(call) => Reply { calls: vec![call], ..Reply::default() },
+            Err(problem) => Reply::answer(help(&problem, request.tools)),
+        },
+        Some(Message::Assistant { .. }) | None => Reply::answer(help("There is no message.", request.tools)),
+    }
+}
+
+/// The call that a message spells, or what is wrong with it.
+fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
+    let message = message.trim();
+    let message = message.strip_prefix('/').unwrap_or(message);
+    let (name, rest) = message.split_once(char::is_whitespace).unwrap_or((message, ""));
+    if name.is_empty() {
+        return Err("The message is empty.".to_owned());
+    }
+    let tool = tools.iter().find(|tool| tool.name == name);
+    let tool = tool.ok_or_else(|| format!("There is no tool {name:?}."))?;
+    let rest = rest.trim();
+    let arguments = if rest.starts_with('{') { rest.to_owned() } else { pairs(rest, tool)? };
+    Ok(ToolCall { id: "call_1".to_owned(), name: name.to_owned(), arguments })
+}
+
+fn pairs(text: &str, tool: &ToolSpec) -> Result<String, String> {
+    let mut arguments = Map::new();
+    for word in words(text)? {
+        let Some((name, value)) = word.split_once('=') else {
+            return Err(format!("{word:?} is no argument: write it as name=value."));
+        };
+        let value = typed(value, &tool.input_schema["properties"][name]);
+        if arguments.insert(name.to_owned(), value).is_some() {
+            return Err(format!("The argument {name:?} is there twice."));
+        }
+    }
+    Ok(Value::Object(arguments).to_string())
+}
+
+/// Splits at spaces outside quotes; in double quotes a backslash takes the next character as it is.
+fn words(text: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (Some(open), _) if character == open => quote = None,
+            (Some('"'), '\\') => word.get_or_insert_default().extend(characters.next()),
+            (None, '"' | '\'') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (None, _) if character.is_whitespace() => words.extend(word.take()),
+            (_, _) => word.get_or_insert_default().push(character),
+        }
+    }
+    if let Some(open) = quote {
+        return Err(format!("A quote {open} is not closed."));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// A value as the tool's schema wants it; text where the schema does not say, or the value does not fit,
+/// so that the tool server explains what would be right.
+fn typed(value: &str, schema: &Value) -> Value {
+    let text = || Value::from(value);
+    if accepts(schema, "string") {
+        return text();
+    }
+    let parsed: Value = serde_json::from_str(value).unwrap_or_default();
+    let kinds: &[&str] = match &parsed {
+        Value::Bool(_) => &["boolean"],
+        Value::Number(_) => &["integer", "number"],
+        Value::Array(_) => &["array"],
+        Value::Object(_) => &["object"],
+        Value::Null | Value::String(_) => &[],
+    };
+    if kinds.iter().any(|kind| accepts(schema, kind)) { parsed } else { text() }
+}
+
+fn accepts(schema: &Value, kind: &str) -> bool {
+    let is_kind = |value: &Value| value.as_str() == Some(kind);
+    let named = match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().any(is_kind),
+        one => is_kind(one),
+    };
+    let branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema[key].as_array()).flatten();
+    named || branches.into_iter().any(|branch| accepts(branch, kind))
+}
+
+fn help(problem: &str, tools: &[ToolSpec]) -> String {
+    let mut text = format!(
+        "{problem}\nNo model is configured, so a message is a tool call: the tool's name, then its \
+         arguments, as name=value or as one JSON object.\nTools:"
+    );
+    for tool in tools {
+        let summary = tool.description.lines().next().unwrap_or_default();
+        text.push_str(&format!("\n- {}: {summary}", tool.name));
+    }
+    if let Some(tool) = tools.iter().find(|tool| tool.name == "ls").or(tools.first()) {
+        text.push_str(&format!("\nExample: {}", example(tool)));
+    }
+    text
+}
+
+fn example(tool: &ToolSpec) -> String {
+    let required = tool.input_schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut names: Vec<&str> = required.collect();
+    if names.is_empty() && tool.input_schema["properties"]["path"].is_object() {
+        names.push("path");
+    }
+    names.iter().fold(tool.name.clone(), |line, name| match *name {
+        "path" => format!("{line} path=."),
+        name => format!("{line} {name}=…"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{Annotations, Risk};
+    use serde_json::json;
+
+    fn tool(name: &str, properties: Value, required: &[&str]) -> ToolSpec {
+        ToolSpec {
+            name: name.into(),
+            description: format!("Does {name}.\nAnd more."),
+            risk: Risk::Low,
+            annotations: Annotations {
+                read_only: true,
+                destructive: false,
+                idempotent: true,
+                open_world: false,
+            },
+            input_schema: json!({"type": "object", "properties": properties, "required": required}),
+            output_schema: json!({}),
+        }
+    }
+
+    fn tools() -> Vec<ToolSpec> {
+        let ls = json!({
+            "path": {"type": "string"},
+            "recursive": {"type": "boolean"},
+            "limit": {"type": ["integer", "null"]},
+            "cursor": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "type": {"$ref": "#/$defs/Type"},
+            "args": {"type": "array"},
+        });
+        vec![
+            tool("grep", json!({"pattern": {"type": "string"}, "path": {"type": "string"}}), &["pattern"]),
+            tool("ls", ls, &[]),
+        ]
+    }
+
+    fn check(message: &str, name: &str, arguments: Value) {
+        let call = call(message, &tools()).unwrap();
+        let found: Value = serde_json::from_str(&call.arguments).unwrap();
+        assert_eq!((call.name.as_str(), found), (name, arguments), "{message}");
+    }
+
+    #[test]
+    fn a_message_is_the_call_that_it_spells() {
+        check("ls", "ls", json!({}));
+        check(" /ls ", "ls", json!({}));
+        check("ls path=src", "ls", json!({"path": "src"}));
+        let typed = json!({"path": "a b", "recursive": true, "limit": 5});
+        check("ls path=\"a b\" recursive=true limit=5", "ls", typed);
+        check(r#"ls path='a "b"'"#, "ls", json!({"path": "a \"b\""}));
+        check(r#"ls path="a \"b\\""#, "ls", json!({"path": "a \"b\\"}));
+        check("ls path=", "ls", json!({"path": ""}));
+        check("ls path=a=b", "ls", json!({"path": "a=b"}));
+    }
+
+    #[test]
+    fn values_are_typed_by_the_schema_of_the_tool() {
+        check("ls path=5 cursor=7 type=dir", "ls", json!({"path": "5", "cursor": "7", "type": "dir"}));
+        check("ls limit=many recursive=1", "ls", json!({"limit": "many", "recursive": "1"}));
+        check("ls args='[\"a\"]' nonsense=1", "ls", json!({"args": ["a"], "nonsense": "1"}));
+    }
+
+    #[test]
+    fn an_object_is_passed_on_as_it_is_even_when_it_is_broken() {
+        for arguments in [r#"{"pattern":  "TODO"}"#, "{\"pattern\":"] {
+            let call = call(&format!("/grep  {arguments} "), &tools()).unwrap();
+            assert_eq!((call.name.as_str(), call.arguments.as_str()), ("grep", arguments));
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_no_call_gets_help_with_the_tools_and_an_example() {
+        for (message, problem) in [
+            ("", "The message is empty."),
+            ("/", "The message is empty."),
+            ("hello there", "There is no tool \"hello\"."),
+            ("ls src", "\"src\" is no argument: write it as name=value."),
+            ("ls path=a path=b", "The argument \"path\" is there twice."),
+            ("ls path=\"a", "A quote \" is not closed."),
+        ] {
+            let messages = [Message::User(message.into())];
+            let answer = reply(Request { system: "", messages: &messages, tools: &tools() });
+            assert!(answer.text.starts_with(problem), "{message:?}: {}", answer.text);
+            assert!(answer.text.ends_with("- ls: Does ls.\nExample: ls path=."), "{}", answer.text);
+            assert!(answer.calls.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_example_shows_what_is_required() {
+        assert_eq!(example(&tools()[0]), "grep pattern=…");
+    }
+
+    #[test]
+    fn the_result_of_the_call_is_the_answer() {
+        let messages = [Message::ToolResult { call_id: "call_1".into(), text: "exit 0\na".into() }];
+        let answer = reply(Request { system: "", messages: &messages, tools: &[] });
+        assert_eq!(answer, Reply::answer("exit 0\na"));
+    }
+}

@@ -1,0 +1,82 @@
+//! Why a model gave no reply, classed where it is seen.
+//!
+//! Nobody classes an error later by searching its text: the provider's file knows the status, the
+//! header and the field. A class says whether asking again can help and what the user is told.
+
+use std::time::Duration;
+
+/// No reply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} ({detail})", class.for_the_user())]
+pub struct ModelError {
+    /// What kind of failure it is.
+    pub class: ModelErrorClass,
+    /// What the provider or the network said, bounded and without secrets.
+    pub detail: String,
+    /// How long the provider asks to wait.
+    pub retry_after: Option<Duration>,
+}
+
+impl ModelError {
+    /// An error without a wait that the provider asked for.
+    pub fn new(class: ModelErrorClass, detail: impl Into<String>) -> Self {
+        Self { class, detail: detail.into(), retry_after: None }
+    }
+}
+
+/// The kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelErrorClass {
+    /// Too many requests or tokens in a time.
+    RateLimit,
+    /// The provider is overloaded or broken.
+    Overloaded,
+    /// The key is missing, wrong, or has no right or no money left.
+    Auth,
+    /// The request itself is refused: the model's name, the address, a parameter.
+    BadRequest,
+    /// The provider could not be reached, or the connection broke or timed out.
+    Network,
+    /// What came is not a reply.
+    InvalidReply,
+}
+
+impl ModelErrorClass {
+    /// All classes.
+    pub const ALL: [Self; 6] =
+        [Self::RateLimit, Self::Overloaded, Self::Auth, Self::BadRequest, Self::Network, Self::InvalidReply];
+
+    /// The class as scripts and events write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate_limit",
+            Self::Overloaded => "overloaded",
+            Self::Auth => "auth",
+            Self::BadRequest => "bad_request",
+            Self::Network => "network",
+            Self::InvalidReply => "invalid_reply",
+        }
+    }
+
+    /// Whether the same request can succeed later.
+    pub const fn can_pass(self) -> bool {
+        match self {
+            Self::RateLimit | Self::Overloaded | Self::Network | Self::InvalidReply => true,
+            Self::Auth | Self::BadRequest => false,
+        }
+    }
+
+    const fn for_the_user(self) -> &'static str {
+        match self {
+            Self::RateLimit => "The model's provider accepts no more requests right now; try again later",
+            Self::Overloaded => "The model's provider is overloaded or failing; try again later",
+            Self::Auth => "The model's provider refuses the key; AUTONOUS_MODEL_API_KEY must be corrected",
+            Self::BadRequest => {
+                "The model's provider refuses the request; \
+                 AUTONOUS_MODEL_NAME and AUTONOUS_MODEL_BASE_URL should be checked"
+            }
+            Self::Network => "The model's provider cannot be reached; try again later",
+            Self::InvalidReply => "The model's provider answered with something that is not a reply",
+        }
+    }
+}

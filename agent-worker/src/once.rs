@@ -1,0 +1,50 @@
+//! One task by hand: the same loop, with the reply on stdout and the events in the log.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use protocol::{EventId, FromWorker, Outcome, SessionId, Task, TaskId};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::trail::Trail;
+
+/// Works on `text` as if a user had written it, and prints the reply.
+pub async fn run(agent: &Agent, text: &str) -> anyhow::Result<ExitCode> {
+    let task = task(text);
+    let (sender, receiver) = mpsc::channel(1);
+    let trail = Trail::new(sender, task.task_id.clone());
+    let never = CancellationToken::new();
+    tokio::spawn(log(receiver));
+    match agent.run(&task, &trail, &never).await {
+        Outcome::Done { reply } => {
+            writeln!(std::io::stdout(), "{reply}").context("the reply could not be printed")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Outcome::Failed { error, .. } | Outcome::Cancelled { reply: error } => anyhow::bail!(error),
+    }
+}
+
+fn task(text: &str) -> Task {
+    Task {
+        task_id: TaskId::new(),
+        attempt: 1,
+        session_id: SessionId::default_session(),
+        parent_event_id: EventId::new(),
+        text: text.to_owned(),
+        history: Vec::new(),
+        system_prompt: None,
+        roots: Vec::new(),
+        date: String::new(),
+    }
+}
+
+async fn log(mut messages: mpsc::Receiver<FromWorker>) {
+    while let Some(message) = messages.recv().await {
+        if let FromWorker::Event(event) = message {
+            tracing::info!(payload = %event.payload, "{}", event.event_type);
+        }
+    }
+}

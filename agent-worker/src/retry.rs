@@ -1,0 +1,98 @@
+//! When to try again, and how long to wait before: pure decisions about failures that may pass.
+//!
+//! Two things are repeated: a request to the model, a bounded number of times, and a call of the tool
+//! server that never arrived or never answered, for as long as the task lasts.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use crate::model::ModelError;
+
+/// The longest wait before a request to the model that nobody asked for.
+const MODEL_LONGEST: Duration = Duration::from_secs(30);
+
+/// The first and the longest wait before the tool server is called again: it is on this machine, and a
+/// restart of it takes less than a second.
+const TOOLS_FIRST: Duration = Duration::from_millis(50);
+const TOOLS_LONGEST: Duration = Duration::from_secs(2);
+
+/// How long to wait before the model is asked again; none when that cannot help any more.
+///
+/// `failed` requests failed so far, this one included. Waits are 1, 2, 4 … at most 30 s, or what the
+/// provider asked for, and up to a quarter longer by `jitter` (0 to 1), so that many workers do not come
+/// back at the same instant. A wait beyond `remaining` would only end at the task's own limit.
+pub fn before_asking_again(
+    error: &ModelError,
+    failed: u32,
+    max_retries: u32,
+    remaining: Duration,
+    jitter: f64,
+) -> Option<Duration> {
+    if !error.class.can_pass() || failed > max_retries {
+        return None;
+    }
+    let own = Duration::from_secs(1).saturating_mul(1 << failed.saturating_sub(1).min(5)).min(MODEL_LONGEST);
+    let wait = error.retry_after.unwrap_or(own).mul_f64(1.0 + jitter / 4.0);
+    (wait < remaining).then_some(wait)
+}
+
+/// How long to wait before the tool server is called again after `failed` failures in a row.
+pub fn before_calling_again(failed: u32) -> Duration {
+    TOOLS_FIRST.saturating_mul(1 << failed.saturating_sub(1).min(6)).min(TOOLS_LONGEST)
+}
+
+/// A number from 0 to 1 that differs from call to call; good enough to spread waits, and for no secret.
+pub fn jitter() -> f64 {
+    let random = u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or(0);
+    f64::from(random) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ModelErrorClass;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    fn waits(error: &ModelError) -> Vec<Option<u64>> {
+        let wait = |failed| before_asking_again(error, failed, 7, LONG, 0.0);
+        (1..=8).map(|failed| wait(failed).map(|wait| wait.as_secs())).collect()
+    }
+
+    #[test]
+    fn waits_double_up_to_thirty_seconds_and_end_with_the_retries() {
+        let error = ModelError::new(ModelErrorClass::Overloaded, "");
+        let expected = [1, 2, 4, 8, 16, 30, 30].map(Some);
+        assert_eq!(waits(&error), [&expected[..], &[None]].concat());
+    }
+
+    #[test]
+    fn what_the_provider_asks_for_goes_before_our_own_wait() {
+        let retry_after = Some(Duration::from_secs(45));
+        let error = ModelError { retry_after, ..ModelError::new(ModelErrorClass::RateLimit, "") };
+        assert_eq!(before_asking_again(&error, 1, 3, LONG, 0.0), retry_after);
+        assert_eq!(before_asking_again(&error, 1, 3, Duration::from_secs(40), 0.0), None);
+    }
+
+    #[test]
+    fn only_classes_that_can_pass_are_tried_again() {
+        for class in ModelErrorClass::ALL {
+            let error = ModelError::new(class, "");
+            let again = before_asking_again(&error, 1, 1, LONG, 0.0).is_some();
+            assert_eq!(again, class.can_pass(), "{}", class.as_str());
+        }
+    }
+
+    #[test]
+    fn jitter_adds_at_most_a_quarter() {
+        let error = ModelError::new(ModelErrorClass::Network, "");
+        assert_eq!(before_asking_again(&error, 1, 1, LONG, 1.0), Some(Duration::from_millis(1250)));
+        assert!((0..100).map(|_| jitter()).all(|jitter| (0.0..=1.0).contains(&jitter)));
+    }
+
+    #[test]
+    fn the_tool_server_is_called_again_soon_and_then_every_two_seconds() {
+        let waits: Vec<u128> = (1..=8).map(|failed| before_calling_again(failed).as_millis()).collect();
+        assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+    }
+}

@@ -1,0 +1,111 @@
+//! The line protocol: one task at a time, heartbeats, cancels, and the end when stdin ends.
+//!
+//! The first heartbeat says that the worker is ready; the others say that it lives, also while a task
+//! runs. A result is sent after all events of its task. What the supervisor must not do, like a second
+//! task beside the first, is an error that ends the process: it is restarted clean.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::{FromWorker, Outcome, Task, TaskId, TaskResult, ToWorker};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::lines::{self, LineError};
+use crate::trail::Trail;
+
+/// Far below the silence after which the supervisor gives a worker up.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+
+/// What ends the worker other than the end of stdin.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// A line could not be taken.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// A task came while another ran.
+    #[error("task {0} came while task {1} was running")]
+    SecondTask(TaskId, TaskId),
+    /// Nobody reads stdout.
+    #[error("nobody reads what the worker writes")]
+    Unheard,
+}
+
+/// The task that runs.
+struct Running {
+    task_id: TaskId,
+    attempt: u32,
+    cancel: CancellationToken,
+    work: JoinHandle<Outcome>,
+}
+
+/// Works on tasks from stdin until it ends.
+pub async fn run(agent: Agent) -> Result<(), ServeError> {
+    let agent = Arc::new(agent);
+    let mut incoming = lines::incoming(tokio::io::stdin());
+    let outgoing = lines::outgoing(tokio::io::stdout());
+    let mut heartbeat = interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut running: Option<Running> = None;
+    loop {
+        tokio::select! {
+            _ = heartbeat.tick() => {
+                let task_id = running.as_ref().map(|running| running.task_id.clone());
+                send(&outgoing, FromWorker::Heartbeat { task_id }).await?;
+            }
+            message = incoming.recv() => match message {
+                None => return Ok(()),
+                Some(message) => follow(message?, &agent, &outgoing, &mut running)?,
+            },
+            result = ended(&mut running) => {
+                running = None;
+                send(&outgoing, FromWorker::Result(result)).await?;
+            }
+        }
+    }
+}
+
+fn follow(
+    message: ToWorker,
+    agent: &Arc<Agent>,
+    outgoing: &mpsc::Sender<FromWorker>,
+    running: &mut Option<Running>,
+) -> Result<(), ServeError> {
+    match (message, running.as_ref()) {
+        (ToWorker::Task(task), None) => *running = Some(start(*task, agent, outgoing)),
+        (ToWorker::Task(task), Some(other)) => {
+            return Err(ServeError::SecondTask(task.task_id, other.task_id.clone()));
+        }
+        (ToWorker::Cancel { task_id }, Some(running)) if running.task_id == task_id => {
+            running.cancel.cancel();
+        }
+        // Its result is already on the way.
+        (ToWorker::Cancel { task_id }, _) => tracing::info!(%task_id, "the cancelled task does not run"),
+    }
+    Ok(())
+}
+
+fn start(task: Task, agent: &Arc<Agent>, outgoing: &mpsc::Sender<FromWorker>) -> Running {
+    let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
+    let (agent, cancelled) = (Arc::clone(agent), cancel.clone());
+    let trail = Trail::new(outgoing.clone(), task_id.clone());
+    let work = tokio::spawn(async move { agent.run(&task, &trail, &cancelled).await });
+    Running { task_id, attempt, cancel, work }
+}
+
+/// The result of the running task; never resolves when there is none.
+async fn ended(running: &mut Option<Running>) -> TaskResult {
+    let Some(Running { task_id, attempt, work, .. }) = running else { return std::future::pending().await };
+    let outcome = work.await.unwrap_or_else(|panic| {
+        tracing::error!(%panic, %task_id, "the task ended in a panic");
+        Outcome::Failed { error: "The worker made a mistake; its log has the cause.".into(), retryable: true }
+    });
+    TaskResult { task_id: task_id.clone(), attempt: *attempt, outcome }
+}
+
+async fn send(outgoing: &mpsc::Sender<FromWorker>, message: FromWorker) -> Result<(), ServeError> {
+    outgoing.send(message).await.map_err(|_| ServeError::Unheard)
+}

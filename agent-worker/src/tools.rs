@@ -1,0 +1,177 @@
+//! The tool server as the worker sees it: a catalogue, and calls that are answered with envelopes.
+//!
+//! A call that did not arrive or was not answered is made again with the same key, which the server
+//! uses to run it at most once. Such failures never leave this file and never reach the model: it only
+//! sees what a tool answered. How long to go on is decided by whoever drops the future.
+
+use std::time::Duration;
+
+use process::Secret;
+use protocol::{Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Method, Request, RequestBuilder, StatusCode, Url};
+use serde::Deserialize;
+
+use crate::http::{self, Answer, HttpError};
+use crate::model::ToolCall;
+use crate::retry;
+
+/// The longest deadline that a tool accepts, and a margin for its answer.
+const CALL_TIMEOUT: Duration = Duration::from_secs(660);
+
+/// The catalogue takes no work to answer.
+const CATALOGUE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The server bounds a result itself; this is the net below.
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+/// The tool server.
+#[derive(Debug)]
+pub struct ToolServer {
+    client: Client,
+    url: Url,
+    token: Option<Secret>,
+}
+
+/// Why there is no use in going on with the tool server.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolServerError {
+    /// It answered the request for the catalogue with an error.
+    #[error("The tool server refuses to work: {} {}", .0.message, .0.hint)]
+    Refused(ToolError),
+    /// Something else answers at its address.
+    #[error("What answers at {0} (HTTP {1}) is not the tool server; AUTONOUS_TOOL_URL should be checked")]
+    Stranger(Url, StatusCode),
+    /// A request could not be put together, or its answer was beyond every bound.
+    #[error("The tool server cannot be used: {0}")]
+    Unusable(#[from] HttpError),
+}
+
+/// Under what a call happens.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'a> {
+    /// The task that the call is for.
+    pub task: &'a Task,
+    /// The `turn.started` event that the call hangs under.
+    pub turn_id: &'a EventId,
+}
+
+/// What `GET /tools` answers.
+#[derive(Deserialize)]
+struct Catalogue {
+    tools: Vec<ToolSpec>,
+}
+
+/// An attempt without a result.
+enum Failure {
+    /// It can pass; the server may have said when.
+    Passing { why: String, after: Option<Duration> },
+    /// It stays.
+    Lasting(ToolServerError),
+}
+
+impl ToolServer {
+    /// The server at this address. Nothing is sent yet.
+    pub fn new(url: Url, token: Option<Secret>) -> Result<Self, HttpError> {
+        Ok(Self { client: http::client(CALL_TIMEOUT)?, url, token })
+    }
+
+    /// What can be called, sorted by name.
+    pub async fn catalogue(&self) -> Result<Vec<ToolSpec>, ToolServerError> {
+        let request = self.request(Method::GET, None).timeout(CATALOGUE_TIMEOUT);
+        let answer = self.answered(&built(request)?).await?;
+        let Catalogue { mut tools } = self.read(&answer).or_else(|stranger| {
+            let envelope: Envelope = self.read(&answer)?;
+            Err(envelope.meta.error.map_or(stranger, ToolServerError::Refused))
+        })?;
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(tools)
+    }
+
+    /// Makes a call and returns what the server answered, whether it went well or not.
+    pub async fn call(&self, call: &ToolCall, caller: Caller<'_>) -> Result<Envelope, ToolServerError> {
+        let request = self
+            .request(Method::POST, Some(&call.name))
+            .header(CONTENT_TYPE, "application/json")
+            .header("X-Session-Id", caller.task.session_id.as_str())
+            .header("X-Task-Id", caller.task.task_id.as_str())
+            .header("X-Parent-Event-Id", caller.turn_id.as_str())
+            .header("Idempotency-Key", uuid::Uuid::now_v7().to_string())
+            .body(call.arguments.clone());
+        let answer = self.answered(&built(request)?).await?;
+        self.read(&answer)
+    }
+
+    fn request(&self, method: Method, tool: Option<&str>) -> RequestBuilder {
+        let mut url = self.url.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            // A name is one segment, whatever the model wrote into it.
+            path.pop_if_empty().push("tools").extend(tool);
+        }
+        let request = self.client.request(method, url);
+        match &self.token {
+            Some(token) => request.bearer_auth(token.expose()),
+            None => request,
+        }
+    }
+
+    /// Sends a request until it is answered.
+    async fn answered(&self, request: &Request) -> Result<Answer, ToolServerError> {
+        let mut failed = 0;
+        loop {
+            let request = request.try_clone().expect("a body of text can be sent twice");
+            let (why, after) = match self.attempt(request).await {
+                Ok(answer) => return Ok(answer),
+                Err(Failure::Lasting(error)) => return Err(error),
+                Err(Failure::Passing { why, after }) => (why, after),
+            };
+            failed += 1;
+            let wait = after.unwrap_or_else(|| retry::before_calling_again(failed));
+            tracing::warn!(why, ?wait, "the tool server is called again");
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn attempt(&self, request: Request) -> Result<Answer, Failure> {
+        let answer = match http::exchange(&self.client, request, MAX_BODY_BYTES).await {
+            Ok(answer) => answer,
+            Err(HttpError::Transport(error)) => {
+                let why = HttpError::Transport(error).to_string();
+                return Err(Failure::Passing { why, after: None });
+            }
+            Err(error @ HttpError::TooLong(_)) => return Err(Failure::Lasting(error.into())),
+        };
+        match why_passing(&answer) {
+            Some(why) => Err(Failure::Passing { why, after: answer.retry_after }),
+            None => Ok(answer),
+        }
+    }
+
+    fn read<T: for<'de> Deserialize<'de>>(&self, answer: &Answer) -> Result<T, ToolServerError> {
+        serde_json::from_slice(&answer.body).map_err(|_| self.stranger(answer.status))
+    }
+
+    fn stranger(&self, status: StatusCode) -> ToolServerError {
+        ToolServerError::Stranger(self.url.clone(), status)
+    }
+}
+
+fn built(request: RequestBuilder) -> Result<Request, HttpError> {
+    Ok(request.build()?)
+}
+
+/// Why an answer is none yet: the server is too busy, still runs the same call (an earlier attempt of
+/// ours), or something in between speaks for a server that is away.
+fn why_passing(answer: &Answer) -> Option<String> {
+    if !matches!(answer.status.as_u16(), 409 | 502 | 503 | 504) {
+        return None;
+    }
+    match serde_json::from_slice::<Envelope>(&answer.body) {
+        Ok(envelope) => {
+            let error = envelope.meta.error?;
+            let passing = matches!(error.code, ErrorCode::Overloaded | ErrorCode::InProgress);
+            passing.then(|| error.to_string())
+        }
+        Err(_) => (answer.status != StatusCode::CONFLICT).then(|| format!("HTTP {}", answer.status.as_u16())),
+    }
+}
