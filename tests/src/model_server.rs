@@ -44,21 +44,22 @@ impl ModelReply {
 type Script = Box<dyn FnMut(&Value) -> ModelReply + Send>;
 
 struct Played {
-    script: Script,
-    requests: Vec<Value>,
+    script: Mutex<Script>,
+    requests: Mutex<Vec<Value>>,
 }
 
 /// A running model server.
 pub struct ModelServer {
-    played: Arc<Mutex<Played>>,
+    played: Arc<Played>,
     address: SocketAddr,
     runtime: Option<Runtime>,
 }
 
 impl ModelServer {
-    /// A model that answers each request as `script` says, given the request's body.
+    /// A model that answers each request as `script` says, given the request's body. The script may
+    /// block: then the model thinks.
     pub fn start(script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
-        let played = Arc::new(Mutex::new(Played { script: Box::new(script), requests: Vec::new() }));
+        let played = Arc::new(Played { script: Mutex::new(Box::new(script)), requests: Mutex::default() });
         let router =
             Router::new().route("/v1/chat/completions", post(complete)).with_state(Arc::clone(&played));
         let (address, runtime) = serve(SocketAddr::from(([127, 0, 0, 1], 0)), router);
@@ -87,7 +88,7 @@ impl ModelServer {
 
     /// The bodies of all requests so far.
     pub fn requests(&self) -> Vec<Value> {
-        self.played.lock().expect("no script panics").requests.clone()
+        self.played.requests.lock().expect("nobody panics with it").clone()
     }
 }
 
@@ -100,7 +101,7 @@ impl Drop for ModelServer {
 }
 
 async fn complete(
-    State(played): State<Arc<Mutex<Played>>>,
+    State(played): State<Arc<Played>>,
     headers: axum::http::HeaderMap,
     axum::Json(request): axum::Json<Value>,
 ) -> Response {
@@ -108,12 +109,12 @@ async fn complete(
     if key != Some(&format!("Bearer {KEY}")) {
         return failure(StatusCode::UNAUTHORIZED, "invalid_api_key", "Incorrect API key provided");
     }
-    let reply = {
-        let mut played = played.lock().expect("no script panics");
-        played.requests.push(request.clone());
-        (played.script)(&request)
-    };
-    answer(&request, reply)
+    played.requests.lock().expect("nobody panics with it").push(request.clone());
+    let thinking = tokio::task::spawn_blocking(move || {
+        let reply = (played.script.lock().expect("no script panics"))(&request);
+        answer(&request, reply)
+    });
+    thinking.await.expect("no script panics")
 }
 
 fn answer(request: &Value, reply: ModelReply) -> Response {

@@ -1,0 +1,175 @@
+//! The plug is pulled between a message and its reply: the reply still comes, and comes once.
+
+use std::fs;
+use std::sync::mpsc;
+
+use e2e::leftovers;
+use e2e::program;
+use e2e::telegram::update::Chat;
+use e2e::{Fault, ModelReply, ModelServer, System, TelegramServer, wait};
+use rustix::process::Signal;
+use serde_json::json;
+
+const ADA: Chat = Chat { id: 4711 };
+
+/// A model that lists the workspace and then answers; its first thought lasts until it is released.
+fn thinking_model() -> (ModelServer, mpsc::Sender<()>) {
+    let (release, held) = mpsc::channel::<()>();
+    let mut has_thought = false;
+    let model = ModelServer::start(move |request| {
+        if !std::mem::replace(&mut has_thought, true) {
+            let _ = held.recv_timeout(wait::SOON);
+        }
+        let has_listed =
+            request["messages"].as_array().is_some_and(|all| all.iter().any(|m| m["role"] == "tool"));
+        if has_listed {
+            ModelReply::Text("It is done.".to_owned())
+        } else {
+            ModelReply::call("ls", &json!({"path": "."}))
+        }
+    });
+    (model, release)
+}
+
+/// Sends another message and waits for its reply: a second copy of an earlier reply would be there by
+/// then, because replies of a chat keep their order.
+fn assert_answered_once(telegram: &TelegramServer, replies: usize) {
+    telegram.wait_for_sent(replies);
+    telegram.push(ADA.text("and now?"));
+    telegram.wait_for_sent(replies + 1);
+    let sent = telegram.sent();
+    assert_eq!(sent.len(), replies + 1, "{sent:?}");
+    assert!(sent.iter().all(|message| message.text == "It is done."), "{sent:?}");
+}
+
+fn killed_while_the_model_thinks(kill: impl FnOnce(&mut System)) {
+    let telegram = TelegramServer::start();
+    let (model, release) = thinking_model();
+    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    telegram.push(ADA.text("what is here?"));
+    wait::until("the model thinks", || (!model.requests().is_empty()).then_some(()));
+    kill(&mut system);
+    let _ = release.send(());
+    assert_answered_once(&telegram, 1);
+}
+
+#[test]
+fn the_supervisor_is_killed_while_the_model_thinks() {
+    killed_while_the_model_thinks(|system| {
+        system.kill();
+        system.restart();
+    });
+}
+
+#[test]
+fn the_worker_is_killed_while_the_model_thinks() {
+    killed_while_the_model_thinks(|system| {
+        system.kill_child("agent-worker");
+        wait::until("its end is an event", || system.database().has_event("worker.exited").then_some(()));
+    });
+}
+
+#[test]
+fn the_tool_server_is_killed_while_the_model_thinks() {
+    killed_while_the_model_thinks(|system| system.kill_child("tool-server"));
+}
+
+#[test]
+fn the_supervisor_is_killed_as_soon_as_the_message_is_stored() {
+    let telegram = TelegramServer::start();
+    let (model, release) = thinking_model();
+    let _ = release.send(());
+    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    telegram.push(ADA.text("what is here?"));
+    wait::until("it is stored", || (!system.database().task_states().is_empty()).then_some(()));
+    system.kill();
+    system.restart();
+    assert_answered_once(&telegram, 1);
+}
+
+#[test]
+fn the_supervisor_is_killed_before_an_update_is_confirmed() {
+    let telegram = TelegramServer::start();
+    let (model, release) = thinking_model();
+    let _ = release.send(());
+    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    for round in 1..=3 {
+        let polls = telegram.calls("getUpdates").len();
+        telegram.push(ADA.text("what is here?"));
+        wait::until("the next poll follows", || (telegram.calls("getUpdates").len() >= polls).then_some(()));
+        system.kill();
+        system.restart();
+        telegram.wait_for_sent(round);
+    }
+    assert_answered_once(&telegram, 3);
+}
+
+#[test]
+fn the_supervisor_is_killed_while_the_reply_waits_to_be_sent() {
+    let telegram = TelegramServer::start();
+    let (model, release) = thinking_model();
+    let _ = release.send(());
+    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    telegram.fail("sendMessage", Fault::RetryAfter(1));
+    telegram.push(ADA.text("what is here?"));
+    wait::until("the reply was refused once", || (telegram.faults_left() == 0).then_some(()));
+    system.kill();
+    system.restart();
+    assert_answered_once(&telegram, 1);
+}
+
+#[test]
+fn the_tool_server_is_killed_in_the_middle_of_a_call() {
+    let telegram = TelegramServer::start();
+    let (model, release) = thinking_model();
+    let system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    telegram.push(ADA.text("what is here?"));
+    wait::until("the model thinks", || (!model.requests().is_empty()).then_some(()));
+    let server = system.child("tool-server");
+    program::signal(server.pid, Signal::STOP);
+    let _ = release.send(());
+    let address = e2e::http::address_of(&system.tokens().tool_url);
+    wait::until("the call is on its way", || has_unread_bytes(address.port()).then_some(()));
+    program::signal(server.pid, Signal::KILL);
+    assert_answered_once(&telegram, 1);
+    let database = system.database();
+    let done = "select count(*) from tool_calls where status = 'done'";
+    wait::until("both calls are recorded", || (database.count(done) >= 2).then_some(()));
+}
+
+/// Whether a connection to this local port has bytes that its owner has not read: field 5 of
+/// `/proc/net/tcp` is `tx_queue:rx_queue` in hex.
+fn has_unread_bytes(port: u16) -> bool {
+    let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let local = format!(":{port:04X}");
+    table.lines().any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_server_side = fields.get(1).is_some_and(|address| address.ends_with(&local));
+        let is_established = fields.get(3) == Some(&"01");
+        let unread =
+            fields.get(4).and_then(|queues| queues.split_once(':')).is_some_and(|(_, rx)| rx != "00000000");
+        is_server_side && is_established && unread
+    })
+}
+
+#[test]
+fn an_idle_child_that_dies_is_started_again() {
+    let system = System::start();
+    for name in ["agent-worker", "tool-server"] {
+        let before = system.child(name);
+        program::signal(before.pid, Signal::KILL);
+        wait::until("another one runs", || (system.child(name).pid != before.pid).then_some(()));
+        system.reply(&system.say("ls path=."));
+    }
+    assert!(system.database().has_event("worker.exited"));
+}
+
+#[test]
+fn no_child_outlives_a_killed_supervisor() {
+    let mut system = System::start();
+    assert_eq!(system.children().len(), 2, "{:?}", system.children());
+    system.kill();
+    assert!(leftovers::processes_of(system.place()).is_empty());
+    system.restart();
+    system.reply(&system.say("ls path=."));
+}

@@ -1,0 +1,57 @@
+//! The main job on real input: a question about this very project, answered by real listings.
+
+use std::path::Path;
+
+use e2e::{ModelReply, ModelServer, System, project_copy};
+use serde_json::{Value, json};
+
+const QUESTION: &str = "how many Rust files are in this repository's tool-server?";
+
+/// A model that knows nothing but what it is sent: it lists page after page, counts the lines that end
+/// in `.rs`, and answers with the sum.
+fn counting_model() -> ModelServer {
+    ModelServer::start(|request| {
+        let messages = request["messages"].as_array().expect("a request has messages");
+        let results: Vec<&str> =
+            messages.iter().filter(|m| m["role"] == "tool").filter_map(|m| m["content"].as_str()).collect();
+        let next_page = results.last().map(|result| cursor_in(result));
+        match next_page {
+            None => ModelReply::call("ls", &json!({"path": "tool-server", "recursive": true, "limit": 7})),
+            Some(Some(cursor)) => ModelReply::call(
+                "ls",
+                &json!({"path": "tool-server", "recursive": true, "limit": 7, "cursor": cursor}),
+            ),
+            Some(None) => {
+                let files = results.iter().flat_map(|result| result.lines()).filter(|l| l.ends_with(".rs"));
+                ModelReply::Text(format!("There are {} Rust files in tool-server.", files.count()))
+            }
+        }
+    })
+}
+
+/// The cursor in a result's status line, as any model can read it.
+fn cursor_in(result: &str) -> Option<&str> {
+    result.lines().next()?.split_once("cursor=").map(|(_, cursor)| cursor.trim())
+}
+
+#[test]
+fn the_number_of_rust_files_of_the_tool_server_comes_from_real_listings() {
+    let model = counting_model();
+    let system = System::builder().model(&model).start();
+    let files = project_copy::copy_to(&system.workspace());
+    let is_rust = |file: &&std::path::PathBuf| file.extension().is_some_and(|extension| extension == "rs");
+    let right =
+        files.iter().filter(|file| file.starts_with(Path::new("tool-server"))).filter(is_rust).count();
+    assert!(right > 5, "the tool server has files: {right}");
+
+    let reply = system.reply(&system.say(QUESTION));
+
+    assert_eq!(reply, format!("There are {right} Rust files in tool-server."));
+    let database = system.database();
+    let calls = database.texts("select tool_name from tool_calls where status = 'done'");
+    assert!(calls.len() >= 2 && calls.iter().all(|name| name == "ls"), "real calls: {calls:?}");
+    let first = &model.requests()[0];
+    let asked = first["messages"].as_array().and_then(|messages| messages.last()).cloned();
+    assert_eq!(asked.map(|message| message["content"].clone()), Some(Value::from(QUESTION)));
+    assert!(first["tools"].to_string().contains("\"ls\""), "the model is offered the tool: {first}");
+}

@@ -1,0 +1,205 @@
+//! Telegram from update to reply, over its own protocol.
+
+use std::fs;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use e2e::telegram::Sent;
+use e2e::telegram::update::{Chat, now_seconds};
+use e2e::{Fault, System, TelegramServer, wait};
+
+const ADA: Chat = Chat { id: 4711 };
+const STRANGER: Chat = Chat { id: 666 };
+
+fn texts(sent: &[Sent]) -> Vec<&str> {
+    sent.iter().map(|message| message.text.as_str()).collect()
+}
+
+/// Everything that was written is confirmed, done and sent; nothing more can come of it.
+fn wait_for_rest(system: &System, telegram: &TelegramServer) {
+    wait::until("nothing is left to do", || {
+        let database = system.database();
+        let open = database.count("select count(*) from inbox where state in ('queued', 'in_progress')")
+            + database.count("select count(*) from outbox where sent_at_ms is null");
+        (open == 0 && telegram.unconfirmed() == 0).then_some(())
+    });
+}
+
+#[test]
+fn an_update_goes_in_and_the_reply_comes_out() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    fs::write(system.workspace().join("hello.txt"), "x").unwrap();
+    telegram.push(ADA.text("ls path=."));
+    let sent = telegram.wait_for_sent(1);
+    assert_eq!(sent[0].chat_id, ADA.id);
+    assert!(sent[0].text.contains("hello.txt"), "{sent:?}");
+    wait_for_rest(&system, &telegram);
+    assert_eq!(telegram.sent().len(), 1);
+}
+
+#[test]
+fn a_stranger_is_told_the_chat_id_to_allow_and_nothing_is_run() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    telegram.push(STRANGER.text("ls path=."));
+    let sent = telegram.wait_for_sent(1);
+    assert_eq!(sent[0].chat_id, STRANGER.id);
+    assert!(sent[0].text.contains("666"), "{sent:?}");
+    wait_for_rest(&system, &telegram);
+    assert!(!system.database().has_event("agent.started"));
+}
+
+#[test]
+fn an_empty_allowlist_means_nobody() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "").start();
+    telegram.push(ADA.text("ls path=."));
+    let sent = telegram.wait_for_sent(1);
+    assert!(sent[0].text.contains("4711"), "{sent:?}");
+    wait_for_rest(&system, &telegram);
+    assert!(!system.database().has_event("agent.started"));
+}
+
+#[test]
+fn a_repeated_update_is_ignored() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    let id = telegram.push(ADA.text("ls path=first"));
+    telegram.wait_for_sent(1);
+    telegram.redeliver(id, ADA.text("ls path=first"));
+    telegram.push(ADA.text("ls path=second"));
+    let sent = telegram.wait_for_sent(2);
+    wait_for_rest(&system, &telegram);
+    assert_eq!(telegram.sent().len(), 2, "{:?}", texts(&telegram.sent()));
+    assert!(sent[1].text.contains("second"), "{sent:?}");
+}
+
+#[test]
+fn every_kind_of_update_is_accounted_for() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    telegram.push(ADA.unknown_kind());
+    telegram.push(ADA.edited("ls path=edited"));
+    telegram.push(ADA.photo());
+    telegram.push(ADA.text("ls path=last"));
+    wait::until("the last message is answered", || {
+        telegram.sent().iter().any(|message| message.text.contains("last")).then_some(())
+    });
+    wait_for_rest(&system, &telegram);
+    let sent = telegram.sent();
+    assert!(sent.iter().any(|message| message.text.contains("text")), "the photo is answered: {sent:?}");
+}
+
+#[test]
+fn messages_older_than_the_pending_window_are_stored_and_not_run() {
+    let telegram = TelegramServer::start();
+    telegram.push(ADA.text_at("ls path=old", now_seconds() - 3600));
+    telegram.push(ADA.text_at("ls path=recent", now_seconds() - 10));
+    let system = System::builder().telegram(&telegram, "4711").start();
+    let sent = telegram.wait_for_sent(1);
+    wait_for_rest(&system, &telegram);
+    assert_eq!(system.database().task_states(), ["skipped", "done"]);
+    assert!(system.database().has_event("task.skipped"));
+    assert!(telegram.sent().iter().all(|message| !message.text.contains("path old")), "{sent:?}");
+}
+
+#[test]
+fn of_many_pending_messages_only_the_newest_are_run() {
+    let telegram = TelegramServer::start();
+    for number in 0..6 {
+        telegram.push(ADA.text(&format!("ls path=pending-{number}")));
+    }
+    let builder = System::builder().telegram(&telegram, "4711");
+    let system = builder.variable("AUTONOUS_TG_PENDING_MAX_MESSAGES", "2").start();
+    telegram.wait_for_sent(2);
+    wait_for_rest(&system, &telegram);
+    let states = system.database().task_states();
+    assert_eq!(states.iter().filter(|state| *state == "done").count(), 2, "{states:?}");
+    assert_eq!(states.iter().filter(|state| *state == "skipped").count(), 4, "{states:?}");
+    assert!(telegram.sent().iter().any(|message| message.text.contains("pending-5")));
+}
+
+#[test]
+fn a_long_reply_is_split_at_line_ends() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    let names: Vec<String> =
+        (0..120).map(|number| format!("{number:03}-😀-{}.txt", "n".repeat(80))).collect();
+    names.iter().for_each(|name| fs::write(system.workspace().join(name), "x").unwrap());
+    telegram.push(ADA.text("ls path=."));
+    telegram.wait_for_sent(3);
+    wait_for_rest(&system, &telegram);
+    let sent = telegram.sent();
+    assert!(sent.iter().all(|message| message.text.encode_utf16().count() <= 4096));
+    let whole = texts(&sent).join("\n");
+    let listed: Vec<&str> = whole.lines().filter(|line| line.ends_with(".txt")).collect();
+    assert_eq!(listed, names, "no line is lost, cut or moved");
+}
+
+#[test]
+fn retry_after_is_honoured() {
+    let telegram = TelegramServer::start();
+    telegram.fail("sendMessage", Fault::RetryAfter(2));
+    let system = System::builder().telegram(&telegram, "4711").start();
+    telegram.push(ADA.text("ls path=."));
+    telegram.wait_for_sent(1);
+    wait_for_rest(&system, &telegram);
+    let calls = telegram.calls("sendMessage");
+    assert_eq!(calls.len(), 2);
+    assert!(calls[1] - calls[0] >= Duration::from_secs(2), "{:?}", calls[1] - calls[0]);
+}
+
+#[test]
+fn a_reply_survives_a_failing_server() {
+    let telegram = TelegramServer::start();
+    telegram.fail("sendMessage", Fault::ServerError);
+    telegram.fail("getUpdates", Fault::ServerError);
+    telegram.fail("getUpdates", Fault::Dropped);
+    let system = System::builder().telegram(&telegram, "4711").start();
+    telegram.push(ADA.text("ls path=."));
+    telegram.wait_for_sent(1);
+    wait_for_rest(&system, &telegram);
+    assert_eq!(telegram.sent().len(), 1);
+    assert_eq!(telegram.faults_left(), 0);
+}
+
+#[test]
+fn a_wrong_token_and_a_second_poller_are_loud_and_end_nothing() {
+    for (fault, word) in [(Fault::Unauthorized, "AUTONOUS_TELEGRAM_TOKEN"), (Fault::Conflict, "409")] {
+        let telegram = TelegramServer::start();
+        telegram.fail("getUpdates", fault);
+        let system = System::builder().telegram(&telegram, "4711").start();
+        wait::until("the log has a loud error", || {
+            system.log().lines().any(|line| line.contains("\"ERROR\"") && line.contains(word)).then_some(())
+        });
+        assert!(!system.log().contains(e2e::telegram::TOKEN), "the log shows the token");
+        telegram.push(ADA.text("ls path=."));
+        telegram.wait_for_sent(1);
+    }
+}
+
+#[test]
+fn an_api_that_is_down_at_the_start_is_waited_for() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let system = System::builder().telegram_at(&format!("http://{free}"), "4711").start();
+    system.reply(&system.say("ls path=."));
+    let telegram = TelegramServer::start_at(free);
+    telegram.push(ADA.text("ls path=."));
+    telegram.wait_for_sent(1);
+}
+
+#[test]
+fn replies_of_a_chat_keep_the_order_of_its_messages() {
+    let telegram = TelegramServer::start();
+    telegram.fail("sendMessage", Fault::ServerError);
+    let system = System::builder().telegram(&telegram, "4711").start();
+    for number in 0..5 {
+        telegram.push(ADA.text(&format!("ls path=none-{number}")));
+    }
+    let sent = telegram.wait_for_sent(5);
+    wait_for_rest(&system, &telegram);
+    for (number, message) in sent.iter().enumerate() {
+        assert!(message.text.contains(&format!("none-{number}")), "{sent:?}");
+    }
+}

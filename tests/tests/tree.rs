@@ -1,0 +1,154 @@
+//! The event tree of a task: process → agent → turn → tool call, and the views over it.
+
+use std::collections::HashMap;
+use std::fs;
+
+use e2e::database::EventRow;
+use e2e::{ModelReply, ModelServer, System};
+use serde_json::{Value, json};
+
+/// A task of three turns: a call that works, one that fails, and the answer.
+fn system_with_a_finished_task() -> (System, ModelServer, String) {
+    let model = ModelServer::answering(vec![
+        ModelReply::call("ls", &json!({"path": "."})),
+        ModelReply::call("ls", &json!({"path": "missing"})),
+        ModelReply::Text("There is one file.".to_owned()),
+    ]);
+    let system = System::builder().model(&model).start();
+    fs::write(system.workspace().join("only.txt"), "x").expect("the workspace is writable");
+    let task = system.say("what is here?");
+    assert_eq!(system.reply(&task), "There is one file.");
+    (system, model, task)
+}
+
+fn of_type<'a>(events: &'a [EventRow], event_type: &str) -> Vec<&'a EventRow> {
+    events.iter().filter(|event| event.event_type == event_type).collect()
+}
+
+#[test]
+fn each_event_hangs_under_what_it_happened_in() {
+    let (system, _model, task) = system_with_a_finished_task();
+    let events = system.database().events();
+    let [process] = of_type(&events, "process.started")[..] else { panic!("one start: {events:#?}") };
+    let [agent] = of_type(&events, "agent.started")[..] else { panic!("one agent: {events:#?}") };
+    assert_eq!(agent.parent_id.as_ref(), Some(&process.id));
+    let turns = of_type(&events, "turn.started");
+    assert_eq!(turns.len(), 3);
+    assert!(turns.iter().all(|turn| turn.parent_id.as_ref() == Some(&agent.id)));
+    let calls = of_type(&events, "tool_call.started");
+    assert_eq!(calls.len(), 2);
+    for (call, turn) in calls.iter().zip(&turns) {
+        assert_eq!(call.parent_id.as_ref(), Some(&turn.id), "each call hangs under its own turn");
+        assert_eq!(call.task_id.as_ref(), Some(&task));
+    }
+    let completed = of_type(&events, "tool_call.completed");
+    let failed = of_type(&events, "tool_call.failed");
+    assert_eq!((completed.len(), failed.len()), (1, 1));
+    assert_eq!(completed[0].parent_id.as_ref(), Some(&calls[0].id));
+    assert_eq!(failed[0].parent_id.as_ref(), Some(&calls[1].id));
+    assert_eq!(failed[0].payload["error_code"], "NOT_FOUND");
+    let ended = of_type(&events, "agent.completed");
+    assert_eq!(ended[0].parent_id.as_ref(), Some(&agent.id));
+}
+
+#[test]
+fn every_parent_is_there_before_its_children_and_the_tree_is_complete_when_the_reply_is() {
+    let (system, _model, task) = system_with_a_finished_task();
+    let events = system.database().events();
+    let position: HashMap<&str, usize> =
+        events.iter().enumerate().map(|(index, event)| (event.id.as_str(), index)).collect();
+    assert_eq!(position.len(), events.len(), "ids are unique");
+    for (index, event) in events.iter().enumerate() {
+        let Some(parent) = &event.parent_id else { continue };
+        let parent = position.get(parent.as_str());
+        assert!(parent.is_some_and(|parent| *parent < index), "{event:?} has no parent before it");
+    }
+    let index_of =
+        |name: &str| events.iter().position(|e| e.event_type == name && e.task_id.as_ref() == Some(&task));
+    assert!(index_of("tool_call.failed") < index_of("task.done"), "{events:#?}");
+    assert!(index_of("reply.queued").is_some());
+}
+
+#[test]
+fn turns_say_what_they_cost() {
+    let (system, _model, _) = system_with_a_finished_task();
+    let events = system.database().events();
+    let turns = of_type(&events, "turn.completed");
+    assert_eq!(turns.len(), 3);
+    for turn in turns {
+        assert_eq!(turn.payload["model_name"], "played-1", "{turn:?}");
+        for field in ["latency_ms", "input_tokens", "output_tokens"] {
+            assert!(turn.payload[field].is_u64(), "{field}: {turn:?}");
+        }
+    }
+}
+
+#[test]
+fn the_views_show_the_calls_and_the_phases_of_the_task() {
+    let (system, _model, task) = system_with_a_finished_task();
+    let database = system.database();
+    let calls = database.rows(
+        "select task_id, tool_name, arguments_json, status, output_text, error, started_at, finished_at \
+         from tool_calls order by started_at",
+        |row| {
+            let texts: Vec<Option<String>> =
+                (0..6).map(|column| row.get(column)).collect::<Result<_, _>>()?;
+            let times: (i64, i64) = (row.get(6)?, row.get(7)?);
+            Ok((texts, times))
+        },
+    );
+    assert_eq!(calls.len(), 2);
+    let text = |call: usize, column: usize| calls[call].0[column].as_deref().unwrap_or_default();
+    assert_eq!((text(0, 0), text(0, 1), text(0, 3)), (task.as_str(), "ls", "done"));
+    assert_eq!(serde_json::from_str::<Value>(text(0, 2)).unwrap(), json!({"path": "."}));
+    assert_eq!(text(0, 4), "only.txt\n");
+    assert_eq!(text(1, 3), "failed");
+    assert!(text(1, 5).contains("missing"), "{calls:?}");
+    assert!(calls.iter().all(|(_, (started, finished))| 0 < *started && started <= finished), "{calls:?}");
+    let phases = database.texts("select phase from task_audit order by created_at, rowid_or_seq");
+    for phase in ["ingress", "model", "tool", "reply", "done"] {
+        assert!(phases.iter().any(|found| found == phase), "{phase} is not in {phases:?}");
+    }
+}
+
+#[test]
+fn the_tree_is_printed_while_the_system_runs_and_when_it_does_not() {
+    let (mut system, _model, task) = system_with_a_finished_task();
+    let running = system.run_command(&["tree"]);
+    let running = String::from_utf8_lossy(&running.stdout).into_owned();
+    let order = ["agent", "turn", "ls", "turn", "ls", "turn"];
+    let mut rest = running.as_str();
+    for word in order {
+        let found =
+            rest.find(word).unwrap_or_else(|| panic!("{word} is missing in order {order:?}:\n{running}"));
+        rest = &rest[found + word.len()..];
+    }
+    assert!(running.lines().all(|line| line.chars().count() <= 80), "{running}");
+    system.stop();
+    let by_id = system.run_command(&["tree", "--task", &task]);
+    assert!(by_id.status.success());
+    assert_eq!(String::from_utf8_lossy(&by_id.stdout).lines().count(), running.lines().count());
+    let json = system.run_command(&["tree", "--task", &task, "--json"]);
+    let parsed: Value = serde_json::from_slice(&json.stdout).expect("--json prints JSON");
+    assert!(parsed.to_string().contains("tool_call.started"), "{parsed}");
+}
+
+#[test]
+fn the_journal_verifies_and_says_so() {
+    let (mut system, _model, _) = system_with_a_finished_task();
+    system.stop();
+    let journal = system.place().data().join("journal/tool-calls.jsonl");
+    let verify = |name: &str| {
+        let mut command = std::process::Command::new(e2e::binaries::path_of("tool-server"));
+        command.args(["journal", "verify"]).env_clear().envs(system.place().variables());
+        command.env("AUTONOUS_TOOL_JOURNAL", name).output().expect("the tool server's binary starts")
+    };
+    let good = verify(&journal.display().to_string());
+    assert!(good.status.success(), "{}", String::from_utf8_lossy(&good.stderr));
+    let changed = system.place().path().join("changed.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    assert!(text.contains("missing"));
+    fs::write(&changed, text.replacen("only.txt", "0nly.txt", 1)).unwrap();
+    let bad = verify(&changed.display().to_string());
+    assert!(!bad.status.success(), "a changed line is found: {}", String::from_utf8_lossy(&bad.stdout));
+}
