@@ -7,16 +7,17 @@ use super::placeholders::{Placeholders, TOKEN};
 use crate::{Answer, Request, ToolServer};
 
 /// Sends a described request, with the server's token unless the case speaks of `Authorization` itself.
-/// With `tool` the request goes to that tool in the place of the one in its path.
+/// With `tool` the request goes to that tool in the place of the one in its path. None: the server
+/// closed the connection.
 pub fn send(
     server: &ToolServer,
     description: &Map<String, Value>,
     placeholders: &Placeholders,
     tool: Option<&str>,
-) -> Result<Answer, String> {
+) -> Result<Option<Answer>, String> {
     if let Some(raw) = description.get("raw").and_then(Value::as_str) {
         let bytes = with_token(&redirect(&placeholders.fill(raw)?, tool));
-        return server.raw(bytes.as_bytes()).ok_or_else(|| "no answer at all".to_owned());
+        return Ok(server.raw(bytes.as_bytes()));
     }
     let path = text(description, "path")?;
     let target = redirect(&placeholders.fill(path)?, tool);
@@ -28,7 +29,13 @@ pub fn send(
             None => request.without(name),
         };
     }
-    Ok(request.send(server.address()))
+    Ok(request.try_send(server.address()).ok())
+}
+
+/// Whether a described request is HTTP/1 as far as its first line goes.
+pub fn is_http_1(description: &Map<String, Value>) -> bool {
+    let raw = description.get("raw").and_then(Value::as_str);
+    raw.is_none_or(|raw| raw.lines().next().is_some_and(|line| line.contains(" HTTP/1.")))
 }
 
 fn body(description: &Map<String, Value>, placeholders: &Placeholders) -> Result<Vec<u8>, String> {

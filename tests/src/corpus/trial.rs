@@ -17,6 +17,9 @@ const PRELUDE: &str = "write_text() { printf '%s' \"$TEXT\" > \"$1\"; }\n";
 /// Codes that say that the tool was not reached: whatever a case proves, it is not proved by them.
 const NOT_REACHED: [ErrorCode; 3] = [ErrorCode::UnknownTool, ErrorCode::CircuitOpen, ErrorCode::Internal];
 
+/// No case is held by silence.
+const NO_ANSWER: &str = "no answer at all";
+
 /// A case before a server of its own.
 #[derive(Debug)]
 pub struct Trial<'a> {
@@ -57,9 +60,13 @@ impl<'a> Trial<'a> {
         self.still_works()
     }
 
-    /// Sends the case's request as it is; the tool that it names need not exist.
+    /// Sends the case's request as it is; the tool that it names need not exist. Only what is no
+    /// HTTP/1 at all may be refused by closing the connection.
     pub fn send_request(self) -> Result<(), String> {
-        let answer = requests::send(&self.server, &self.case.args, &self.placeholders, None)?;
+        let Some(answer) = requests::send(&self.server, &self.case.args, &self.placeholders, None)? else {
+            let is_http_1 = requests::is_http_1(&self.case.args);
+            return if is_http_1 { Err(NO_ANSWER.to_owned()) } else { self.still_works() };
+        };
         if !(200..500).contains(&answer.status) {
             return Err(format!("answered with {}", answer.status));
         }
@@ -76,6 +83,7 @@ impl<'a> Trial<'a> {
     /// what is wrong with the request, not for the tool's name.
     pub fn send_request_to(self, tool: &str) -> Result<(), String> {
         let answer = requests::send(&self.server, &self.case.args, &self.placeholders, Some(tool))?;
+        let answer = answer.ok_or(NO_ANSWER)?;
         judge_envelope(&answer, &self.case.right_outcomes()).or_else(|why| {
             let refused_below_http = answer.body.is_empty() && answer.status == 400;
             if refused_below_http { Ok(()) } else { Err(why) }
