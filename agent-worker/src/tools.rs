@@ -126,7 +126,7 @@ impl ToolServer {
                 Err(Failure::Passing { why, after }) => (why, after),
             };
             failed += 1;
-            let wait = after.unwrap_or_else(|| retry::before_calling_again(failed));
+            let wait = retry::before_calling_again(failed).max(after.unwrap_or_default());
             tracing::warn!(why, ?wait, "the tool server is called again");
             tokio::time::sleep(wait).await;
         }

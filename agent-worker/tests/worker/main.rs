@@ -1,0 +1,13 @@
+//! The real worker against a played tool server and a played model, over their real protocols.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
+mod by_hand;
+mod failures;
+mod limits;
+mod line_protocol;
+mod model_server;
+mod process;
+mod start;
+mod tool_server;
+mod turns;

@@ -1,0 +1,44 @@
+//! The start: what is refused, and what leaves the environment.
+
+use crate::process::{Worker, command, soon};
+
+async fn refused(variables: &[(&str, &str)]) -> String {
+    let output = soon(command(variables).output()).await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[tokio::test]
+async fn settings_that_do_not_fit_stop_the_start_and_are_named() {
+    for (variables, expected) in [
+        (vec![("AUTONOUS_MODEL_PROVIDER", "anthropic")], "providers that exist: direct, openai, scripted"),
+        (vec![("AUTONOUS_MODEL_PROVIDER", "openai")], "AUTONOUS_MODEL_API_KEY"),
+        (vec![("AUTONOUS_MODEL_PROVIDER", "scripted")], "AUTONOUS_MODEL_SCRIPT"),
+        (
+            vec![("AUTONOUS_MODEL_PROVIDER", "scripted"), ("AUTONOUS_MODEL_SCRIPT", "ok,dance")],
+            "AUTONOUS_MODEL_SCRIPT=\"dance\": expected actions",
+        ),
+        (vec![("AUTONOUS_TOOL_URL", "localhost")], "AUTONOUS_TOOL_URL=\"localhost\""),
+        (vec![("AUTONOUS_LOG_FORMAT", "xml")], "AUTONOUS_LOG_FORMAT"),
+    ] {
+        let stderr = refused(&variables).await;
+        assert!(stderr.contains(expected), "{variables:?}: {stderr}");
+    }
+}
+
+#[tokio::test]
+async fn secrets_leave_the_environment_at_the_start() {
+    let secrets = [
+        ("AUTONOUS_TOOL_TOKEN", "hidden-1"),
+        ("AUTONOUS_MODEL_API_KEY", "hidden-2"),
+        ("OPENAI_API_KEY", "hidden-3"),
+        ("ANTHROPIC_API_KEY", "hidden-4"),
+        ("RUST_LOG", "warn"),
+    ];
+    let mut worker = Worker::start(&secrets);
+    worker.next().await;
+    let environment = std::fs::read(format!("/proc/{}/environ", worker.pid())).unwrap();
+    let environment = String::from_utf8(environment).unwrap();
+    assert!(environment.contains("RUST_LOG=warn") && !environment.contains("hidden"), "{environment}");
+}

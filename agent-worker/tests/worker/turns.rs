@@ -1,0 +1,167 @@
+//! A task from its first to its last event: order, parents, what the model and the tools get to see.
+
+use protocol::{ErrorCode, EventType, HistoryMessage, Outcome, Role};
+use serde_json::{Value, json};
+
+use crate::model_server::{ModelServer, Reply, calls, calls_cut, says};
+use crate::process::{Ended, Worker, task};
+use crate::tool_server::{Next, ToolServer, failure};
+
+async fn run(replies: Vec<Reply>, tools: &ToolServer) -> (Ended, ModelServer) {
+    let model = ModelServer::start(replies).await;
+    let mut worker = Worker::start(&model.variables(&tools.url));
+    (worker.run(&task("what is here?")).await, model)
+}
+
+/// The messages of the model's last request, without the system prompt.
+fn last_messages(model: &ModelServer) -> Vec<Value> {
+    let request = model.requests().pop().unwrap();
+    request["messages"].as_array().unwrap()[1..].to_vec()
+}
+
+#[tokio::test]
+async fn the_events_of_a_task_come_in_order_and_under_their_parents() {
+    let tools = ToolServer::start([]).await;
+    let model =
+        ModelServer::start([calls(&[("ls", r#"{"path":"."}"#), ("bash", "{}")]), says("a.txt")]).await;
+    let mut worker = Worker::start(&model.variables(&tools.url));
+    let task = task("what is here?");
+    let ended = worker.run(&task).await;
+
+    assert_eq!(ended.outcome, Outcome::Done { reply: "a.txt".to_owned() });
+    let expected = [
+        "agent.started",
+        "context.assembled",
+        "turn.started",
+        "turn.completed",
+        "turn.started",
+        "turn.completed",
+        "agent.completed",
+    ];
+    assert_eq!(ended.types(), expected);
+    let id = |index: usize| Some(ended.events[index].id.clone());
+    let parents: Vec<_> = ended.events.iter().map(|event| event.parent_id.clone()).collect();
+    let agent = Some(task.parent_event_id.clone());
+    assert_eq!(parents, [agent, id(0), id(0), id(2), id(0), id(4), id(0)]);
+    assert!(ended.events.iter().all(|event| event.task_id.as_ref() == Some(&task.task_id)));
+    let turn = &ended.events[3].payload;
+    assert_eq!(
+        [&turn["model_name"], &turn["input_tokens"], &turn["output_tokens"], &turn["tool_calls"]],
+        [&json!("played"), &json!(100), &json!(20), &json!(2)]
+    );
+    assert!(turn["latency_ms"].is_u64());
+    for call in tools.calls() {
+        assert_eq!(call.headers["X-Parent-Event-Id"], ended.events[2].id.as_str());
+        assert_eq!(call.headers["X-Task-Id"], task.task_id.as_str());
+        assert_eq!(call.headers["X-Session-Id"], "chat:7");
+    }
+}
+
+#[tokio::test]
+async fn calls_of_the_second_turn_hang_under_the_second_turn() {
+    let tools = ToolServer::start([]).await;
+    let (ended, _) = run(vec![calls(&[("ls", "{}")]), calls(&[("ls", "{}")]), says("done")], &tools).await;
+    let turns: Vec<&str> = ended.of(EventType::TurnStarted).iter().map(|turn| turn.id.as_str()).collect();
+    let parents: Vec<_> =
+        tools.calls().iter().map(|call| call.headers["X-Parent-Event-Id"].clone()).collect();
+    assert_eq!(parents, turns[..2]);
+}
+
+#[tokio::test]
+async fn every_call_has_a_key_of_its_own() {
+    let tools = ToolServer::start([]).await;
+    run(vec![calls(&[("ls", "{}"), ("ls", "{}")]), says("done")], &tools).await;
+    let keys: Vec<_> = tools.calls().iter().map(|call| call.headers["Idempotency-Key"].clone()).collect();
+    assert_eq!(keys.len(), 2);
+    assert_ne!(keys[0], keys[1]);
+}
+
+#[tokio::test]
+async fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
+    let tools = ToolServer::start([]).await;
+    let model = ModelServer::start([calls(&[("ls", "{}")]), says("done")]).await;
+    let mut worker = Worker::start(&model.variables(&tools.url));
+    let mut task = task("what is here?");
+    let past = |role, text: &str| HistoryMessage { role, text: text.to_owned() };
+    task.history = vec![past(Role::User, "hello"), past(Role::Assistant, "hi")];
+    worker.run(&task).await;
+
+    let first = &model.requests()[0];
+    let system = first["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains("2026-01-31") && system.contains("/work/space"), "{system}");
+    let names: Vec<_> =
+        first["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
+    assert_eq!(names, ["bash", "ls"]);
+    let function = json!({"name": "ls", "arguments": "{}"});
+    assert_eq!(
+        last_messages(&model),
+        [
+            json!({"role": "user", "content": "hello"}),
+            json!({"role": "assistant", "content": "hi"}),
+            json!({"role": "user", "content": "what is here?"}),
+            json!({"role": "assistant", "content": "let me look",
+                   "tool_calls": [{"id": "call_a", "type": "function", "function": function}]}),
+            json!({"role": "tool", "tool_call_id": "call_a", "content": "exit 0\na.txt"}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_prompt_that_the_task_brings_replaces_ours() {
+    let tools = ToolServer::start([]).await;
+    let model = ModelServer::start([says("done")]).await;
+    let mut worker = Worker::start(&model.variables(&tools.url));
+    let mut task = task("hi");
+    task.system_prompt = Some("You are a parrot in {{roots}} on {{date}}.".to_owned());
+    worker.run(&task).await;
+    let system = &model.requests()[0]["messages"][0]["content"];
+    assert_eq!(system, "You are a parrot in /work/space on 2026-01-31.");
+}
+
+#[tokio::test]
+async fn broken_arguments_reach_the_server_as_they_are_and_its_error_reaches_the_model() {
+    let tools = ToolServer::start([]).await;
+    let (ended, model) = run(vec![calls(&[("ls", "{\"path\": ")]), says("sorry")], &tools).await;
+    assert_eq!(ended.reply(), "sorry");
+    assert_eq!(tools.calls()[0].body, "{\"path\": ");
+    let result = &last_messages(&model)[2]["content"];
+    assert_eq!(result, "exit 2 · error INVALID_ARGUMENT\nthe body is no JSON object");
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_answered_with_those_that_exist() {
+    let tools = ToolServer::start([]).await;
+    let (ended, model) = run(vec![calls(&[("functions.ls/../x", "{}")]), says("sorry")], &tools).await;
+    assert_eq!(ended.reply(), "sorry");
+    assert_eq!(tools.calls()[0].name, "functions.ls/../x");
+    let result = last_messages(&model)[2]["content"].as_str().unwrap().to_owned();
+    assert!(result.starts_with("exit 2 · error UNKNOWN_TOOL") && result.contains("bash, ls"), "{result}");
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_does_not_fail_the_task() {
+    let open = failure(ErrorCode::CircuitOpen, "ls is paused");
+    let tools = ToolServer::start([Next::Answer(Box::new(open), Some(300))]).await;
+    let (ended, model) = run(vec![calls(&[("ls", "{}")]), says("it is paused")], &tools).await;
+    assert_eq!(ended.reply(), "it is paused");
+    assert_eq!(last_messages(&model)[2]["content"], "exit 2 · error CIRCUIT_OPEN\nls is paused");
+}
+
+#[tokio::test]
+async fn a_reply_that_was_cut_never_runs_its_calls() {
+    let tools = ToolServer::start([]).await;
+    let (ended, model) = run(vec![calls_cut(&[("ls", "{\"pa")]), says("shorter")], &tools).await;
+    assert_eq!(ended.reply(), "shorter");
+    assert!(tools.calls().is_empty());
+    let told = last_messages(&model)[1]["content"].as_str().unwrap().to_owned();
+    assert!(told.contains("cut at the length limit"), "{told}");
+}
+
+#[tokio::test]
+async fn an_answer_that_happens_to_be_a_tool_call_in_json_is_an_answer() {
+    let tools = ToolServer::start([]).await;
+    let text = r#"{"tool_calls":[{"name":"ls","arguments":{}}]}"#;
+    let (ended, _) = run(vec![says(text)], &tools).await;
+    assert_eq!(ended.reply(), text);
+    assert!(tools.calls().is_empty());
+}
