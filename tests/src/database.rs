@@ -74,6 +74,6 @@ impl Database {
 
     /// The states of all tasks, oldest first.
     pub fn task_states(&self) -> Vec<String> {
-        self.texts("select state from inbox order by id")
+        self.texts("select state from inbox order by seq")
     }
 }

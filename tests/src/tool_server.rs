@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus, Output};
 
 use protocol::Envelope;
 use serde_json::Value;
@@ -17,6 +17,7 @@ const LISTENING: &str = "listening on http://";
 #[derive(Debug)]
 pub struct ToolServer {
     place: Place,
+    launch: Launch,
     program: Program,
     address: SocketAddr,
     token: Option<String>,
@@ -107,6 +108,21 @@ impl ToolServer {
         assert!(envelope.ok, "after {after} the server does not list its root: {envelope:?}");
     }
 
+    /// Ends the server at once, as a crash does, lets `meanwhile` happen, and starts it again.
+    pub fn crash(&mut self, meanwhile: impl FnOnce(&Place)) {
+        self.program.kill();
+        leftovers::assert_no_process(&self.place);
+        meanwhile(&self.place);
+        (self.program, self.address) = listening(&self.place, &self.launch);
+    }
+
+    /// Runs another command of the `tool-server` binary with this server's variables.
+    pub fn run_command(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(&self.launch.binary);
+        command.args(arguments).env_clear().envs(self.launch.variables.iter().cloned());
+        command.current_dir(self.place.path()).output().expect("the tool server's binary starts")
+    }
+
     /// Ends the server by SIGTERM and checks that nothing is left of it.
     pub fn stop(mut self) -> ExitStatus {
         self.end()
@@ -173,16 +189,8 @@ impl ToolServerBuilder {
     /// Starts the server and waits until it listens.
     pub fn start(self) -> ToolServer {
         let launch = self.whole_launch();
-        let mut program = Program::start(&self.place, &launch);
-        let address = wait::within(wait::SOON, || {
-            address_in(&program.log(), LISTENING).or_else(|| {
-                assert!(program.ended().is_none(), "the server ended at its start:\n{}", program.log_tail());
-                None
-            })
-        });
-        let address =
-            address.unwrap_or_else(|| panic!("the server does not listen:\n{}", program.log_tail()));
-        ToolServer { place: self.place, program, address, token: self.token, roots: self.roots }
+        let (program, address) = listening(&self.place, &launch);
+        ToolServer { place: self.place, launch, program, address, token: self.token, roots: self.roots }
     }
 
     /// Starts a server that must refuse to run.
@@ -201,8 +209,19 @@ impl ToolServerBuilder {
     }
 }
 
+/// Starts a server and waits for the address that it logs.
+fn listening(place: &Place, launch: &Launch) -> (Program, SocketAddr) {
+    let mut program = Program::start(place, launch);
+    let address = wait::within(wait::SOON, || {
+        assert!(program.ended().is_none(), "the server ended at its start:\n{}", program.log_tail());
+        address_in(&program.log(), LISTENING)
+    });
+    let address = address.unwrap_or_else(|| panic!("the server does not listen:\n{}", program.log_tail()));
+    (program, address)
+}
+
 /// The address after `phrase` in a log, without the marks that a terminal or JSON puts around it.
-pub fn address_in(log: &str, phrase: &str) -> Option<SocketAddr> {
+fn address_in(log: &str, phrase: &str) -> Option<SocketAddr> {
     let (_, rest) = log.split_once(phrase)?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ':'))?;
     rest[..end].parse().ok()

@@ -105,7 +105,7 @@ fn the_views_show_the_calls_and_the_phases_of_the_task() {
     assert_eq!(text(1, 3), "failed");
     assert!(text(1, 5).contains("missing"), "{calls:?}");
     assert!(calls.iter().all(|(_, (started, finished))| 0 < *started && started <= finished), "{calls:?}");
-    let phases = database.texts("select phase from task_audit order by created_at, rowid_or_seq");
+    let phases = database.texts("select phase from task_audit order by created_at");
     for phase in ["ingress", "model", "tool", "reply", "done"] {
         assert!(phases.iter().any(|found| found == phase), "{phase} is not in {phases:?}");
     }
@@ -131,24 +131,4 @@ fn the_tree_is_printed_while_the_system_runs_and_when_it_does_not() {
     let json = system.run_command(&["tree", "--task", &task, "--json"]);
     let parsed: Value = serde_json::from_slice(&json.stdout).expect("--json prints JSON");
     assert!(parsed.to_string().contains("tool_call.started"), "{parsed}");
-}
-
-#[test]
-fn the_journal_verifies_and_says_so() {
-    let (mut system, _model, _) = system_with_a_finished_task();
-    system.stop();
-    let journal = system.place().data().join("journal/tool-calls.jsonl");
-    let verify = |name: &str| {
-        let mut command = std::process::Command::new(e2e::binaries::path_of("tool-server"));
-        command.args(["journal", "verify"]).env_clear().envs(system.place().variables());
-        command.env("AUTONOUS_TOOL_JOURNAL", name).output().expect("the tool server's binary starts")
-    };
-    let good = verify(&journal.display().to_string());
-    assert!(good.status.success(), "{}", String::from_utf8_lossy(&good.stderr));
-    let changed = system.place().path().join("changed.jsonl");
-    let text = fs::read_to_string(&journal).unwrap();
-    assert!(text.contains("missing"));
-    fs::write(&changed, text.replacen("only.txt", "0nly.txt", 1)).unwrap();
-    let bad = verify(&changed.display().to_string());
-    assert!(!bad.status.success(), "a changed line is found: {}", String::from_utf8_lossy(&bad.stdout));
 }

@@ -1,0 +1,109 @@
+//! The journal of a tool server alone: every call is in it, the chain holds, and a crash does not break it.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use e2e::{Place, Request, ToolServer};
+use protocol::JournalRecord;
+use protocol::journal::{FIRST_PREV, RecordBody, RecordType};
+use serde_json::json;
+
+fn journal(place: &Place) -> PathBuf {
+    place.data().join("journal/tool-calls.jsonl")
+}
+
+/// All records, with their chain checked independently of the server's own command.
+fn records(place: &Place) -> Vec<JournalRecord> {
+    let text = fs::read_to_string(journal(place)).expect("a server that was called has a journal");
+    let mut previous = FIRST_PREV.to_owned();
+    text.lines()
+        .map(|line| {
+            let record: JournalRecord = serde_json::from_str(line).expect("each line is a record");
+            assert_eq!(record.prev, previous, "the chain is broken before {line}");
+            previous = JournalRecord::line_hash(line.as_bytes());
+            record
+        })
+        .collect()
+}
+
+fn assert_verifies(server: &ToolServer) {
+    let verified = server.run_command(&["journal", "verify"]);
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+}
+
+#[test]
+fn every_call_is_recorded_with_whom_it_was_made_for() {
+    let server = ToolServer::start();
+    for path in [".", "missing"] {
+        let call = Request::post_json("/tools/ls", &json!({"path": path}))
+            .header("X-Task-Id", "task-1")
+            .header("X-Parent-Event-Id", "turn-1")
+            .header("X-Session-Id", "chat:7")
+            .header("X-Request-Id", "request-1");
+        let envelope = server.send(call).envelope();
+        let records = records(server.place());
+        let [.., started, ended] = &records[..] else { panic!("two records: {records:?}") };
+        assert_eq!(started.id, envelope.meta.call_id);
+        assert_eq!(started.record_type, RecordType::Started);
+        assert_eq!(started.parent_id.as_ref().map(|id| id.as_str()), Some("turn-1"));
+        assert_eq!(ended.parent_id.as_ref(), Some(&started.id));
+        for record in [started, ended] {
+            assert_eq!(record.task_id.as_ref().map(|id| id.as_str()), Some("task-1"));
+            assert_eq!(record.session_id.as_str(), "chat:7");
+        }
+        let RecordBody::Started(body) = &started.body else { panic!("{started:?}") };
+        assert_eq!(body.arguments.get("path"), Some(&json!(path)));
+        assert_eq!(body.request_id.as_deref(), Some("request-1"));
+        let expected = if envelope.ok { RecordType::Completed } else { RecordType::Failed };
+        assert_eq!(ended.record_type, expected);
+    }
+    assert_verifies(&server);
+}
+
+#[test]
+fn a_crash_and_a_torn_line_are_survived_and_recorded() {
+    let mut server = ToolServer::start();
+    server.assert_alive("its start");
+    server.crash(|place| {
+        let mut file = OpenOptions::new().append(true).open(journal(place)).unwrap();
+        file.write_all(br#"{"type":"tool_call.started","id":"torn"#).unwrap();
+    });
+    server.assert_alive("a crash");
+    let kinds: Vec<RecordType> = records(server.place()).iter().map(|record| record.record_type).collect();
+    use RecordType::{Completed, Repaired, Started};
+    assert_eq!(kinds, [Started, Completed, Repaired, Started, Completed]);
+    assert_verifies(&server);
+}
+
+#[test]
+fn a_changed_a_removed_and_a_moved_line_are_found() {
+    let server = ToolServer::start();
+    for path in ["one", "two", "three"] {
+        server.call("ls", &json!({"path": path}));
+    }
+    let text = fs::read_to_string(journal(server.place())).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let removed = [&lines[..2], &lines[3..]].concat();
+    let mut moved = lines.clone();
+    moved.swap(1, 2);
+    let changed = text.replacen("two", "2wo", 1);
+    for (what, content) in
+        [("changed", changed), ("removed", removed.join("\n") + "\n"), ("moved", moved.join("\n") + "\n")]
+    {
+        let file = server.place().path().join(format!("{what}.jsonl"));
+        fs::write(&file, content).unwrap();
+        let verified = server.run_command(&["journal", "verify", &file.display().to_string()]);
+        assert!(!verified.status.success(), "{what}: {}", String::from_utf8_lossy(&verified.stdout));
+    }
+}
+
+#[test]
+fn a_second_server_on_the_same_journal_is_refused() {
+    let server = ToolServer::start();
+    let shared = journal(server.place()).display().to_string();
+    let second = ToolServer::builder().variable("AUTONOUS_TOOL_JOURNAL", &shared).start_refused();
+    assert!(!second.status.success());
+    assert!(second.stderr.contains(&shared), "{}", second.stderr);
+    server.assert_alive("the refused second server");
+}
