@@ -1,1 +1,15 @@
-//! x
+//! The tool server: tools over HTTP, each call answered with one envelope.
+//!
+//! It has the allowed roots and nothing else: no Telegram, no model key, no database. Calls come in over
+//! [`http`], pass the runner's guards, reach the disk only through [`roots`], and are written to the
+//! [`journal`] before they act.
+
+pub mod config;
+mod cursor;
+pub mod http;
+pub mod journal;
+pub mod roots;
+pub mod self_check;
+pub mod server;
+pub mod service_report;
+pub mod tools;

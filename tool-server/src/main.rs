@@ -1,2 +1,134 @@
-//! x
-fn main(){}
+//! The tool server's command line.
+
+use std::fs::File;
+use std::io::{BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use process::{Variables, lifeline, logs, secrets, shutdown};
+use tool_server::config::{Config, SECRET_VARIABLES};
+use tool_server::journal::verify;
+use tool_server::roots::{DeniedPaths, Roots};
+use tool_server::server::Server;
+use tool_server::tools;
+
+/// Runs an agent's tools over HTTP, each call confined by the kernel and answered with one envelope.
+///
+/// Settings come from AUTONOUS_… variables; the only one that must be set is AUTONOUS_TOOL_ALLOWED_ROOTS.
+#[derive(Parser)]
+#[command(name = "tool-server", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the tools (also without any command).
+    Serve {
+        /// End when stdin reports end of file: whoever started the server is gone.
+        #[arg(long)]
+        lifeline: bool,
+    },
+    /// Print the OpenAPI document.
+    Openapi,
+    /// Look after the journal of tool calls.
+    Journal {
+        #[command(subcommand)]
+        command: JournalCommand,
+    },
+}
+
+#[derive(Subcommand)]
+enum JournalCommand {
+    /// Check that no record was changed, removed or reordered.
+    Verify {
+        /// The journal; AUTONOUS_TOOL_JOURNAL, or the one in AUTONOUS_DATA_DIR, when left out.
+        path: Option<PathBuf>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command.unwrap_or(Command::Serve { lifeline: false })) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "tool-server: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Serve { lifeline } => serve(lifeline),
+        Command::Openapi => print_openapi(),
+        Command::Journal { command: JournalCommand::Verify { path } } => verify_journal(path),
+    }
+}
+
+fn serve(lifeline: bool) -> anyhow::Result<()> {
+    secrets::leave_environment(SECRET_VARIABLES)?;
+    let variables = Variables::of_this_process()?;
+    logs::start(&variables)?;
+    let config = Config::from_variables(&variables, &std::env::current_dir()?)?;
+    let server = Server::open(&config, variables.text("PATH").unwrap_or_default())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(server.serve(end(lifeline)));
+    runtime.shutdown_background();
+    served
+}
+
+/// Resolves when the server is to end.
+async fn end(lifeline: bool) {
+    let asked = async {
+        match shutdown::requested().await {
+            Ok(signal) => tracing::info!(signal, "ending"),
+            Err(error) => tracing::error!(%error, "signals cannot be received; ending"),
+        }
+    };
+    let orphaned = async {
+        if lifeline {
+            lifeline::parent_gone().await;
+            tracing::info!("whoever started this server is gone; ending");
+        } else {
+            std::future::pending().await
+        }
+    };
+    tokio::select! {
+        () = asked => {}
+        () = orphaned => {}
+    }
+}
+
+/// The document does not depend on the roots, so any directory serves.
+fn print_openapi() -> anyhow::Result<()> {
+    let roots = Roots::open(&[PathBuf::from("/")], DeniedPaths::new([])?, |_| None)?;
+    let document = toolkit::openapi::document(&tools::registry(&roots.into())?);
+    writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
+    Ok(())
+}
+
+fn verify_journal(path: Option<PathBuf>) -> anyhow::Result<()> {
+    let variables = Variables::of_this_process()?;
+    let data_dir = variables.text("AUTONOUS_DATA_DIR").unwrap_or("data");
+    let path = path
+        .or_else(|| variables.text("AUTONOUS_TOOL_JOURNAL").map(PathBuf::from))
+        .unwrap_or_else(|| Path::new(data_dir).join("journal/tool-calls.jsonl"));
+    let file =
+        File::open(&path).with_context(|| format!("the journal {} cannot be opened", path.display()))?;
+    let chain = verify(BufReader::new(file))
+        .with_context(|| format!("the journal {} does not hold", path.display()))?;
+    let mut out = std::io::stdout();
+    writeln!(out, "{}: {} records, the chain holds", path.display(), chain.records)?;
+    writeln!(out, "last hash: {}", chain.last_hash)?;
+    if chain.torn_bytes > 0 {
+        writeln!(
+            out,
+            "the last line is torn ({} bytes): the server was ended while it wrote",
+            chain.torn_bytes
+        )?;
+    }
+    Ok(())
+}

@@ -94,7 +94,11 @@ fn accepted(schema: &Value) -> String {
         .as_object()
         .into_iter()
         .flat_map(Map::keys)
-        .map(|name| if required.contains(&name.as_str()) { format!("{name} (required)") } else { name.clone() })
+        .map(
+            |name| {
+                if required.contains(&name.as_str()) { format!("{name} (required)") } else { name.clone() }
+            },
+        )
         .collect();
     format!("The arguments are: {}.", names.join(", "))
 }
@@ -219,10 +223,7 @@ mod tests {
         check(json!({"path": "a", "limit": 0}), "`limit` must be at least 1.");
         check(json!({"path": "a", "limt": 1}), "Unknown argument `limt`; did you mean `limit`?");
         check(json!({"path": "a", "zzz": 1}), "Unknown argument `zzz`.");
-        check(
-            json!({"path": "a", "edits": [{"fnd": "x"}]}),
-            "Unknown argument `fnd`; did you mean `find`?",
-        );
+        check(json!({"path": "a", "edits": [{"fnd": "x"}]}), "Unknown argument `fnd`; did you mean `find`?");
     }
 
     #[test]

@@ -143,9 +143,18 @@ fn service_paths() -> Map<String, Value> {
         ("/tools", "listTools", "The catalogue of tools", catalogue, true),
         ("/livez", "livez", "Whether the server is alive", report.clone(), false),
         ("/readyz", "readyz", "Whether the server can work, check by check", report.clone(), false),
-        ("/capabilities", "capabilities", "What the kernel grants and which layers are in force", report, true),
+        (
+            "/capabilities",
+            "capabilities",
+            "What the kernel grants and which layers are in force",
+            report,
+            true,
+        ),
     ];
-    routes.into_iter().map(|(path, id, summary, schema, token)| (path.to_owned(), get(id, summary, &schema, token))).collect()
+    routes
+        .into_iter()
+        .map(|(path, id, summary, schema, token)| (path.to_owned(), get(id, summary, &schema, token)))
+        .collect()
 }
 
 fn get(operation_id: &str, summary: &str, schema: &Value, token: bool) -> Value {

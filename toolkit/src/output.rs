@@ -66,6 +66,11 @@ impl Page {
         true
     }
 
+    /// Ends the page although there was room, because what comes next is not known.
+    pub fn close(&mut self) {
+        self.full.get_or_insert(Full::Limit);
+    }
+
     fn what_is_exceeded_by(&self, line: &str) -> Option<Full> {
         if self.lines >= self.limit {
             Some(Full::Limit)

@@ -78,8 +78,8 @@ impl<T: Tool> AnyTool for Registered<T> {
     }
 
     fn run(&self, arguments: Value, call: &Call) -> Result<Output<Value>, ToolError> {
-        let arguments =
-            serde_json::from_value(arguments).map_err(|error| invalid(format!("The arguments do not fit: {error}.")))?;
+        let arguments = serde_json::from_value(arguments)
+            .map_err(|error| invalid(format!("The arguments do not fit: {error}.")))?;
         let output = self.tool.run(arguments, call)?;
         Ok(Output {
             data: serde_json::to_value(&output.data).unwrap_or_default(),

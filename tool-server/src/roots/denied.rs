@@ -8,8 +8,7 @@ use std::path::Path;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 /// What is denied where the variable says nothing else.
-pub const DEFAULT_DENIED: &str =
-    ".env,.env.*,*.pem,id_rsa*,id_ed25519*,.ssh/,.gnupg/,.aws/,.netrc";
+pub const DEFAULT_DENIED: &str = ".env,.env.*,*.pem,id_rsa*,id_ed25519*,.ssh/,.gnupg/,.aws/,.netrc";
 
 /// The patterns, compiled.
 #[derive(Debug, Clone)]
@@ -23,7 +22,11 @@ impl DeniedPaths {
         let mut set = GlobSetBuilder::new();
         for pattern in patterns {
             let name = pattern.trim_end_matches('/');
-            let anywhere = if name.contains('/') { name.trim_start_matches('/').to_owned() } else { format!("**/{name}") };
+            let anywhere = if name.contains('/') {
+                name.trim_start_matches('/').to_owned()
+            } else {
+                format!("**/{name}")
+            };
             set.add(Glob::new(&anywhere)?);
         }
         Ok(Self { patterns: set.build()? })
@@ -49,7 +52,9 @@ mod tests {
     use super::*;
 
     fn denied(patterns: &str, path: &str) -> bool {
-        DeniedPaths::new(patterns.split(',').filter(|pattern| !pattern.is_empty())).unwrap().covers(Path::new(path))
+        DeniedPaths::new(patterns.split(',').filter(|pattern| !pattern.is_empty()))
+            .unwrap()
+            .covers(Path::new(path))
     }
 
     #[test]

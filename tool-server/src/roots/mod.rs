@@ -26,7 +26,10 @@ const MAX_PATH_BYTES: usize = 4096;
 /// An allowed directory.
 #[derive(Debug)]
 pub struct Root {
+    /// With links resolved.
     path: PathBuf,
+    /// As it was configured.
+    given: PathBuf,
     handle: OwnedFd,
 }
 
@@ -124,7 +127,9 @@ impl Roots {
         }
         let bytes = names::from_text(path).map_err(|_| {
             invalid(format!("The path {:?} has a backslash that begins no escape.", elide(path, 200)))
-                .with_hint("Write a backslash in a name as `\\\\`; pass names back exactly as tools show them.")
+                .with_hint(
+                    "Write a backslash in a name as `\\\\`; pass names back exactly as tools show them.",
+                )
         })?;
         if bytes.as_bytes().contains(&0) {
             return Err(invalid("The path has a NUL byte, which no file name can have."));
@@ -143,7 +148,8 @@ impl Roots {
     fn identify(&self, handle: OwnedFd) -> Option<Opened> {
         let path = real_path(&handle)?;
         let (root, beneath) = root_of(&self.roots, &path).or_else(|| self.root_that_moved(&path))?;
-        Some(Opened { path: self.roots[root].path.join(&beneath), beneath, handle })
+        let path = self.roots[root].path.join(&beneath).components().collect();
+        Some(Opened { path, beneath, handle })
     }
 
     /// A root that was renamed since the start is still the same directory.
@@ -164,7 +170,7 @@ impl Root {
         let handle = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|errno| RootsError::Open(path.to_owned(), errno.into()))?;
         let real = real_path(&handle).unwrap_or_else(|| path.to_owned());
-        Ok(Self { path: real, handle })
+        Ok(Self { path: real, given: path.components().collect(), handle })
     }
 }
 
@@ -173,7 +179,10 @@ fn root_of(roots: &[Root], path: &Path) -> Option<(usize, PathBuf)> {
     roots
         .iter()
         .enumerate()
-        .filter_map(|(index, root)| Some((index, path.strip_prefix(&root.path).ok()?)))
+        .filter_map(|(index, root)| {
+            let beneath = path.strip_prefix(&root.path).or_else(|_| path.strip_prefix(&root.given));
+            Some((index, beneath.ok()?))
+        })
         .min_by_key(|(_, beneath)| beneath.as_os_str().len())
         .map(|(index, beneath)| (index, beneath.to_owned()))
 }
@@ -227,7 +236,9 @@ fn open_error(path: &str, errno: Errno) -> ToolError {
         Errno::NOTDIR => (ErrorCode::NotADirectory, "is not a directory, or a part of it is not"),
         Errno::ISDIR => (ErrorCode::IsDirectory, "is a directory"),
         Errno::LOOP => (ErrorCode::NotFound, "leads through a loop of links, so nothing is there"),
-        Errno::ACCESS | Errno::PERM => (ErrorCode::PermissionDenied, "is not accessible to the server's user"),
+        Errno::ACCESS | Errno::PERM => {
+            (ErrorCode::PermissionDenied, "is not accessible to the server's user")
+        }
         Errno::NXIO | Errno::NODEV => (ErrorCode::NotARegularFile, "is a socket or device"),
         Errno::NAMETOOLONG => (ErrorCode::InvalidArgument, "has a name longer than 255 bytes"),
         other => {

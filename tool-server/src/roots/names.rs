@@ -49,7 +49,7 @@ pub fn from_text(text: &str) -> Result<OsString, InvalidEscape> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
-        bytes.extend_from_slice(rest[..at].as_bytes());
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
         rest = read_escape(&rest[at + 1..], &mut bytes)?;
     }
     bytes.extend_from_slice(rest.as_bytes());

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use protocol::journal::{CallEnded, CallStarted};
-use protocol::{Envelope, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError};
+use protocol::{Envelope, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -118,9 +118,9 @@ impl Runner {
         &self.registry
     }
 
-    /// Whether a tool is switched off.
-    pub fn is_disabled(&self, tool: &str) -> bool {
-        self.settings.disabled.contains(tool)
+    /// The catalogue: the tools that are not switched off, sorted by name.
+    pub fn specs(&self) -> Vec<&ToolSpec> {
+        self.registry.specs().filter(|spec| !self.settings.disabled.contains(&spec.name)).collect()
     }
 
     /// Runs one call and answers it. When the returned future is dropped, the call is told that its caller
@@ -188,7 +188,7 @@ impl Runner {
     }
 
     fn allowed(&self, name: &str) -> Result<(), ToolError> {
-        if self.is_disabled(name) {
+        if self.settings.disabled.contains(name) {
             let message = format!("The tool `{name}` is switched off by AUTONOUS_TOOL_DISABLED.");
             return Err(ToolError::new(ErrorCode::ToolNotAllowed, message));
         }
@@ -197,10 +197,8 @@ impl Runner {
 
     /// Records the call, runs it if it was admitted, and records its end.
     fn execute(&self, opened: Opened, admitted: Result<Admitted, ToolError>) -> Envelope {
-        let result = self
-            .record_start(&opened)
-            .and(admitted)
-            .and_then(|admitted| self.run_tool(&opened, admitted));
+        let result =
+            self.record_start(&opened).and(admitted).and_then(|admitted| self.run_tool(&opened, admitted));
         self.finish(&opened, result)
     }
 
@@ -251,6 +249,29 @@ impl Opened {
     }
 }
 
+/// The answer to a request that never became a call; it is not recorded.
+pub fn refusal(tool: &str, error: ToolError) -> Envelope {
+    let request = Request {
+        tool: tool.to_owned(),
+        body: Vec::new(),
+        session: SessionId::default_session(),
+        task: None,
+        parent: None,
+        request_id: None,
+        traceparent: None,
+    };
+    let opened = Opened {
+        ids: CallIds { call: EventId::new(), parent: None, task: None, session: request.session.clone() },
+        request,
+        arguments: Ok(Map::new()),
+        risk: Risk::Low,
+        since: Instant::now(),
+        cancelled: Arc::default(),
+        ended: Arc::default(),
+    };
+    answer::envelope(&opened, "", Err(error))
+}
+
 /// Tells the call that its caller has gone when it is dropped too early.
 struct Caller(Arc<AtomicBool>);
 
@@ -274,7 +295,10 @@ fn timed_out(timeout: Duration) -> ToolError {
 
 fn internal(ids: &CallIds, cause: &str) -> ToolError {
     tracing::error!(call_id = %ids.call, cause, "a tool failed by a mistake of its own");
-    ToolError::new(ErrorCode::Internal, format!("The tool failed by a mistake of its own (call {}).", ids.call))
+    ToolError::new(
+        ErrorCode::Internal,
+        format!("The tool failed by a mistake of its own (call {}).", ids.call),
+    )
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

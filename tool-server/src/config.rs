@@ -1,0 +1,172 @@
+//! The tool server's settings, read and checked once, before anything is opened.
+//!
+//! Nothing below this file reads the environment or the current directory.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use process::{Secret, VariableError, Variables};
+use toolkit::Bounds;
+
+use crate::roots::{DEFAULT_DENIED, DeniedPaths};
+
+/// The variables that hold secrets: they leave the environment before anything else happens.
+pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];
+
+/// All settings.
+#[derive(Debug)]
+pub struct Config {
+    /// Where and to whom the server listens.
+    pub listen: Listen,
+    /// What the tools may reach.
+    pub files: Files,
+    /// How much a call may take.
+    pub limits: Limits,
+    /// `AUTONOUS_TOOL_DISABLED` (`delete,run_script`): tools that are switched off.
+    pub disabled: BTreeSet<String>,
+    /// `AUTONOUS_TOOL_DISABLE_EXEC` (false): serve the file tools alone.
+    pub disable_exec: bool,
+}
+
+/// Where and to whom the server listens.
+#[derive(Debug)]
+pub struct Listen {
+    /// `AUTONOUS_TOOL_LISTEN` (`127.0.0.1:8701`).
+    pub address: SocketAddr,
+    /// `AUTONOUS_TOOL_ALLOWED_HOSTS` (none): further names in a Host header, with or without a port.
+    pub allowed_hosts: Vec<String>,
+    /// `AUTONOUS_TOOL_TOKEN` or `AUTONOUS_TOOL_TOKEN_FILE` (none): what callers must bring.
+    pub token: Option<Secret>,
+}
+
+/// What the tools may reach.
+#[derive(Debug)]
+pub struct Files {
+    /// `AUTONOUS_DATA_DIR` (`./data`), absolute.
+    pub data_dir: PathBuf,
+    /// `AUTONOUS_TOOL_ALLOWED_ROOTS` (required): the directories that tools may use.
+    pub roots: Vec<PathBuf>,
+    /// `AUTONOUS_TOOL_DENY_PATHS`: names that are withheld beneath the roots.
+    pub denied: DeniedPaths,
+    /// `AUTONOUS_TOOL_JOURNAL` (`<data>/journal/tool-calls.jsonl`).
+    pub journal: PathBuf,
+    /// `AUTONOUS_TOOL_OUTPUT_DIR` (`<data>/output`).
+    pub output_dir: PathBuf,
+    /// `AUTONOUS_SKILLS_DIR` (`<data>/skills`).
+    pub skills_dir: PathBuf,
+}
+
+/// How much a call may take.
+#[derive(Debug)]
+pub struct Limits {
+    /// `AUTONOUS_TOOL_TIMEOUT_SECONDS` (30).
+    pub timeout: Duration,
+    /// `AUTONOUS_TOOL_MAX_OUTPUT_LINES` (2000) and `AUTONOUS_TOOL_MAX_OUTPUT_BYTES` (51200).
+    pub bounds: Bounds,
+}
+
+impl Config {
+    /// Reads all settings; relative paths start at `current_dir`.
+    pub fn from_variables(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
+        Ok(Self {
+            listen: Listen::from_variables(variables)?,
+            files: Files::from_variables(variables, current_dir)?,
+            limits: Limits::from_variables(variables)?,
+            disabled: variables
+                .list("AUTONOUS_TOOL_DISABLED")
+                .unwrap_or_else(|| vec!["delete".to_owned(), "run_script".to_owned()])
+                .into_iter()
+                .collect(),
+            disable_exec: variables.flag("AUTONOUS_TOOL_DISABLE_EXEC", false)?,
+        })
+    }
+}
+
+impl Listen {
+    fn from_variables(variables: &Variables) -> anyhow::Result<Self> {
+        let default = SocketAddr::from(([127, 0, 0, 1], 8701));
+        let address = variables.parsed(
+            "AUTONOUS_TOOL_LISTEN",
+            default,
+            "an address and port such as 127.0.0.1:8701",
+        )?;
+        let token = token(variables)?;
+        if token.is_none() && !address.ip().is_loopback() {
+            let expected =
+                "a loopback address, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
+            return Err(VariableError::new("AUTONOUS_TOOL_LISTEN", address.to_string(), expected).into());
+        }
+        Ok(Self {
+            address,
+            token,
+            allowed_hosts: variables.list("AUTONOUS_TOOL_ALLOWED_HOSTS").unwrap_or_default(),
+        })
+    }
+}
+
+fn token(variables: &Variables) -> anyhow::Result<Option<Secret>> {
+    const FILE: &str = "AUTONOUS_TOOL_TOKEN_FILE";
+    let Some(path) = variables.text(FILE) else { return Ok(variables.secret("AUTONOUS_TOOL_TOKEN")) };
+    let token = std::fs::read_to_string(path)
+        .map_err(|error| VariableError::new(FILE, path, format!("a file that can be read ({error})")))?;
+    match token.trim() {
+        "" => Err(VariableError::new(FILE, path, "a file that holds the token").into()),
+        token => Ok(Some(Secret::from(token))),
+    }
+}
+
+impl Files {
+    fn from_variables(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
+        let data_dir = current_dir.join(variables.text("AUTONOUS_DATA_DIR").unwrap_or("data"));
+        let place = |name: &str, default: &str| {
+            variables.text(name).map_or_else(|| data_dir.join(default), |path| current_dir.join(path))
+        };
+        Ok(Self {
+            roots: roots(variables)?,
+            denied: denied(variables)?,
+            journal: place("AUTONOUS_TOOL_JOURNAL", "journal/tool-calls.jsonl"),
+            output_dir: place("AUTONOUS_TOOL_OUTPUT_DIR", "output"),
+            skills_dir: place("AUTONOUS_SKILLS_DIR", "skills"),
+            data_dir,
+        })
+    }
+}
+
+fn roots(variables: &Variables) -> Result<Vec<PathBuf>, VariableError> {
+    const ROOTS: &str = "AUTONOUS_TOOL_ALLOWED_ROOTS";
+    let roots = variables.list(ROOTS).unwrap_or_default();
+    if roots.is_empty() {
+        return Err(VariableError::new(ROOTS, "", "one or more absolute directories, separated by commas"));
+    }
+    Ok(roots.into_iter().map(PathBuf::from).collect())
+}
+
+fn denied(variables: &Variables) -> Result<DeniedPaths, VariableError> {
+    const DENIED: &str = "AUTONOUS_TOOL_DENY_PATHS";
+    let patterns =
+        variables.list(DENIED).unwrap_or_else(|| DEFAULT_DENIED.split(',').map(str::to_owned).collect());
+    DeniedPaths::new(patterns.iter().map(String::as_str)).map_err(|error| {
+        VariableError::new(DENIED, patterns.join(","), format!("globs separated by commas ({error})"))
+    })
+}
+
+impl Limits {
+    fn from_variables(variables: &Variables) -> Result<Self, VariableError> {
+        let bounds = Bounds::default();
+        let size = |name, default: usize, most| {
+            let default = u64::try_from(default).unwrap_or(u64::MAX);
+            variables
+                .number(name, default, 1..=most)
+                .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+        };
+        Ok(Self {
+            timeout: Duration::from_secs(variables.number("AUTONOUS_TOOL_TIMEOUT_SECONDS", 30, 1..=600)?),
+            bounds: Bounds {
+                lines: size("AUTONOUS_TOOL_MAX_OUTPUT_LINES", bounds.lines, 1_000_000)?,
+                bytes: size("AUTONOUS_TOOL_MAX_OUTPUT_BYTES", bounds.bytes, 8 * 1024 * 1024)?,
+            },
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Who may come in: requests for our own host, from no foreign page, with the token.
+//!
+//! A web page can make a browser send requests here under a name of its own that resolves to this machine
+//! (DNS rebinding); its Host and Origin betray it, so both are held against our own names.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use process::Secret;
+use protocol::{ErrorCode, ToolError};
+use toolkit::arguments::elide;
+
+use super::{App, answer};
+
+/// Who may come in.
+#[derive(Debug)]
+pub struct Access {
+    token: Option<Secret>,
+    hosts: Vec<String>,
+}
+
+impl Access {
+    /// Loopback names with the port of `address`, the address itself, and `more` names with or without a
+    /// port.
+    pub fn new(token: Option<Secret>, address: SocketAddr, more: &[String]) -> Self {
+        let port = address.port();
+        let mut hosts = vec![
+            format!("127.0.0.1:{port}"),
+            format!("localhost:{port}"),
+            format!("[::1]:{port}"),
+            address.to_string(),
+        ];
+        if port == 80 {
+            hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
+        }
+        hosts.extend(
+            more.iter().flat_map(|host| [host.to_lowercase(), format!("{}:{port}", host.to_lowercase())]),
+        );
+        Self { token, hosts }
+    }
+
+    /// Whether callers must bring a token.
+    pub fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    fn is_own(&self, host: &str) -> bool {
+        self.hosts.contains(&host.to_lowercase())
+    }
+
+    /// The request must name exactly one host, wherever it names it, and that is ours.
+    fn check_host(&self, headers: &HeaderMap, target: Option<&Authority>) -> Result<(), ToolError> {
+        let mut named = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (named.next(), named.next()) else {
+            return Err(refused("A request must have exactly one Host header.".to_owned()));
+        };
+        let host = host.to_str().unwrap_or_default();
+        for name in std::iter::once(host).chain(target.map(Authority::as_str)) {
+            if !self.is_own(name) {
+                return Err(refused(format!(
+                    "The host {:?} is not one of this server's names.",
+                    elide(name, 100)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A browser names the page that sends the request; it must be one of ours.
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), ToolError> {
+        for origin in headers.get_all(header::ORIGIN) {
+            let origin = origin.to_str().unwrap_or_default();
+            let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+            if !host.is_some_and(|host| self.is_own(host)) {
+                return Err(refused(format!("The origin {:?} is not this server.", elide(origin, 100))));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_token(&self, headers: &HeaderMap) -> Result<(), ToolError> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let mut sent = headers.get_all(header::AUTHORIZATION).iter();
+        let (Some(authorization), None) = (sent.next(), sent.next()) else {
+            return Err(ToolError::new(ErrorCode::Unauthorized, "The request carries no token, or several."));
+        };
+        let (scheme, bearer) = authorization.to_str().unwrap_or_default().split_once(' ').unwrap_or_default();
+        if scheme.eq_ignore_ascii_case("bearer") && token.matches(bearer.trim()) {
+            Ok(())
+        } else {
+            Err(ToolError::new(ErrorCode::Unauthorized, "The token is not this server's."))
+        }
+    }
+}
+
+fn refused(message: String) -> ToolError {
+    ToolError::new(ErrorCode::OriginRefused, message)
+}
+
+/// Refuses requests for other hosts and from foreign pages, on every route.
+pub(super) async fn require_own_host(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let checked = app
+        .access
+        .check_host(headers, request.uri().authority())
+        .and_then(|()| app.access.check_origin(headers));
+    match checked {
+        Ok(()) => next.run(request).await,
+        Err(error) => answer::refusal(answer::tool_in(request.uri().path()), error),
+    }
+}
+
+/// Refuses requests without the token.
+pub(super) async fn require_token(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    match app.access.check_token(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => answer::refusal(answer::tool_in(request.uri().path()), error),
+    }
+}

@@ -1,0 +1,92 @@
+//! From an envelope to a response: the status of its code, as JSON or as the text that a model reads.
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use protocol::text_form::text_form;
+use protocol::{Envelope, ErrorCode, ToolError};
+
+/// How many seconds an overloaded server asks a caller to wait.
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
+
+/// The response that carries an envelope; [`negotiate`] gives it its body.
+pub(super) fn respond(envelope: Envelope) -> Response {
+    let status = StatusCode::from_u16(envelope.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = status.into_response();
+    match envelope.meta.error.as_ref().map(|error| error.code) {
+        Some(ErrorCode::Overloaded) => {
+            response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER_SECONDS);
+        }
+        Some(ErrorCode::Unauthorized) => {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        _ => {}
+    }
+    response.extensions_mut().insert(Answer(Box::new(envelope)));
+    response
+}
+
+/// The response to a request that never became a call.
+pub(super) fn refusal(tool: &str, error: ToolError) -> Response {
+    tracing::info!(tool, code = %error.code, message = error.message, "a request was refused");
+    respond(toolkit::runner::refusal(tool, error))
+}
+
+/// The tool that a path names, or nothing.
+pub(super) fn tool_in(path: &str) -> &str {
+    path.strip_prefix("/tools/").unwrap_or_default()
+}
+
+#[derive(Clone)]
+struct Answer(Box<Envelope>);
+
+/// Gives an envelope the form that the caller asked for, and sends the caller's own request id back.
+pub(super) async fn negotiate(request: Request, next: Next) -> Response {
+    let as_text = wants_text(request.headers());
+    let request_id = request.headers().get("x-request-id").cloned();
+    let mut response = next.run(request).await;
+    if let Some(Answer(envelope)) = response.extensions_mut().remove::<Answer>() {
+        let (media_type, body) = if as_text {
+            ("text/plain; charset=utf-8", text_form(&envelope).into_bytes())
+        } else {
+            ("application/json", serde_json::to_vec(&envelope).unwrap_or_default())
+        };
+        *response.body_mut() = body.into();
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    }
+    if let Some(request_id) = request_id {
+        response.headers_mut().insert("x-request-id", request_id);
+    }
+    response
+}
+
+/// Whether the caller names `text/plain` before JSON and before anything at all.
+fn wants_text(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let first = accepted.split(',').map(|entry| entry.split(';').next().unwrap_or_default().trim()).find(
+        |media_type| {
+            matches!(*media_type, "text/plain" | "text/*" | "application/json" | "application/*" | "*/*")
+        },
+    );
+    matches!(first, Some("text/plain" | "text/*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_sent_to_those_who_ask_for_it_first() {
+        let check = |accept: &'static str, text: bool| {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(wants_text(&headers), text, "{accept}");
+        };
+        check("text/plain", true);
+        check("text/plain;q=0.9, application/json", true);
+        check("application/json, text/plain", false);
+        check("*/*", false);
+        check("text/html, text/plain", true);
+        check("", false);
+    }
+}

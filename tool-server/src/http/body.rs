@@ -1,0 +1,75 @@
+//! A call's body: plain JSON by its declaration, bounded, and read to its end in bounded time.
+//!
+//! A client that sends too much reads its answer only after it has sent all: closing the connection on it
+//! would look like a broken network. So what is too much is read on and thrown away, up to a bound.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody as _};
+use axum::http::{HeaderMap, header};
+use http_body_util::BodyExt as _;
+use protocol::{ErrorCode, ToolError};
+use toolkit::arguments::{elide, invalid};
+
+/// The largest body that is accepted.
+const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
+
+/// How much more is read and thrown away.
+const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long a client may take to send its body.
+const MAX_TIME: Duration = Duration::from_secs(30);
+
+/// Reads a call's body.
+pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, ToolError> {
+    let declared = check_declaration(headers);
+    match tokio::time::timeout(MAX_TIME, collect(body)).await {
+        Ok(collected) => declared.and(collected),
+        Err(_) => {
+            let message = format!("The body did not arrive within {} s.", MAX_TIME.as_secs());
+            Err(ToolError::new(ErrorCode::Timeout, message).with_hint("Send the whole body at once."))
+        }
+    }
+}
+
+fn check_declaration(headers: &HeaderMap) -> Result<(), ToolError> {
+    let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    let Some(content_type) = content_type else {
+        return Err(unsupported("The request has no Content-Type.".to_owned()));
+    };
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    if !media_type.eq_ignore_ascii_case("application/json") {
+        return Err(unsupported(format!("The body is declared as {:?}.", elide(content_type, 100))));
+    }
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => {
+            Err(unsupported("The body is compressed, which is not accepted.".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unsupported(message: String) -> ToolError {
+    ToolError::new(ErrorCode::UnsupportedMediaType, message)
+}
+
+async fn collect(mut body: Body) -> Result<Vec<u8>, ToolError> {
+    let expected = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut bytes = Vec::with_capacity(expected.min(MAX_BODY_BYTES));
+    let mut received: usize = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| invalid("The body ended before it was complete."))?;
+        let Ok(data) = frame.into_data() else { continue };
+        received += data.len();
+        if received <= MAX_BODY_BYTES {
+            bytes.extend_from_slice(&data);
+        } else if received > MAX_BODY_BYTES + MAX_DISCARDED_BYTES {
+            break;
+        }
+    }
+    if received > MAX_BODY_BYTES {
+        let message = format!("The body has more than {MAX_BODY_BYTES} bytes.");
+        return Err(ToolError::new(ErrorCode::PayloadTooLarge, message));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,51 @@
+//! `POST /tools/{name}`: a call, from its headers and body to its envelope.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use protocol::{SessionId, ToolError};
+use toolkit::arguments::invalid;
+
+use super::{App, answer, body};
+
+/// Runs a tool.
+pub(super) async fn call(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    let (parts, content) = request.into_parts();
+    let read = body::read(&parts.headers, content).await;
+    match read.and_then(|body| request_of(&name, &parts.headers, body)) {
+        Ok(request) => answer::respond(app.runner.run(request).await),
+        Err(error) => answer::refusal(&name, error),
+    }
+}
+
+fn request_of(name: &str, headers: &HeaderMap, body: Vec<u8>) -> Result<toolkit::Request, ToolError> {
+    Ok(toolkit::Request {
+        tool: name.to_owned(),
+        body,
+        session: id(headers, "x-session-id")?.unwrap_or_else(SessionId::default_session),
+        task: id(headers, "x-task-id")?,
+        parent: id(headers, "x-parent-event-id")?,
+        request_id: id::<protocol::EventId>(headers, "x-request-id")?.map(String::from),
+        traceparent: id::<protocol::EventId>(headers, "traceparent")?.map(String::from),
+    })
+}
+
+/// The id in a header; an error when it is none.
+fn id<T: FromStr<Err = protocol::ids::InvalidId>>(
+    headers: &HeaderMap,
+    name: &str,
+) -> Result<Option<T>, ToolError> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let parsed = value.to_str().map_err(|_| protocol::ids::InvalidId).and_then(str::parse);
+    parsed.map(Some).map_err(|error| {
+        invalid(format!("The header {name} is no id: {error}."))
+            .with_hint("Correct the header or leave it out.")
+    })
+}

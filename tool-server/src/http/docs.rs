@@ -1,0 +1,55 @@
+//! Swagger UI, from this binary alone.
+//!
+//! The page asks nobody else for anything, and its content security policy makes sure of that. Opened as
+//! `/docs/#token=…` it keeps the token for the session and sends it, so nobody has to type it; a fragment
+//! is never sent to a server.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::extract::Path;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use protocol::{ErrorCode, ToolError};
+use utoipa_swagger_ui::Config;
+
+use super::answer;
+
+/// What the page may load and ask: this server only. Swagger UI sets styles inline.
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      frame-ancestors 'none'; base-uri 'none'";
+
+/// Starts Swagger UI with our document and the token of the fragment.
+const INITIALIZER: &str = include_str!("initializer.js");
+
+static FILES: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| Arc::new(Config::from("/openapi.json")));
+
+/// `GET /docs`.
+pub(super) async fn redirect() -> Redirect {
+    Redirect::permanent("/docs/")
+}
+
+/// `GET /docs/`.
+pub(super) async fn index() -> Response {
+    serve("index.html")
+}
+
+/// `GET /docs/{file}`.
+pub(super) async fn file(Path(file): Path<String>) -> Response {
+    serve(&file)
+}
+
+fn serve(file: &str) -> Response {
+    let mut response = match utoipa_swagger_ui::serve(file, Arc::clone(&FILES)) {
+        _ if file == "swagger-initializer.js" => {
+            ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], INITIALIZER).into_response()
+        }
+        Ok(Some(found)) => ([(header::CONTENT_TYPE, found.content_type)], found.bytes).into_response(),
+        Ok(None) | Err(_) => {
+            let error = ToolError::new(ErrorCode::UnknownTool, "The docs have no such file.")
+                .with_hint("The page is at GET /docs/.");
+            return answer::refusal("", error);
+        }
+    };
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    response
+}

@@ -1,0 +1,88 @@
+//! HTTP: the routes, and what every request must pass before it reaches one.
+//!
+//! Host and Origin → token → the route. Whatever goes wrong on the way is answered with the envelope, like
+//! a tool's own failure, so a caller needs to understand one shape only.
+
+mod access;
+mod answer;
+mod body;
+mod call;
+mod docs;
+mod service;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderValue, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use protocol::{ErrorCode, ToolError};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+
+pub use access::Access;
+use toolkit::Runner;
+
+use crate::service_report::ServiceReport;
+
+/// What the routes share.
+pub struct App {
+    /// Runs the calls.
+    pub runner: Arc<Runner>,
+    /// Who may come in.
+    pub access: Access,
+    /// What `/readyz` and `/capabilities` say.
+    pub report: ServiceReport,
+    /// The OpenAPI document, made at the start.
+    pub openapi: Bytes,
+    /// The catalogue, made at the start.
+    pub catalogue: Bytes,
+}
+
+/// All routes of the server.
+pub fn router(app: Arc<App>) -> Router {
+    let with_token = Router::new()
+        .route("/tools/{name}", post(call::call))
+        .route("/tools", get(service::catalogue))
+        .route("/capabilities", get(service::capabilities))
+        .route_layer(from_fn_with_state(Arc::clone(&app), access::require_token));
+    let without_token = Router::new()
+        .route("/livez", get(service::livez))
+        .route("/readyz", get(service::readyz))
+        .route("/openapi.json", get(service::openapi))
+        .route("/docs", get(docs::redirect))
+        .route("/docs/", get(docs::index))
+        .route("/docs/{*file}", get(docs::file));
+    with_token
+        .merge(without_token)
+        .fallback(no_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&app), access::require_own_host))
+        .layer(from_fn(answer::negotiate))
+        .layer(CatchPanicLayer::custom(|_| {
+            let error =
+                ToolError::new(ErrorCode::Internal, "The server made a mistake; its log has the cause.");
+            answer::refusal("", error).into_response()
+        }))
+        .layer(SetResponseHeaderLayer::overriding(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ))
+        .with_state(app)
+}
+
+async fn no_route(request: Request) -> Response {
+    let path = toolkit::arguments::elide(request.uri().path(), 100);
+    let error = ToolError::new(ErrorCode::UnknownTool, format!("There is no route {path}."))
+        .with_hint("Tools are at POST /tools/{name}; GET /tools lists them, GET /docs/ shows them.");
+    answer::refusal("", error)
+}
+
+async fn wrong_method(request: Request) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
+    let error = ToolError::new(ErrorCode::MethodNotAllowed, format!("{path} does not answer {method}."));
+    answer::refusal(answer::tool_in(path), error)
+}

@@ -1,0 +1,113 @@
+//! The self-check at the start: what must be there, what would be missed, and what is in force.
+//!
+//! What is missing stops the start, by name and with the remedy; what would only be missed is a warning
+//! and stands in `/readyz`.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use sandbox::Confinement;
+use serde::Serialize;
+
+use crate::config::Config;
+
+/// Directories of the system that must not be roots, and neither may what lies beneath them.
+const SYSTEM_DIRECTORIES: [&str; 5] = ["/proc", "/sys", "/dev", "/run", "/etc"];
+
+/// Programs that commands expect to find, each with the names that it is installed under.
+const WELCOME_PROGRAMS: [(&str, &[&str]); 3] =
+    [("rg", &["rg"]), ("fd", &["fd", "fdfind"]), ("sed", &["sed"])];
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct Check {
+    /// What it is about.
+    pub name: &'static str,
+    /// Whether it is as it should be.
+    pub ok: bool,
+    /// Whether the server works without it.
+    pub required: bool,
+    /// What was found, and the remedy where something is wrong.
+    pub detail: String,
+}
+
+/// Why a directory must not be a root, if it must not.
+pub fn why_forbidden(root: &Path, config: &Config) -> Option<String> {
+    if root == Path::new("/") {
+        return Some("it is the whole machine; name the directory that the tools are to work in".to_owned());
+    }
+    if let Some(system) = SYSTEM_DIRECTORIES.iter().find(|system| root.starts_with(system)) {
+        return Some(format!("{system} belongs to the system"));
+    }
+    let files = &config.files;
+    let own = [
+        (std::env::current_exe().ok(), "the server's own program"),
+        (Some(files.data_dir.clone()), "the data directory itself"),
+        (Some(files.data_dir.join("db")), "the database"),
+        (Some(files.journal.clone()), "the journal"),
+        (Some(files.output_dir.clone()), "the output directory"),
+    ];
+    own.into_iter().find_map(|(path, what)| {
+        let path = resolved(&path?);
+        path.starts_with(root).then(|| format!("{what} lies in it, and tools must not reach that"))
+    })
+}
+
+/// A path with the links of the part that exists resolved.
+fn resolved(path: &Path) -> PathBuf {
+    path.ancestors()
+        .find_map(|existing| {
+            let rest = path.strip_prefix(existing).ok()?;
+            Some(existing.canonicalize().ok()?.join(rest))
+        })
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// Looks at all that the start depends on, after the roots were opened.
+pub fn run(config: &Config, confinement: Confinement, search_path: &str) -> Vec<Check> {
+    let mut checks = vec![landlock(confinement)];
+    checks.extend((!config.disable_exec).then(|| bash(search_path)));
+    checks.extend(WELCOME_PROGRAMS.iter().map(|(program, names)| welcome(program, names, search_path)));
+    checks
+}
+
+fn landlock(confinement: Confinement) -> Check {
+    let detail = match confinement {
+        Confinement::Full => "the server is confined to its roots, journal and output by Landlock",
+        Confinement::Partial => {
+            "this kernel knows only some of Landlock's rights; a newer one confines the server fully"
+        }
+        Confinement::None => {
+            "this kernel has no Landlock; paths are still resolved beneath the roots by openat2"
+        }
+    };
+    Check {
+        name: "landlock",
+        ok: confinement != Confinement::None,
+        required: false,
+        detail: detail.to_owned(),
+    }
+}
+
+fn bash(search_path: &str) -> Check {
+    let found = find_program("bash", search_path);
+    let missing = "bash is not in PATH: install it (`apt-get install bash`), or set AUTONOUS_TOOL_DISABLE_EXEC=true \
+                   to serve the file tools alone";
+    let detail = found.as_ref().map_or_else(|| missing.to_owned(), |path| path.display().to_string());
+    Check { name: "bash", ok: found.is_some(), required: true, detail }
+}
+
+fn welcome(program: &'static str, names: &[&str], search_path: &str) -> Check {
+    let found = names.iter().find_map(|name| find_program(name, search_path));
+    let detail = found.as_ref().map_or_else(
+        || format!("{program} is not in PATH; the tools do not need it, commands may"),
+        |path| path.display().to_string(),
+    );
+    Check { name: program, ok: found.is_some(), required: false, detail }
+}
+
+fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
+    std::env::split_paths(search_path).map(|directory| directory.join(name)).find(|path| {
+        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
+}

@@ -1,0 +1,406 @@
+//! `ls`: what is in a directory, sorted, page by page.
+//!
+//! Directories are walked by handle and links are shown, never followed. The order is that of the shown
+//! paths' bytes, a directory's name ending in `/`, which is also the order of a walk: so a page can start
+//! after any path without walking what comes before it, and a directory of any size is read with the
+//! memory of one page.
+
+use std::collections::BinaryHeap;
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use rustix::fs::{AtFlags, FileType, RawDir, Stat, statat};
+use rustix::io::Errno;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolkit::output::Full;
+use toolkit::{Call, Output, Page, Slot, Tool};
+
+use crate::cursor;
+use crate::roots::{Opened, Roots, names, open_child_directory};
+
+/// How deep a recursive listing goes; each level holds an open directory.
+const MAX_DEPTH: usize = 400;
+
+/// How many entries are read between two looks at the deadline.
+const ENTRIES_PER_CHECK: usize = 4096;
+
+/// Lists a directory: one entry a line, sorted, directories ending in `/`.
+///
+/// Use it to see what is there before you read or change anything. Set `recursive` to see a whole tree;
+/// paths are then relative to the listed directory. A result that has more gives `next_page_cursor`: call
+/// again with the same arguments and that `cursor`. Links are shown and not followed. Names with control
+/// characters or bytes that are no UTF-8 are shown escaped, and every tool accepts them in that form.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LsArguments {
+    /// The directory, absolute or relative to the first root.
+    #[serde(default = "here")]
+    path: String,
+    /// Whether to list what is in its subdirectories, too.
+    #[serde(default)]
+    recursive: bool,
+    /// The most entries of a page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100_000))]
+    limit: usize,
+    /// Whether to list names that begin with a dot.
+    #[serde(default)]
+    include_hidden: bool,
+    /// The `next_page_cursor` of the page before.
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+const fn default_limit() -> usize {
+    200
+}
+
+/// The entries of one page, in the order of `stdout`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct LsData {
+    /// One for each line.
+    entries: Vec<Entry>,
+}
+
+/// One entry of a directory.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Entry {
+    /// The path below the listed directory, as shown, without the `/` of a directory.
+    name: String,
+    /// What it is; a link is never followed.
+    #[serde(rename = "type")]
+    entry_type: EntryType,
+    /// Its size in bytes; of a directory, what the file system says.
+    size_bytes: u64,
+    /// When its content last changed, in milliseconds since the Unix epoch.
+    mtime_ms: i64,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EntryType {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+/// The tool.
+pub(crate) struct Ls {
+    roots: Arc<Roots>,
+}
+
+impl Ls {
+    /// `ls` beneath these roots.
+    pub(crate) fn new(roots: Arc<Roots>) -> Self {
+        Self { roots }
+    }
+}
+
+impl Tool for Ls {
+    type Arguments = LsArguments;
+    type Data = LsData;
+    const NAME: &'static str = "ls";
+    const RISK: Risk = Risk::Low;
+    const ANNOTATIONS: Annotations =
+        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const SLOT: Slot = Slot::File;
+
+    fn example() -> Value {
+        json!({"path": "."})
+    }
+
+    fn run(&self, arguments: LsArguments, call: &Call) -> Result<Output<LsData>, ToolError> {
+        let directory = self.roots.open_directory(&arguments.path)?;
+        let listed = format!(
+            "ls {} {} {}",
+            names::to_text(directory.path.as_os_str().as_bytes()),
+            arguments.recursive,
+            arguments.include_hidden
+        );
+        let after = arguments.cursor.as_deref().map(|cursor| cursor::decode(&listed, cursor)).transpose()?;
+        let mut listing = Listing {
+            roots: &self.roots,
+            call,
+            recursive: arguments.recursive,
+            include_hidden: arguments.include_hidden,
+            after,
+            page: Page::new(arguments.limit, call.bounds),
+            entries: Vec::new(),
+            last: Vec::new(),
+            left_out: LeftOut::default(),
+        };
+        listing.list(directory.handle.as_fd(), &directory.beneath, &mut Vec::new(), 0)?;
+        Ok(listing.into_output(&listed, &directory))
+    }
+}
+
+/// A listing in the making.
+struct Listing<'a> {
+    roots: &'a Roots,
+    call: &'a Call,
+    recursive: bool,
+    include_hidden: bool,
+    /// The last path of the page before.
+    after: Option<Vec<u8>>,
+    page: Page,
+    entries: Vec<Entry>,
+    /// The last path of this page.
+    last: Vec<u8>,
+    left_out: LeftOut,
+}
+
+/// What was seen and not listed.
+#[derive(Debug, Default)]
+struct LeftOut {
+    hidden: u64,
+    denied: bool,
+    unreadable: Vec<String>,
+    too_deep: bool,
+}
+
+impl Listing<'_> {
+    /// Adds a directory's entries; false when the page is full.
+    fn list(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        beneath: &Path,
+        prefix: &mut Vec<u8>,
+        depth: usize,
+    ) -> Result<bool, ToolError> {
+        let (keys, all) = self.smallest(directory, beneath, prefix)?;
+        for key in keys {
+            let name = OsStr::from_bytes(key.strip_suffix(b"/").unwrap_or(&key));
+            let start = prefix.len();
+            prefix.extend_from_slice(&key);
+            let goes_on = self.add(directory, name, prefix)?
+                && (!self.recursive
+                    || !key.ends_with(b"/")
+                    || self.descend(directory, name, &beneath.join(name), prefix, depth + 1)?);
+            prefix.truncate(start);
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        if !all {
+            // Entries vanished while they were listed, so fewer were shown than there was room for.
+            self.page.close();
+        }
+        Ok(all)
+    }
+
+    /// Adds one entry, unless an earlier page had it; false when the page is full.
+    fn add(&mut self, directory: BorrowedFd<'_>, name: &OsStr, path: &[u8]) -> Result<bool, ToolError> {
+        if self.after.as_deref().is_some_and(|after| path <= after) {
+            return Ok(true);
+        }
+        let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => {
+                self.last = path.to_vec();
+                return Ok(true);
+            }
+            Err(errno) => return Err(unreadable(path, errno)),
+        };
+        if !self.page.push(&names::to_text(path)) {
+            return Ok(false);
+        }
+        self.entries.push(Entry::new(path, &stat));
+        self.last = path.to_vec();
+        Ok(true)
+    }
+
+    fn descend(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        beneath: &Path,
+        prefix: &mut Vec<u8>,
+        depth: usize,
+    ) -> Result<bool, ToolError> {
+        if depth > MAX_DEPTH {
+            self.left_out.too_deep = true;
+            return Ok(true);
+        }
+        match open_child_directory(parent, name) {
+            Ok(child) => self.list(child.as_fd(), beneath, prefix, depth),
+            // It was removed or replaced by a link since it was read.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(true),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.left_out.unreadable.push(names::to_text(prefix));
+                Ok(true)
+            }
+            Err(errno) => Err(unreadable(prefix, errno)),
+        }
+    }
+
+    /// The first entries of a directory that this page can still need, in order, and whether they are all.
+    /// A directory's key ends in `/`.
+    fn smallest(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        beneath: &Path,
+        prefix: &[u8],
+    ) -> Result<(Vec<Vec<u8>>, bool), ToolError> {
+        let after = self.after_within(prefix);
+        // One more than fits tells whether there is another page, and one may only be passed through.
+        let most = self.page.room() + 2;
+        let mut heap: BinaryHeap<Vec<u8>> = BinaryHeap::new();
+        let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+        let mut entries = RawDir::new(directory, &mut buffer);
+        let mut key = Vec::new();
+        let mut seen: usize = 0;
+        let mut all = true;
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(|errno| unreadable(prefix, errno))?;
+            seen += 1;
+            if seen.is_multiple_of(ENTRIES_PER_CHECK) {
+                self.call.check()?;
+            }
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." || self.leaves_out_hidden(name) {
+                continue;
+            }
+            key.clear();
+            key.extend_from_slice(name);
+            if is_directory(directory, name, entry.file_type()) {
+                key.push(b'/');
+            }
+            if after.as_deref().is_some_and(|after| self.was_shown(&key, after)) {
+                continue;
+            }
+            if heap.len() == most && heap.peek().is_some_and(|largest| key >= *largest) {
+                all = false;
+                continue;
+            }
+            if self.roots.denied().covers_entry(&beneath.join(OsStr::from_bytes(name))) {
+                self.left_out.denied = true;
+                continue;
+            }
+            heap.push(key.clone());
+            if heap.len() > most {
+                heap.pop();
+                all = false;
+            }
+        }
+        Ok((heap.into_sorted_vec(), all))
+    }
+
+    /// Whether earlier pages had this entry and all beneath it. At most one directory is passed through.
+    fn was_shown(&self, key: &[u8], after: &[u8]) -> bool {
+        let passes_through = self.recursive && key.ends_with(b"/") && after.starts_with(key);
+        key <= after && !passes_through
+    }
+
+    /// What of the cursor's path lies within the directory whose path is `prefix`.
+    fn after_within(&self, prefix: &[u8]) -> Option<Vec<u8>> {
+        self.after.as_deref()?.strip_prefix(prefix).map(<[u8]>::to_vec)
+    }
+
+    fn leaves_out_hidden(&mut self, name: &[u8]) -> bool {
+        let leaves_out = !self.include_hidden && name.starts_with(b".");
+        self.left_out.hidden += u64::from(leaves_out);
+        leaves_out
+    }
+
+    fn into_output(self, listed: &str, directory: &Opened) -> Output<LsData> {
+        let full = self.page.full();
+        let mut notices = self.left_out.notices();
+        notices.extend(full.map(|full| {
+            let why = match full {
+                Full::Limit => "the limit",
+                Full::Lines => "the bound of lines of an answer",
+                Full::Bytes => "the bound of bytes of an answer",
+            };
+            let shown = self.page.lines();
+            format!("There is more: {shown} entries are shown, which is {why}. Call again with `cursor` set to next_page_cursor.")
+        }));
+        Output {
+            partial: full.is_some() || self.left_out.too_deep,
+            truncated_lines: full == Some(Full::Lines),
+            truncated_bytes: full == Some(Full::Bytes),
+            next_page_cursor: full.map(|_| cursor::encode(listed, &self.last)),
+            path_resolved: Some(names::to_text(directory.path.as_os_str().as_bytes())),
+            stdout: self.page.into_text(),
+            data: LsData { entries: self.entries },
+            notices,
+        }
+    }
+}
+
+impl LeftOut {
+    fn notices(&self) -> Vec<String> {
+        let mut notices = Vec::new();
+        if self.hidden > 0 {
+            let entries = if self.hidden == 1 { "entry is" } else { "entries are" };
+            notices
+                .push(format!("{} hidden {entries} left out; set include_hidden to list them.", self.hidden));
+        }
+        if self.denied {
+            notices.push("Names that AUTONOUS_TOOL_DENY_PATHS denies are left out.".to_owned());
+        }
+        if !self.unreadable.is_empty() {
+            let shown = self.unreadable.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+            let number = self.unreadable.len();
+            notices.push(format!("{number} directories cannot be opened by the server's user: {shown}."));
+        }
+        if self.too_deep {
+            notices.push(format!(
+                "Directories more than {MAX_DEPTH} levels down are left out; list one of them."
+            ));
+        }
+        notices
+    }
+}
+
+impl Entry {
+    fn new(path: &[u8], stat: &Stat) -> Self {
+        let entry_type = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => EntryType::File,
+            FileType::Directory => EntryType::Dir,
+            FileType::Symlink => EntryType::Symlink,
+            _ => EntryType::Other,
+        };
+        Self {
+            name: names::to_text(path.strip_suffix(b"/").unwrap_or(path)),
+            entry_type,
+            size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            mtime_ms: stat
+                .st_mtime
+                .saturating_mul(1000)
+                .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or(0) / 1_000_000),
+        }
+    }
+}
+
+/// What the directory says of an entry; file systems that do not say are asked for the entry itself.
+fn is_directory(directory: BorrowedFd<'_>, name: &[u8], listed_as: FileType) -> bool {
+    match listed_as {
+        FileType::Directory => true,
+        FileType::Unknown => statat(directory, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory),
+        _ => false,
+    }
+}
+
+fn unreadable(path: &[u8], errno: Errno) -> ToolError {
+    let shown = PathBuf::from(names::to_text(path));
+    tracing::error!(path = %shown.display(), %errno, "a directory could not be read");
+    ToolError::new(ErrorCode::IoError, format!("The directory {shown:?} could not be read to its end."))
+}

@@ -1,0 +1,187 @@
+//! What holds for every tool, shown with tools that only this test has.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use protocol::journal::{RecordBody, RecordType};
+use protocol::{Annotations, ErrorCode, Risk, Status, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use support::{Settings, TestServer};
+use toolkit::{Call, Output, Slot, Tool};
+
+/// A tool that does what its test says.
+struct Scripted<F> {
+    act: F,
+}
+
+/// No arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// No data.
+#[derive(Default, Serialize, JsonSchema)]
+struct NoData {}
+
+impl<F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static> Tool for Scripted<F> {
+    type Arguments = Nothing;
+    type Data = NoData;
+    const NAME: &'static str = "test_scripted";
+    const RISK: Risk = Risk::Low;
+    const ANNOTATIONS: Annotations =
+        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const SLOT: Slot = Slot::File;
+
+    fn example() -> Value {
+        json!({})
+    }
+
+    fn run(&self, _: Nothing, call: &Call) -> Result<Output<NoData>, ToolError> {
+        (self.act)(call).map(|()| Output::default())
+    }
+}
+
+async fn server_with<F>(timeout: Duration, act: F) -> TestServer
+where
+    F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static,
+{
+    let settings = Settings { timeout, ..Settings::default() };
+    TestServer::start_with(settings, |registry| registry.with(Scripted { act }).unwrap()).await
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn a_tool_that_panics_is_answered_with_internal_and_harms_no_other_call() {
+    let server = server_with(LONG, |_| panic!("a mistake")).await;
+    let (status, _, envelope) = server.post("test_scripted", &json!({})).await;
+    assert_eq!(status, 500);
+    assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Internal);
+    assert_eq!((envelope.ok, envelope.exit_code, envelope.meta.status), (false, 1, Status::Error));
+    assert!(server.call("ls", json!({})).await.ok);
+    assert_eq!(server.journal()[1].record_type, RecordType::Failed);
+}
+
+#[tokio::test]
+async fn a_tool_that_notices_its_deadline_is_answered_with_timeout() {
+    let server = server_with(Duration::from_millis(50), |call| {
+        loop {
+            call.check()?;
+            std::thread::yield_now();
+        }
+    })
+    .await;
+    let (status, _, envelope) = server.post("test_scripted", &json!({})).await;
+    assert_eq!((status, envelope.exit_code), (504, 124));
+    assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Timeout);
+}
+
+/// A door that a test opens when it has seen enough.
+#[derive(Default)]
+struct Door(Mutex<bool>, Condvar);
+
+impl Door {
+    fn wait(&self) {
+        let _open = self.1.wait_while(self.0.lock().unwrap(), |open| !*open).unwrap();
+    }
+
+    fn open(&self) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_all();
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_answered_for_at_its_deadline_and_recorded_once() {
+    let door = Arc::new(Door::default());
+    let inner = Arc::clone(&door);
+    let server = server_with(Duration::from_millis(50), move |_| {
+        inner.wait();
+        Ok(())
+    })
+    .await;
+    let (status, _, envelope) = server.post("test_scripted", &json!({})).await;
+    assert_eq!(status, 504);
+    assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Timeout);
+    door.open();
+    assert!(server.call("ls", json!({})).await.ok);
+    let ends = server
+        .journal()
+        .iter()
+        .filter(|record| record.parent_id.as_ref() == Some(&envelope.meta.call_id))
+        .count();
+    assert_eq!(ends, 1);
+}
+
+#[tokio::test]
+async fn a_flood_is_refused_with_overloaded_and_the_time_to_wait() {
+    let door = Arc::new(Door::default());
+    let inner = Arc::clone(&door);
+    let server = Arc::new(
+        server_with(LONG, move |_| {
+            inner.wait();
+            Ok(())
+        })
+        .await,
+    );
+    let holding: Vec<_> = (0..32)
+        .map(|_| {
+            let server = Arc::clone(&server);
+            tokio::spawn(async move { server.call("test_scripted", json!({})).await })
+        })
+        .collect();
+    wait_until(|| server.journal().len() == 32).await;
+    let (status, headers, envelope) = server.post("test_scripted", &json!({})).await;
+    assert_eq!(status, 503);
+    assert_eq!(headers["retry-after"], "1");
+    assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Overloaded);
+    door.open();
+    for call in holding {
+        assert!(call.await.unwrap().ok);
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_caller_goes_away_is_told_and_recorded() {
+    let began = Arc::new(AtomicBool::new(false));
+    let inner = Arc::clone(&began);
+    let server = server_with(LONG, move |call| {
+        inner.store(true, Ordering::SeqCst);
+        loop {
+            call.check()?;
+            std::thread::yield_now();
+        }
+    })
+    .await;
+    let call = tokio::spawn(server.request("test_scripted", &json!({})).send());
+    wait_until(|| began.load(Ordering::SeqCst)).await;
+    call.abort();
+    wait_until(|| server.journal().len() == 2).await;
+    let RecordBody::Ended(ended) = &server.journal()[1].body else { panic!("the call has no end") };
+    assert_eq!(ended.failure.as_ref().unwrap().error_code, "CANCELLED");
+}
+
+#[tokio::test]
+async fn a_refused_call_is_recorded_too() {
+    let server = TestServer::start().await;
+    let (status, _, envelope) = server.post("cat", &json!({"path": "a"})).await;
+    assert_eq!(status, 404);
+    assert_eq!(envelope.meta.error.unwrap().hint, "The tools are: ls.");
+    let records = server.journal();
+    assert_eq!(records[0].id, envelope.meta.call_id);
+    assert_eq!(records[1].record_type, RecordType::Failed);
+}
+
+/// Looks until the state is there, for at most ten seconds.
+async fn wait_until(state: impl Fn() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while !state() {
+        assert!(Instant::now() < give_up, "the state was not reached");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

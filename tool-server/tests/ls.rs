@@ -1,0 +1,194 @@
+//! `ls` as a caller sees it.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use proptest::prelude::*;
+use protocol::{Envelope, ErrorCode, Status};
+use serde_json::{Value, json};
+use support::{Settings, TestServer};
+use toolkit::Bounds;
+
+fn make(root: &Path, paths: &[&str]) {
+    for path in paths {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            fs::create_dir_all(path).unwrap();
+        } else {
+            fs::write(path, "x").unwrap();
+        }
+    }
+}
+
+fn lines(envelope: &Envelope) -> Vec<&str> {
+    envelope.stdout.lines().collect()
+}
+
+fn code(envelope: &Envelope) -> ErrorCode {
+    envelope.meta.error.as_ref().expect("the call should fail").code
+}
+
+#[tokio::test]
+async fn a_directory_is_listed_sorted_with_its_data_beside() {
+    let server = TestServer::start().await;
+    make(&server.root, &["b.txt", "a/", "a.txt"]);
+    symlink("/nowhere", server.root.join("link")).unwrap();
+    let envelope = server.call("ls", json!({})).await;
+    assert_eq!(lines(&envelope), ["a.txt", "a/", "b.txt", "link"]);
+    let types: Vec<&Value> =
+        envelope.meta.data["entries"].as_array().unwrap().iter().map(|entry| &entry["type"]).collect();
+    assert_eq!(types, ["file", "dir", "file", "symlink"]);
+    assert_eq!(envelope.meta.data["entries"][0]["size_bytes"], 1);
+    assert_eq!(envelope.meta.status, Status::Success);
+    assert_eq!(envelope.meta.context.path_resolved.as_deref(), server.root.to_str());
+}
+
+#[tokio::test]
+async fn hidden_names_are_left_out_and_said_so() {
+    let server = TestServer::start().await;
+    make(&server.root, &[".config", "a"]);
+    let envelope = server.call("ls", json!({})).await;
+    assert_eq!(lines(&envelope), ["a"]);
+    assert_eq!(envelope.meta.notices, ["1 hidden entry is left out; set include_hidden to list them."]);
+    assert_eq!(lines(&server.call("ls", json!({"include_hidden": true})).await), [".config", "a"]);
+}
+
+#[tokio::test]
+async fn denied_names_are_never_listed() {
+    let server = TestServer::start().await;
+    make(&server.root, &[".env", "server.pem", ".ssh/config", "a"]);
+    let envelope = server.call("ls", json!({"include_hidden": true, "recursive": true})).await;
+    assert_eq!(lines(&envelope), ["a"]);
+    for path in [".env", ".ssh", ".ssh/deeper", "server.pem", "absent.pem"] {
+        assert_eq!(code(&server.call("ls", json!({"path": path})).await), ErrorCode::PathDenied, "{path}");
+    }
+    symlink(".ssh", server.root.join("innocent")).unwrap();
+    assert_eq!(code(&server.call("ls", json!({"path": "innocent"})).await), ErrorCode::PathDenied);
+}
+
+#[tokio::test]
+async fn links_that_stay_inside_are_followed_and_others_refused() {
+    let server = TestServer::start().await;
+    make(&server.root, &["dir/sub/file"]);
+    let link = |name: &str, target: &Path| symlink(target, server.root.join(name)).unwrap();
+    link("relative", Path::new("dir/sub"));
+    link("absolute", &server.root.join("dir/sub"));
+    link("chain", &server.root.join("absolute"));
+    link("loop", Path::new("loop"));
+    link("out", Path::new("/etc"));
+    link("up", Path::new("../.."));
+    link("magic", Path::new("/proc/self/root"));
+    for path in ["relative", "absolute", "chain", "dir/../relative", "absolute/../sub"] {
+        assert_eq!(lines(&server.call("ls", json!({"path": path})).await), ["file"], "{path}");
+    }
+    for path in ["out", "up", "magic", "magic/etc", "..", "dir/../../x", "/etc", "/proc/self/root/etc"] {
+        assert_eq!(
+            code(&server.call("ls", json!({"path": path})).await),
+            ErrorCode::PathOutsideRoots,
+            "{path}"
+        );
+    }
+    assert_eq!(code(&server.call("ls", json!({"path": "loop"})).await), ErrorCode::NotFound);
+}
+
+#[tokio::test]
+async fn odd_names_are_escaped_and_accepted_back() {
+    let server = TestServer::start().await;
+    make(&server.root, &["new\nline/file", "back\\slash/file", "\u{202e}rtl/file"]);
+    for name in lines(&server.call("ls", json!({})).await) {
+        assert_eq!(lines(&server.call("ls", json!({"path": name})).await), ["file"], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_ends_at_its_limit_and_at_the_bounds_of_an_answer() {
+    let bounds = Bounds { lines: 5, bytes: 40 };
+    let server =
+        TestServer::start_with(Settings { bounds, ..Settings::default() }, |registry| registry).await;
+    make(&server.root, &["a", "b", "c", "d", "e", "f"]);
+    let page = server.call("ls", json!({"limit": 2})).await;
+    assert_eq!(
+        (lines(&page), page.truncated_lines, page.meta.status),
+        (vec!["a", "b"], false, Status::Partial)
+    );
+    let page = server.call("ls", json!({})).await;
+    assert_eq!((lines(&page).len(), page.truncated_lines, page.truncated_bytes), (5, true, false));
+    assert!(page.next_page_cursor.is_some());
+    make(&server.root, &["long-name-0123456789", "long-name-9876543210"]);
+    let page = server.call("ls", json!({"cursor": page.next_page_cursor})).await;
+    assert!(page.ok, "a cursor outlives new entries: {}", page.stderr);
+    assert_eq!((lines(&page).len(), page.truncated_bytes), (2, true));
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_call_is_refused() {
+    let server = TestServer::start().await;
+    make(&server.root, &["a", "b"]);
+    let cursor = server.call("ls", json!({"limit": 1})).await.next_page_cursor;
+    let other = server.call("ls", json!({"cursor": cursor, "recursive": true})).await;
+    assert_eq!(code(&other), ErrorCode::InvalidArgument);
+}
+
+/// Everything beneath a directory, as a recursive listing shows it.
+fn expected(directory: &Path, prefix: &str, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            expected(&entry.path(), &format!("{name}/"), found);
+            found.insert(format!("{name}/"));
+        } else {
+            found.insert(name);
+        }
+    }
+}
+
+async fn all_pages(server: &TestServer, limit: usize, recursive: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut cursor = Value::Null;
+    loop {
+        let arguments = json!({"limit": limit, "recursive": recursive, "cursor": cursor});
+        let page = server.call("ls", arguments).await;
+        assert!(page.ok && lines(&page).len() <= limit, "{}", page.stderr);
+        found.extend(lines(&page).into_iter().map(str::to_owned));
+        match page.next_page_cursor {
+            Some(next) => cursor = Value::from(next),
+            None => return found,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_joined_are_the_whole_sorted_listing(
+        paths in prop::collection::btree_set("[ab0.-]{1,3}(/[ab0.-]{1,3}){0,3}", 1..40),
+        limit in 1_usize..7,
+    ) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let server = TestServer::start().await;
+            for path in paths.iter().filter(|path| path.split('/').all(|name| !name.starts_with('.'))) {
+                let path = server.root.join(path);
+                // Where one path needs a directory and another a file of that name, the first wins.
+                if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
+                    fs::write(path, "").unwrap();
+                }
+            }
+            let mut all = BTreeSet::new();
+            expected(&server.root, "", &mut all);
+            let all: Vec<String> = all.into_iter().collect();
+            prop_assert_eq!(all_pages(&server, limit, true).await, all.clone());
+            let top: Vec<String> =
+                all.into_iter().filter(|path| !path.trim_end_matches('/').contains('/')).collect();
+            prop_assert_eq!(all_pages(&server, limit, false).await, top);
+            Ok(())
+        })?;
+    }
+}

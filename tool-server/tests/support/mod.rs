@@ -1,0 +1,107 @@
+//! A tool server in the test's own process, so that a test can add tools that no server has.
+//!
+//! Everything else is real: the router, the journal, the roots, HTTP on port 0.
+
+#![expect(dead_code, reason = "each test file uses another part")]
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::{Envelope, JournalRecord};
+use sandbox::Confinement;
+use serde_json::Value;
+use tempfile::TempDir;
+use tool_server::http::{Access, App, router};
+use tool_server::journal::Journal;
+use tool_server::roots::{DEFAULT_DENIED, DeniedPaths, Roots};
+use tool_server::service_report::ServiceReport;
+use toolkit::{Bounds, Registry, Runner, RunnerSettings, openapi};
+
+/// A running server; it ends with its test.
+pub struct TestServer {
+    /// Its allowed root.
+    pub root: PathBuf,
+    address: SocketAddr,
+    directory: TempDir,
+    client: reqwest::Client,
+}
+
+/// What a test may change.
+pub struct Settings {
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// How much an answer may hold.
+    pub bounds: Bounds,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), bounds: Bounds::default() }
+    }
+}
+
+/// The roots of a test, with the default denied paths.
+pub fn roots(root: &Path) -> Arc<Roots> {
+    let denied = DeniedPaths::new(DEFAULT_DENIED.split(',')).unwrap();
+    Arc::new(Roots::open(&[root.to_owned()], denied, |_| None).unwrap())
+}
+
+impl TestServer {
+    /// A server with its own tools.
+    pub async fn start() -> Self {
+        Self::start_with(Settings::default(), |registry| registry).await
+    }
+
+    /// A server with other settings and more tools.
+    pub async fn start_with(settings: Settings, more: impl FnOnce(Registry) -> Registry) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        let registry = more(tool_server::tools::registry(&roots(&root)).unwrap());
+        let journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
+        let settings = RunnerSettings {
+            disabled: BTreeSet::new(),
+            timeout: settings.timeout,
+            bounds: settings.bounds,
+            cwd: root.display().to_string(),
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let app = App {
+            openapi: serde_json::to_vec(&openapi::document(&registry)).unwrap().into(),
+            catalogue: Vec::new().into(),
+            runner: Arc::new(Runner::new(registry, settings, journal)),
+            access: Access::new(None, address, &[]),
+            report: ServiceReport { checks: Vec::new(), confinement: Confinement::None },
+        };
+        tokio::spawn(async move { axum::serve(listener, router(Arc::new(app))).await.unwrap() });
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { root, address, directory, client }
+    }
+
+    /// Calls a tool: the HTTP status, the headers and the envelope.
+    pub async fn post(&self, tool: &str, arguments: &Value) -> (u16, reqwest::header::HeaderMap, Envelope) {
+        let response = self.request(tool, arguments).send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        (status, headers, response.json().await.unwrap())
+    }
+
+    /// Calls a tool.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Envelope {
+        self.post(tool, &arguments).await.2
+    }
+
+    /// A call that is not sent yet.
+    pub fn request(&self, tool: &str, arguments: &Value) -> reqwest::RequestBuilder {
+        self.client.post(format!("http://{}/tools/{tool}", self.address)).json(arguments)
+    }
+
+    /// The journal's records.
+    pub fn journal(&self) -> Vec<JournalRecord> {
+        let text = std::fs::read_to_string(self.directory.path().join("journal.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
