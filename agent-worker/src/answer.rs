@@ -33,6 +33,7 @@ pub fn cancelled(progress: &Progress) -> String {
 
 /// The message when the task failed.
 pub fn failed(error: &str, progress: &Progress) -> String {
+    let error = error.trim_end_matches('.');
     if progress.calls.is_empty() { format!("{error}.") } else { format!("{error}.{}", done(progress)) }
 }
 

@@ -54,6 +54,7 @@ impl Config {
             let number = variables.number(name, default, 1..=most)?;
             Ok(u32::try_from(number).unwrap_or(u32::MAX))
         };
+        only_native_and_no_fallback(variables)?;
         let retries = variables.number("AUTONOUS_CONTROL_MAX_RETRIES", 3, 0..=20)?;
         Ok(Self {
             tool_url: url(variables, "AUTONOUS_TOOL_URL", "http://127.0.0.1:8701")?,
@@ -101,6 +102,19 @@ impl Provider {
                 }
                 Ok(Self::Direct)
             }
+        }
+    }
+}
+
+/// Settings that exist for what does not exist yet must not be believed to work.
+fn only_native_and_no_fallback(variables: &Variables) -> Result<(), VariableError> {
+    match (variables.text("AUTONOUS_MODEL_TOOL_PROTOCOL"), variables.text("AUTONOUS_MODEL_FALLBACK")) {
+        (None | Some("native"), None) => Ok(()),
+        (None | Some("native"), Some(model)) => {
+            Err(VariableError::new("AUTONOUS_MODEL_FALLBACK", model, "nothing: there is no second model yet"))
+        }
+        (Some(protocol), _) => {
+            Err(VariableError::new("AUTONOUS_MODEL_TOOL_PROTOCOL", protocol, "native, the one that exists"))
         }
     }
 }
@@ -177,6 +191,8 @@ mod tests {
             ("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "soon"),
             ("AUTONOUS_CONTROL_MAX_TOKENS", "-1"),
             ("AUTONOUS_CONTROL_MAX_RETRIES", "21"),
+            ("AUTONOUS_MODEL_TOOL_PROTOCOL", "json"),
+            ("AUTONOUS_MODEL_FALLBACK", "other"),
         ] {
             let error = Config::read(&Variables::from_pairs([(name, value)])).unwrap_err();
             assert!(error.to_string().starts_with(&format!("{name}=")), "{error}");

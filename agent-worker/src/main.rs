@@ -3,12 +3,17 @@
 //! It only wires: secrets leave the environment first, then settings are read and judged, then the one
 //! thread starts. Whoever adds a decision here has the wrong file.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use agent_worker::{config::Config, once, serve};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use process::{Variables, logs, secrets};
+
+/// What must not stay in the environment, where other processes could read it.
+const SECRETS: &[&str] =
+    &["AUTONOUS_TOOL_TOKEN", "AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
 
 /// Asks a model what to do, calls the tools, and answers.
 ///
@@ -35,13 +40,16 @@ enum Command {
     },
 }
 
-fn main() -> anyhow::Result<ExitCode> {
-    secrets::leave_environment(&[
-        "AUTONOUS_TOOL_TOKEN",
-        "AUTONOUS_MODEL_API_KEY",
-        "OPENAI_API_KEY",
-        "ANTHROPIC_API_KEY",
-    ])?;
+fn main() -> ExitCode {
+    run().unwrap_or_else(|error| {
+        // Where stderr cannot be written either, the exit code is all there is.
+        let _ = writeln!(std::io::stderr(), "agent-worker: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run() -> anyhow::Result<ExitCode> {
+    secrets::leave_environment(SECRETS)?;
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;
     logs::start(&variables)?;
@@ -59,11 +67,12 @@ fn main() -> anyhow::Result<ExitCode> {
     end
 }
 
+/// 0 when stdin ended, 2 when the supervisor sent what nobody can follow.
 fn exit_code(end: Result<(), serve::ServeError>) -> ExitCode {
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error = %error, "the worker stops");
+            tracing::error!(%error, "the worker stops");
             ExitCode::from(2)
         }
     }

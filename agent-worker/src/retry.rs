@@ -32,7 +32,8 @@ pub fn before_asking_again(
         return None;
     }
     let own = Duration::from_secs(1).saturating_mul(1 << failed.saturating_sub(1).min(5)).min(MODEL_LONGEST);
-    let wait = error.retry_after.unwrap_or(own).mul_f64(1.0 + jitter / 4.0);
+    // Bounded first: a provider may ask for more time than can be multiplied.
+    let wait = error.retry_after.unwrap_or(own).min(remaining).mul_f64(1.0 + jitter / 4.0);
     (wait < remaining).then_some(wait)
 }
 
@@ -72,6 +73,8 @@ mod tests {
         let error = ModelError { retry_after, ..ModelError::new(ModelErrorClass::RateLimit, "") };
         assert_eq!(before_asking_again(&error, 1, 3, LONG, 0.0), retry_after);
         assert_eq!(before_asking_again(&error, 1, 3, Duration::from_secs(40), 0.0), None);
+        let endless = ModelError { retry_after: Some(Duration::MAX), ..error };
+        assert_eq!(before_asking_again(&endless, 1, 3, LONG, 1.0), None);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct ToolServer {
 #[derive(Debug, thiserror::Error)]
 pub enum ToolServerError {
     /// It answered the request for the catalogue with an error.
-    #[error("The tool server refuses to work: {} {}", .0.message, .0.hint)]
+    #[error("The tool server refuses to work: {}. {}", .0.message.trim_end_matches('.'), .0.hint)]
     Refused(ToolError),
     /// Something else answers at its address.
     #[error("What answers at {0} (HTTP {1}) is not the tool server; AUTONOUS_TOOL_URL should be checked")]

@@ -36,7 +36,10 @@ async fn once_fails_with_the_reason_on_stderr() {
     let tools = ToolServer::start([]).await;
     let (code, stdout, stderr) = once("ls", &[("AUTONOUS_TOOL_URL", &tools.url)]).await;
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
-    assert!(stderr.contains("Error: The tool server refuses to work: the token is wrong."), "{stderr}");
+    assert!(
+        stderr.contains("agent-worker: The tool server refuses to work: the token is wrong."),
+        "{stderr}"
+    );
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ pub(super) fn reply(body: &[u8]) -> Result<Reply, String> {
     let text = choice.message.content.or(choice.message.refusal).unwrap_or_default();
     let calls = choice.message.tool_calls.unwrap_or_default().into_iter().enumerate();
     let calls: Vec<ToolCall> = calls.map(|(index, call)| call.taken(index)).collect::<Result<_, _>>()?;
-    if text.is_empty() && calls.is_empty() && !cut {
+    if text.trim().is_empty() && calls.is_empty() && !cut {
         return Err("the reply has neither text nor tool calls".to_owned());
     }
     Ok(Reply { text, calls, cut, usage: completion.usage.unwrap_or_default().taken() })
@@ -211,7 +211,7 @@ mod tests {
     fn what_is_no_reply_is_refused_with_the_reason() {
         for (message, expected) in [
             (json!({}), "the reply has neither text nor tool calls"),
-            (json!({"content": ""}), "the reply has neither text nor tool calls"),
+            (json!({"content": " \n"}), "the reply has neither text nor tool calls"),
             (json!({"tool_calls": [{"function": {"name": ".."}}]}), "a tool call has no usable name: \"..\""),
         ] {
             assert_eq!(taken(message, "stop").unwrap_err(), expected);
