@@ -1,0 +1,39 @@
+//! Worker and tool server without a supervisor, as somebody tries them by hand.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use e2e::{ToolServer, binaries};
+
+fn once(server: &ToolServer, message: &str) -> Output {
+    let mut command = Command::new(binaries::path_of("agent-worker"));
+    command.args(["once", message]).env_clear().envs(server.place().variables());
+    command.env("AUTONOUS_TOOL_URL", format!("http://{}", server.address()));
+    command.output().expect("the worker's binary starts")
+}
+
+#[test]
+fn once_prints_what_the_tool_says() {
+    let server = ToolServer::start();
+    fs::write(server.root().join("hello.txt"), "x").unwrap();
+    let output = once(&server, "ls path=.");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("hello.txt"), "{output:?}");
+}
+
+#[test]
+fn once_answers_a_mistake_with_what_can_be_done() {
+    let server = ToolServer::start();
+    let cases = [
+        ("lss path=.", "ls"),
+        ("ls pth=.", "path"),
+        ("hello?", "ls"),
+        ("/ls {\"path\":", "INVALID_ARGUMENT"),
+        ("ls path=missing", "NOT_FOUND"),
+    ];
+    for (message, word) in cases {
+        let output = once(&server, message);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(word), "{message}: {output:?}");
+    }
+}
