@@ -1,5 +1,7 @@
 //! What holds for every tool, shown with tools that only this test has.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};

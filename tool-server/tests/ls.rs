@@ -1,5 +1,7 @@
 //! `ls` as a caller sees it.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::collections::BTreeSet;

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use protocol::{ErrorCode, ToolError};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use toolkit::arguments::{elide, invalid};
 
@@ -107,6 +107,19 @@ impl Roots {
     pub fn open_directory(&self, path: &str) -> Result<Opened, ToolError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         self.open_named(path, flags)
+    }
+
+    /// Opens a regular file that a caller named, for reading. A pipe or a device is opened without
+    /// blocking, looked at, and refused.
+    pub fn open_file(&self, path: &str) -> Result<Opened, ToolError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = self.open_named(path, flags)?;
+        let stat = rustix::fs::fstat(&opened.handle).map_err(|errno| open_error(path, errno))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok(opened),
+            FileType::Directory => Err(open_error(path, Errno::ISDIR)),
+            _ => Err(open_error(path, Errno::NXIO)),
+        }
     }
 
     fn open_named(&self, path: &str, flags: OFlags) -> Result<Opened, ToolError> {
@@ -202,6 +215,14 @@ pub fn open_child_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Result<Owne
     rustix::fs::openat2(parent, name, flags, Mode::empty(), resolve)
 }
 
+/// Opens a file beneath an open directory for reading, without following any link on the way. Whoever
+/// calls it looks at what it opened: it may be a pipe or a device, opened without blocking.
+pub fn open_child_file(directory: BorrowedFd<'_>, beneath: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(directory, beneath, flags, Mode::empty(), resolve)
+}
+
 /// A path without `.`, and with `..` taken back, by text alone; only for an early refusal.
 fn lexically_clean(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
@@ -239,7 +260,7 @@ fn open_error(path: &str, errno: Errno) -> ToolError {
         Errno::ACCESS | Errno::PERM => {
             (ErrorCode::PermissionDenied, "is not accessible to the server's user")
         }
-        Errno::NXIO | Errno::NODEV => (ErrorCode::NotARegularFile, "is a socket or device"),
+        Errno::NXIO | Errno::NODEV => (ErrorCode::NotARegularFile, "is a pipe, a socket or a device"),
         Errno::NAMETOOLONG => (ErrorCode::InvalidArgument, "has a name longer than 255 bytes"),
         other => {
             tracing::error!(path, errno = %other, "a path could not be opened");
