@@ -27,6 +27,7 @@ fn a_listing_is_a_whole_envelope() {
 fn each_wrong_request_gets_its_code() {
     let server = ToolServer::start();
     fs::write(server.root().join("file"), "x").unwrap();
+    std::os::unix::fs::symlink("loop", server.root().join("loop")).unwrap();
     let ok = || ls(".");
     let oversized = format!(r#"{{"path":"{}"}}"#, "a".repeat(9 * 1024 * 1024));
     let cases = [
@@ -48,6 +49,8 @@ fn each_wrong_request_gets_its_code() {
         ("a path outside", ls("/etc"), ErrorCode::PathOutsideRoots),
         ("a path above", ls("../.."), ErrorCode::PathOutsideRoots),
         ("nothing there", ls("nope"), ErrorCode::NotFound),
+        ("a name that is too long", ls(&"n".repeat(300)), ErrorCode::InvalidArgument),
+        ("a loop of links", ls("loop"), ErrorCode::NotFound),
         ("a file", ls("file"), ErrorCode::NotADirectory),
         ("below a file", ls("file/x"), ErrorCode::NotADirectory),
         ("an overlong session", ok().header("X-Session-Id", &"s".repeat(200)), ErrorCode::InvalidArgument),

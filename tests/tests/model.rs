@@ -102,16 +102,3 @@ fn the_turn_limit_ends_in_an_honest_answer_and_an_event() {
     assert_eq!(model.requests().len(), 3);
     assert!(system.database().has_event("control.limit_reached"));
 }
-
-#[test]
-fn no_process_but_the_worker_knows_the_models_key_and_nobody_shows_it() {
-    let model = ModelServer::answering(vec![answer()]);
-    let system = System::builder().model(&model).start();
-    system.reply(&system.say("go"));
-    for process in e2e::leftovers::processes_of(system.place()) {
-        let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
-        let environment = String::from_utf8_lossy(&environment);
-        assert!(!environment.contains(e2e::model_server::KEY), "{process:?} shows the key");
-    }
-    assert!(!system.log().contains(e2e::model_server::KEY));
-}

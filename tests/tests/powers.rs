@@ -1,0 +1,82 @@
+//! Each process holds one power: no secret is in an environment, no file is open where it does not belong.
+
+use std::fs;
+use std::path::PathBuf;
+
+use e2e::leftovers::{self, Process};
+use e2e::{ModelReply, ModelServer, System, TelegramServer, model_server, telegram};
+
+/// A system with everything, after its first task.
+fn whole_system() -> (System, ModelServer, TelegramServer) {
+    let telegram = TelegramServer::start();
+    let model = ModelServer::answering(vec![ModelReply::Text("done".to_owned())]);
+    let system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    assert_eq!(system.reply(&system.say("go")), "done");
+    (system, model, telegram)
+}
+
+fn environment(process: &Process) -> String {
+    let environment = fs::read(format!("/proc/{}/environ", process.pid)).expect("the process lives");
+    String::from_utf8_lossy(&environment).into_owned()
+}
+
+fn open_files(process: &Process) -> Vec<PathBuf> {
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).expect("the process lives");
+    descriptors.flatten().filter_map(|descriptor| fs::read_link(descriptor.path()).ok()).collect()
+}
+
+#[test]
+fn no_secret_is_in_any_environment_command_line_or_log() {
+    let (system, _model, _telegram) = whole_system();
+    let tokens = system.tokens();
+    let secrets = [model_server::KEY, telegram::TOKEN, &tokens.tool_token, &tokens.control_token];
+    let processes = leftovers::processes_of(system.place());
+    assert!(processes.len() >= 3, "{processes:?}");
+    for secret in secrets {
+        for process in &processes {
+            assert!(!environment(process).contains(secret), "{secret} is in the environment of {process:?}");
+            assert!(!process.command.contains(secret), "{secret} is in {process:?}");
+        }
+        assert!(!system.log().contains(secret), "{secret} is in the log");
+    }
+}
+
+#[test]
+fn a_child_is_told_only_what_its_power_needs() {
+    let (system, _model, _telegram) = whole_system();
+    let worker = environment(&system.child("agent-worker"));
+    let tools = environment(&system.child("tool-server"));
+    assert!(worker.contains("AUTONOUS_TOOL_URL=") && tools.contains("AUTONOUS_TOOL_ALLOWED_ROOTS="));
+    for name in ["AUTONOUS_DATA_DIR=", "AUTONOUS_TELEGRAM", "AUTONOUS_TOOL_ALLOWED_ROOTS=", "PATH="] {
+        assert!(!worker.contains(name), "the worker is told {name}");
+    }
+    for name in ["AUTONOUS_TELEGRAM", "AUTONOUS_MODEL", "AUTONOUS_CONTROL"] {
+        assert!(!tools.contains(name), "the tool server is told {name}");
+    }
+}
+
+#[test]
+fn neither_child_has_the_database_open_and_the_worker_has_no_file_at_all() {
+    let (system, _model, _telegram) = whole_system();
+    let database = system.place().data().join("db");
+    for name in ["agent-worker", "tool-server"] {
+        let open = open_files(&system.child(name));
+        assert!(!open.iter().any(|file| file.starts_with(&database)), "{name}: {open:?}");
+    }
+    let logs = system.place().logs();
+    let mut open = open_files(&system.child("agent-worker"));
+    open.retain(|file| file.starts_with(system.place().path()) && !file.starts_with(&logs));
+    assert!(open.is_empty(), "the worker has files open: {open:?}");
+}
+
+#[test]
+fn what_the_supervisor_keeps_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (system, _model, _telegram) = whole_system();
+    let data = system.place().data();
+    for name in ["tokens", "db/autonous.db", "journal/tool-calls.jsonl"] {
+        let mode = fs::metadata(data.join(name)).unwrap().permissions().mode();
+        let parent = fs::metadata(data.join(name).parent().unwrap()).unwrap().permissions().mode();
+        assert!(mode & 0o077 == 0 || parent & 0o077 == 0, "{name} is open to others: {mode:o} in {parent:o}");
+    }
+}
