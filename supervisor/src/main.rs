@@ -1,2 +1,125 @@
-//! x
-fn main(){}
+//! The supervisor's program: reads the command line and the settings, and hands over.
+//!
+//! Secrets leave the environment before anything else happens, threads included.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use process::Variables;
+use supervisor::cli::chat::{ChatArguments, chat};
+use supervisor::cli::next_steps::next_steps;
+use supervisor::cli::{Arguments, Command, RunArguments, TokenArguments, TreeArguments, WhichToken};
+use supervisor::config::{Config, SECRET_VARIABLES, data_dir_from};
+use supervisor::data_dir::DataDir;
+use supervisor::tokens::Tokens;
+use supervisor::tree::{Node, Scope, grow, load, render};
+use tokio_util::sync::CancellationToken;
+
+/// Enough for one task at a time and a few callers.
+const THREADS: usize = 2;
+
+fn main() -> anyhow::Result<ExitCode> {
+    process::secrets::leave_environment(SECRET_VARIABLES)?;
+    let arguments = Arguments::parse();
+    let variables = Variables::of_this_process()?;
+    let data = data_dir_from(&variables, arguments.data_dir.as_deref())?;
+    match arguments.command {
+        Command::Run(run) => run_all(&run, &variables, data.path()),
+        Command::Chat(chat) => talk(&data, chat),
+        Command::Tree(tree) => show_tree(&data, &tree),
+        Command::Token(token) => show_token(&data, &token),
+    }
+}
+
+fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyhow::Result<ExitCode> {
+    process::logs::start(variables)?;
+    let config = Config::from_variables(variables, Some(data))?;
+    if variables.secret("AUTONOUS_TOOL_TOKEN").is_some() {
+        tracing::warn!("AUTONOUS_TOOL_TOKEN is not used: the supervisor makes a new one at each start");
+    }
+    let tells = arguments.print_next_steps || std::io::stdout().is_terminal();
+    let (program, data) = (program_name(), data.to_owned());
+    let announce = move |tokens: &Tokens| {
+        let text = if tells {
+            next_steps(tokens, &program, &data)
+        } else {
+            format!("ready: control {} tools {}", tokens.control_url, tokens.tool_url)
+        };
+        print(&text);
+    };
+    runtime()?.block_on(async {
+        let stop = CancellationToken::new();
+        tokio::spawn(cancel_on_request(stop.clone()));
+        supervisor::run::run(config, stop, announce).await
+    })?;
+    tracing::info!("stopped");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn cancel_on_request(stop: CancellationToken) {
+    match process::shutdown::requested().await {
+        Ok(signal) => tracing::info!(signal, "stopping"),
+        Err(error) => tracing::error!(%error, "signals can not be received; stopping"),
+    }
+    stop.cancel();
+}
+
+fn talk(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCode> {
+    let status = runtime()?.block_on(chat(data, arguments))?;
+    print(status.reply.as_deref().unwrap_or("(no reply)"));
+    Ok(if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn show_tree(data: &DataDir, arguments: &TreeArguments) -> anyhow::Result<ExitCode> {
+    let scope = match (&arguments.task, &arguments.id) {
+        (Some(task), _) => Scope::Task(task.clone()),
+        (None, Some(event)) => Scope::Event(event.clone()),
+        (None, None) if arguments.all => Scope::All,
+        (None, None) => Scope::NewestTask,
+    };
+    let mut trees = grow(load(&data.database(), &scope)?);
+    if let Some(depth) = arguments.depth {
+        trees = trees.into_iter().map(|tree| tree.cut(depth)).collect();
+    }
+    if arguments.no_payload {
+        trees = trees.into_iter().map(Node::without_payload).collect();
+    }
+    if arguments.json {
+        print(&serde_json::to_string_pretty(&trees).context("the tree could not be written as JSON")?);
+    } else {
+        print(&render::render(&trees, render::COLUMNS));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<ExitCode> {
+    let tokens = Tokens::read(&data.tokens())?;
+    match arguments.which {
+        Some(WhichToken::Control) => print(&tokens.control_token),
+        Some(WhichToken::Tool) => print(&tokens.tool_token),
+        None => {
+            print(&format!("AUTONOUS_CONTROL_TOKEN={}", tokens.control_token));
+            print(&format!("AUTONOUS_TOOL_TOKEN={}", tokens.tool_token));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+    runtime.context("the asynchronous runtime could not be started")
+}
+
+/// How this program was called, for the commands that it suggests.
+fn program_name() -> String {
+    std::env::args().next().unwrap_or_else(|| "supervisor".to_owned())
+}
+
+/// Prints a line; a reader that went away is nobody's error.
+fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+}

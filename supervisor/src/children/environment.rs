@@ -1,0 +1,114 @@
+//! What each child's environment is made of: nothing, plus these lists.
+//!
+//! A variable that is not named here reaches no child. Secrets are never variables; they go through a
+//! pipe, and each child gets only its own.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use process::{Secret, Variables};
+
+/// What the tool server reads, as far as the user may set it.
+pub const TOOL_SERVER_VARIABLES: &[&str] = &[
+    "RUST_LOG",
+    "AUTONOUS_LOG_FORMAT",
+    "PATH",
+    "LANG",
+    "AUTONOUS_TOOL_ALLOWED_HOSTS",
+    "AUTONOUS_TOOL_TIMEOUT_SECONDS",
+    "AUTONOUS_TOOL_MAX_OUTPUT_LINES",
+    "AUTONOUS_TOOL_MAX_OUTPUT_BYTES",
+    "AUTONOUS_TOOL_MAX_EDIT_BYTES",
+    "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",
+    "AUTONOUS_TOOL_DISABLED",
+    "AUTONOUS_TOOL_DENY_PATHS",
+    "AUTONOUS_TOOL_PROTECTED",
+    "AUTONOUS_TOOL_BASH_DENYLIST",
+    "AUTONOUS_TOOL_BASH_ALLOW_NETWORK",
+    "AUTONOUS_TOOL_SANDBOX",
+    "AUTONOUS_TOOL_DISABLE_EXEC",
+    "AUTONOUS_TOOL_READONLY_ROOTS",
+    "AUTONOUS_TOOL_ENV",
+    "AUTONOUS_TOOL_MIN_FREE_MB",
+];
+
+/// What the worker reads, as far as the user may set it.
+pub const WORKER_VARIABLES: &[&str] = &[
+    "RUST_LOG",
+    "AUTONOUS_LOG_FORMAT",
+    "AUTONOUS_MODEL_PROVIDER",
+    "AUTONOUS_MODEL_NAME",
+    "AUTONOUS_MODEL_BASE_URL",
+    "AUTONOUS_MODEL_TOOL_PROTOCOL",
+    "AUTONOUS_MODEL_FALLBACK",
+    "AUTONOUS_MODEL_SCRIPT",
+    "AUTONOUS_CONTROL_MAX_TURNS",
+    "AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS",
+    "AUTONOUS_CONTROL_MAX_TOKENS",
+    "AUTONOUS_CONTROL_MAX_RETRIES",
+];
+
+/// The keys that the worker alone gets.
+pub const WORKER_SECRETS: &[&str] = &["AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
+
+/// What the children get from the user's settings, before the supervisor adds its own.
+#[derive(Debug, Clone)]
+pub struct ChildSettings {
+    /// The directory with the children's programs: the one of this program.
+    pub programs: PathBuf,
+    /// The tool server's environment.
+    pub tool_server: Vec<(String, String)>,
+    /// The worker's environment.
+    pub worker: Vec<(String, String)>,
+    /// The worker's keys.
+    pub worker_secrets: HashMap<String, Secret>,
+}
+
+impl ChildSettings {
+    /// Takes from this process's settings what the lists above name.
+    pub fn from_variables(variables: &Variables, programs: PathBuf) -> Self {
+        let mut tool_server = variables.pass_on(TOOL_SERVER_VARIABLES);
+        tool_server.extend(named_for_commands(variables));
+        let keys =
+            WORKER_SECRETS.iter().filter_map(|name| Some(((*name).to_owned(), variables.secret(name)?)));
+        Self {
+            programs,
+            tool_server,
+            worker: variables.pass_on(WORKER_VARIABLES),
+            worker_secrets: keys.collect(),
+        }
+    }
+}
+
+/// `AUTONOUS_TOOL_ENV` may name variables without their values; the tool server must have them to pass on.
+fn named_for_commands(variables: &Variables) -> Vec<(String, String)> {
+    let named = variables.list("AUTONOUS_TOOL_ENV").unwrap_or_default();
+    let without_value: Vec<&str> = named
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !name.contains('=') && !TOOL_SERVER_VARIABLES.contains(name))
+        .collect();
+    variables.pass_on(&without_value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_gets_what_its_list_names_and_nothing_else() {
+        let variables = Variables::from_pairs([
+            ("AUTONOUS_TOOL_DISABLED", "bash"),
+            ("AUTONOUS_MODEL_NAME", "m"),
+            ("AUTONOUS_TOOL_ENV", "EDITOR,COLOUR=off"),
+            ("EDITOR", "ed"),
+            ("HOME", "/home/someone"),
+            ("OPENAI_API_KEY", "k"),
+        ]);
+        let settings = ChildSettings::from_variables(&variables, PathBuf::from("/programs"));
+        let names = |pairs: &[(String, String)]| pairs.iter().map(|pair| pair.0.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&settings.tool_server), ["AUTONOUS_TOOL_DISABLED", "AUTONOUS_TOOL_ENV", "EDITOR"]);
+        assert_eq!(names(&settings.worker), ["AUTONOUS_MODEL_NAME"]);
+        assert!(settings.worker_secrets["OPENAI_API_KEY"].matches("k"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Starts a program with an environment from nothing and with the descriptors that it is given.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use command_fds::{CommandFdExt, FdMapping, FdMappingCollision};
+use process::secrets::{self, SECRETS_FD, SecretsError};
+use tokio::process::Child;
+
+/// One child at a time: a descriptor that is meant for one must not be open while another is forked.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The first descriptor after stdin, stdout and stderr.
+const FIRST_DESCRIPTOR: i32 = 3;
+
+/// What a child is started with.
+#[derive(Debug)]
+pub struct Blueprint {
+    /// The program, by its absolute path.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: &'static [&'static str],
+    /// Its whole environment, but for the number of the secrets' descriptor.
+    pub environment: Vec<(String, String)>,
+    /// Its secrets, which go through a pipe.
+    pub secrets: HashMap<String, String>,
+    /// The descriptors that it gets from number 3 on; the secrets' pipe comes after them.
+    pub descriptors: Vec<OwnedFd>,
+    /// Whether its stdout is read.
+    pub reads_stdout: bool,
+}
+
+/// Why a child could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// Its secrets could not be put into a pipe.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    /// A descriptor could not be copied.
+    #[error("a descriptor could not be copied for the child")]
+    Descriptor(#[source] io::Error),
+    /// Two descriptors with one number.
+    #[error("the descriptors for the child collide")]
+    Collision(#[from] FdMappingCollision),
+    /// The program could not be started.
+    #[error("{} could not be started", .0.display())]
+    Start(PathBuf, #[source] io::Error),
+}
+
+/// Starts it. Its stdin is a pipe, its stderr is ours, and it is in a process group of its own: an
+/// interrupt from the terminal is for the supervisor, which ends its children in order.
+pub fn spawn(blueprint: Blueprint) -> Result<Child, SpawnError> {
+    let _only = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut given = blueprint.descriptors;
+    given.push(secrets::into_pipe(&blueprint.secrets)?);
+    let mappings: Vec<FdMapping> = (FIRST_DESCRIPTOR..)
+        .zip(given)
+        .map(|(child_fd, parent_fd)| FdMapping { parent_fd, child_fd })
+        .collect();
+    let secrets_fd = mappings.last().map_or(FIRST_DESCRIPTOR, |mapping| mapping.child_fd);
+    let mut command = Command::new(&blueprint.program);
+    command
+        .args(blueprint.arguments)
+        .env_clear()
+        .envs(blueprint.environment)
+        .env(SECRETS_FD, secrets_fd.to_string())
+        .stdin(Stdio::piped())
+        .stdout(if blueprint.reads_stdout { Stdio::piped() } else { Stdio::null() })
+        .stderr(Stdio::inherit())
+        .process_group(0)
+        .fd_mappings(mappings)?;
+    let mut command = tokio::process::Command::from(command);
+    command.kill_on_drop(true).spawn().map_err(|error| SpawnError::Start(blueprint.program, error))
+}

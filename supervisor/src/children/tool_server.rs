@@ -1,0 +1,123 @@
+//! The tool server as a child: its listening socket is ours, so calls wait while it restarts.
+
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use process::Secret;
+use tokio::process::Child;
+use tokio::sync::watch;
+
+use super::ChildState;
+use super::environment::ChildSettings;
+use super::keep::Attendant;
+use super::spawn::{Blueprint, SpawnError};
+use crate::data_dir::DataDir;
+use crate::journal::Journal;
+use crate::store::{Store, tool_calls};
+
+/// How long one question for readiness may wait: the socket takes it before the server runs.
+const READY_PATIENCE: Duration = Duration::from_secs(2);
+/// The pause before the next question.
+const READY_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the tool server is started and watched with.
+pub struct ToolServer {
+    /// What the user has set.
+    pub settings: ChildSettings,
+    /// Where its files are.
+    pub data: DataDir,
+    /// The directories that tools may use.
+    pub roots: Vec<String>,
+    /// The socket that it listens on.
+    pub socket: TcpListener,
+    /// Its address, for the question whether it is ready.
+    pub url: String,
+    /// The token that its callers need.
+    pub token: Secret,
+    /// Asks for readiness.
+    pub client: reqwest::Client,
+    /// Brings its last records in.
+    pub journal: Journal,
+    /// Where calls without an end are marked.
+    pub store: Store,
+    /// The newest event that an earlier tool server can have caused.
+    pub settled_until: i64,
+}
+
+impl Attendant for ToolServer {
+    const NAME: &'static str = "tool-server";
+
+    fn blueprint(&self) -> Result<Blueprint, SpawnError> {
+        let socket = self.socket.try_clone().map_err(SpawnError::Descriptor)?;
+        Ok(Blueprint {
+            program: self.settings.programs.join(Self::NAME),
+            arguments: &["serve", "--lifeline"],
+            environment: self.environment(),
+            secrets: HashMap::from([("AUTONOUS_TOOL_TOKEN".to_owned(), self.token.expose().to_owned())]),
+            descriptors: vec![OwnedFd::from(socket)],
+            reads_stdout: false,
+        })
+    }
+
+    async fn attend(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
+        // Held and never written to: it ends when we do, and then the tool server ends.
+        let _lifeline = child.stdin.take();
+        tokio::select! {
+            _ = child.wait() => return,
+            () = self.until_ready() => {}
+        }
+        state.send_replace(ChildState::Ready);
+        self.settle("the tool server ended in the middle of the call").await;
+        let _ = child.wait().await;
+    }
+
+    async fn after_exit(&mut self, how: &str) {
+        self.journal.drain().await;
+        if let Ok(newest) = self.store.write_until_done(|tx| tool_calls::newest_event(tx)).await {
+            self.settled_until = newest;
+        }
+        self.settle(&format!("the tool server ended in the middle of the call ({how})")).await;
+    }
+}
+
+impl ToolServer {
+    fn environment(&self) -> Vec<(String, String)> {
+        let injected = [
+            ("LISTEN_FDS", "1".to_owned()),
+            ("AUTONOUS_TOOL_LISTEN", self.url.trim_start_matches("http://").to_owned()),
+            ("AUTONOUS_TOOL_ALLOWED_ROOTS", self.roots.join(",")),
+            ("AUTONOUS_TOOL_JOURNAL", self.data.journal().display().to_string()),
+            ("AUTONOUS_TOOL_OUTPUT_DIR", self.data.output().display().to_string()),
+            ("AUTONOUS_SKILLS_DIR", self.data.skills().display().to_string()),
+            ("AUTONOUS_DATA_DIR", self.data.path().display().to_string()),
+        ];
+        let injected = injected.map(|(name, value)| (name.to_owned(), value));
+        self.settings.tool_server.iter().cloned().chain(injected).collect()
+    }
+
+    async fn until_ready(&self) {
+        let address = format!("{}/readyz", self.url);
+        loop {
+            let answer = self.client.get(&address).timeout(READY_PATIENCE).send().await;
+            if answer.is_ok_and(|answer| answer.status().is_success()) {
+                return;
+            }
+            tokio::time::sleep(READY_PAUSE).await;
+        }
+    }
+
+    /// Marks the calls of earlier tool servers that have no end. A server that is ready holds the
+    /// journal's lock, so an earlier one writes no more.
+    async fn settle(&self, reason: &str) {
+        self.journal.drain().await;
+        let (until, reason) = (self.settled_until, reason.to_owned());
+        let marked = self.store.write_until_done(move |tx| tool_calls::mark_interrupted(tx, until, &reason));
+        match marked.await {
+            Ok(0) => {}
+            Ok(calls) => tracing::warn!(calls, "tool calls were interrupted"),
+            Err(error) => tracing::error!(%error, "interrupted tool calls could not be marked"),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The worker as a child: it gets tasks on its stdin and answers on its stdout.
+
+use std::collections::HashMap;
+
+use process::Secret;
+use tokio::process::Child;
+use tokio::sync::watch;
+
+use super::ChildState;
+use super::environment::ChildSettings;
+use super::keep::Attendant;
+use super::link::WorkerLink;
+use super::spawn::{Blueprint, SpawnError};
+use crate::dispatch::Dispatcher;
+
+/// What the worker is started and served with.
+pub struct Worker {
+    /// What the user has set.
+    pub settings: ChildSettings,
+    /// Where the tool server is.
+    pub tool_url: String,
+    /// The tool server's token.
+    pub tool_token: Secret,
+    /// Gives it tasks.
+    pub dispatcher: Dispatcher,
+}
+
+impl Attendant for Worker {
+    const NAME: &'static str = "agent-worker";
+
+    fn blueprint(&self) -> Result<Blueprint, SpawnError> {
+        let mut environment = self.settings.worker.clone();
+        environment.push(("AUTONOUS_TOOL_URL".to_owned(), self.tool_url.clone()));
+        let keys = self.settings.worker_secrets.iter();
+        let mut secrets: HashMap<String, String> =
+            keys.map(|(name, key)| (name.clone(), key.expose().to_owned())).collect();
+        secrets.insert("AUTONOUS_TOOL_TOKEN".to_owned(), self.tool_token.expose().to_owned());
+        Ok(Blueprint {
+            program: self.settings.programs.join(Self::NAME),
+            arguments: &[],
+            environment,
+            secrets,
+            descriptors: Vec::new(),
+            reads_stdout: true,
+        })
+    }
+
+    async fn attend(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return };
+        let parting = self.dispatcher.serve(WorkerLink::new(stdin, stdout), state).await;
+        tracing::warn!(reason = %parting, "the worker is no longer served");
+    }
+
+    async fn after_exit(&mut self, how: &str) {
+        self.dispatcher.give_back(&format!("The worker ended in the middle of the task ({how}).")).await;
+    }
+}

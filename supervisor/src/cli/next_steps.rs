@@ -1,0 +1,65 @@
+//! What `supervisor run` prints once everything is ready: where things are and what to try first.
+
+use std::path::Path;
+
+use crate::tokens::Tokens;
+
+/// The text, with `program` as the supervisor was called and the data directory that it uses.
+pub fn next_steps(tokens: &Tokens, program: &str, data: &Path) -> String {
+    let Tokens { control_url, tool_url, tool_token, .. } = tokens;
+    let command = format!("{} --data-dir {}", quoted(program), quoted(&data.display().to_string()));
+    format!(
+        "\
+Autonous is ready.
+  control port  {control_url}
+  tool server   {tool_url}
+
+Ask it something:
+  {command} chat 'ls path=.'
+
+See what was done:
+  {command} tree
+
+Call a tool yourself:
+  curl -s -XPOST {tool_url}/tools/ls -H 'authorization: Bearer {tool_token}' -H 'content-type: application/json' -d '{{\"path\":\".\"}}'
+
+Try the tools in a browser:
+  {tool_url}/docs/#token={tool_token}
+
+Stop it with Ctrl-C."
+    )
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_can_be_pasted_into_a_shell() {
+        let tokens = Tokens {
+            control_token: "c".to_owned(),
+            tool_token: "t0".to_owned(),
+            control_url: "http://127.0.0.1:1".to_owned(),
+            tool_url: "http://127.0.0.1:2".to_owned(),
+        };
+        let text = next_steps(&tokens, "bin/supervisor", Path::new("/my data"));
+        for line in [
+            "  bin/supervisor --data-dir '/my data' chat 'ls path=.'",
+            "  curl -s -XPOST http://127.0.0.1:2/tools/ls -H 'authorization: Bearer t0' \
+             -H 'content-type: application/json' -d '{\"path\":\".\"}'",
+            "  http://127.0.0.1:2/docs/#token=t0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}

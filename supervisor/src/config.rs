@@ -1,0 +1,280 @@
+//! All settings of the supervisor, read once at start.
+//!
+//! A value that does not parse stops the start and names itself. Nothing below this module reads the
+//! environment or the current directory.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use process::{Secret, VariableError, Variables};
+
+use crate::children::environment::ChildSettings;
+use crate::data_dir::DataDir;
+
+/// The variables that hold secrets; they leave the environment before anything else happens.
+pub const SECRET_VARIABLES: &[&str] = &[
+    "AUTONOUS_CONTROL_TOKEN",
+    "AUTONOUS_TELEGRAM_TOKEN",
+    "AUTONOUS_TOOL_TOKEN",
+    "AUTONOUS_MODEL_API_KEY",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+];
+
+/// The longest system prompt that `AUTONOUS.md` may hold, in bytes: more would crowd out the task.
+const MAX_PROMPT_BYTES: usize = 256 * 1024;
+
+/// What `supervisor run` needs to know.
+#[derive(Debug)]
+pub struct Config {
+    /// `--data-dir` or `AUTONOUS_DATA_DIR` (`./data`).
+    pub data: DataDir,
+    /// `AUTONOUS_CONTROL_LISTEN` (`127.0.0.1:8700`).
+    pub control_listen: SocketAddr,
+    /// `AUTONOUS_CONTROL_TOKEN` (made at start).
+    pub control_token: Option<Secret>,
+    /// `AUTONOUS_TOOL_LISTEN` (`127.0.0.1:8701`).
+    pub tool_listen: SocketAddr,
+    /// `AUTONOUS_TOOL_ALLOWED_ROOTS` (the data directory's `workspace` and `state`).
+    pub roots: Vec<String>,
+    /// `AUTONOUS.md` in `AUTONOUS_CONFIG_DIR`, in place of the worker's own system prompt.
+    pub system_prompt: Option<String>,
+    /// How often a task is tried.
+    pub tasks: TaskSettings,
+    /// The bot; none without `AUTONOUS_TELEGRAM_TOKEN`.
+    pub telegram: Option<TelegramSettings>,
+    /// What the children get.
+    pub children: ChildSettings,
+}
+
+/// How often a task is tried, and how soon again.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskSettings {
+    /// `AUTONOUS_TASK_MAX_ATTEMPTS` (3).
+    pub max_attempts: u32,
+    /// `AUTONOUS_TASK_RETRY_BASE_MS` (2000): the pause after the first failure; it doubles from there.
+    pub retry_base: Duration,
+}
+
+/// The bot and who may talk to it.
+#[derive(Debug, Clone)]
+pub struct TelegramSettings {
+    /// `AUTONOUS_TELEGRAM_TOKEN`.
+    pub token: Secret,
+    /// `AUTONOUS_TELEGRAM_API_URL` (the public one).
+    pub api_url: Option<reqwest::Url>,
+    /// `AUTONOUS_TELEGRAM_ALLOWED_CHATS` (empty: nobody).
+    pub allowed_chats: HashSet<i64>,
+    /// `AUTONOUS_TG_PENDING_WINDOW_SECONDS` (600): older messages that wait at start are not run.
+    pub pending_window: Duration,
+    /// `AUTONOUS_TG_PENDING_MAX_MESSAGES` (50): of those that wait at start, the newest this many are run.
+    pub pending_max: u32,
+}
+
+impl Config {
+    /// Reads and checks everything. `data_dir` is what the command line says, before the variable.
+    pub fn from_variables(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<Self> {
+        let data = data_dir_from(variables, data_dir)?;
+        Ok(Self {
+            control_listen: listen(variables, "AUTONOUS_CONTROL_LISTEN", "127.0.0.1:8700")?,
+            control_token: control_token(variables)?,
+            tool_listen: listen(variables, "AUTONOUS_TOOL_LISTEN", "127.0.0.1:8701")?,
+            roots: roots(variables, &data)?,
+            system_prompt: system_prompt(variables)?,
+            tasks: TaskSettings::from_variables(variables)?,
+            telegram: TelegramSettings::from_variables(variables)?,
+            children: ChildSettings::from_variables(variables, own_directory()?),
+            data,
+        })
+    }
+}
+
+impl TaskSettings {
+    fn from_variables(variables: &Variables) -> Result<Self, VariableError> {
+        let max_attempts = variables.number("AUTONOUS_TASK_MAX_ATTEMPTS", 3, 1..=100)?;
+        let retry_base_ms = variables.number("AUTONOUS_TASK_RETRY_BASE_MS", 2000, 1..=60_000)?;
+        Ok(Self {
+            max_attempts: u32::try_from(max_attempts).unwrap_or(u32::MAX),
+            retry_base: Duration::from_millis(retry_base_ms),
+        })
+    }
+}
+
+impl TelegramSettings {
+    fn from_variables(variables: &Variables) -> Result<Option<Self>, VariableError> {
+        let window = variables.number("AUTONOUS_TG_PENDING_WINDOW_SECONDS", 600, 0..=86_400)?;
+        let pending_max = variables.number("AUTONOUS_TG_PENDING_MAX_MESSAGES", 50, 0..=10_000)?;
+        let api_url = api_url(variables)?;
+        let allowed_chats = allowed_chats(variables)?;
+        let Some(token) = variables.secret("AUTONOUS_TELEGRAM_TOKEN") else { return Ok(None) };
+        if !has_the_shape_of_a_bot_token(token.expose()) {
+            let expected = "a bot's token as BotFather gives it, such as 123456:ABC-DEF";
+            return Err(VariableError::new("AUTONOUS_TELEGRAM_TOKEN", "***", expected));
+        }
+        Ok(Some(Self {
+            token,
+            api_url,
+            allowed_chats,
+            pending_window: Duration::from_secs(window),
+            pending_max: u32::try_from(pending_max).unwrap_or(u32::MAX),
+        }))
+    }
+}
+
+/// The data directory, absolute: from the command line, else from `AUTONOUS_DATA_DIR`, else `./data`.
+pub fn data_dir_from(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<DataDir> {
+    let named = match data_dir {
+        Some(path) => path.to_owned(),
+        None => PathBuf::from(variables.text("AUTONOUS_DATA_DIR").unwrap_or("data")),
+    };
+    let absolute = std::path::absolute(&named)
+        .with_context(|| format!("the data directory {} has no absolute path", named.display()))?;
+    Ok(DataDir::at(absolute))
+}
+
+/// The children's programs lie beside this one.
+fn own_directory() -> anyhow::Result<PathBuf> {
+    let own_program = std::env::current_exe().context("the path of this program is not known")?;
+    Ok(own_program.parent().context("this program lies in no directory")?.to_owned())
+}
+
+fn listen(variables: &Variables, name: &str, default: &str) -> anyhow::Result<SocketAddr> {
+    let value = variables.text(name).unwrap_or(default);
+    let expected = "an address with a port, such as 127.0.0.1:8700 (port 0: any free one)";
+    Ok(value.trim().parse().map_err(|_| VariableError::new(name, value, expected))?)
+}
+
+fn control_token(variables: &Variables) -> Result<Option<Secret>, VariableError> {
+    let Some(token) = variables.secret("AUTONOUS_CONTROL_TOKEN") else { return Ok(None) };
+    let text = token.expose();
+    if (8..=256).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(Some(token));
+    }
+    Err(VariableError::new(
+        "AUTONOUS_CONTROL_TOKEN",
+        "***",
+        "8 to 256 visible ASCII characters without spaces",
+    ))
+}
+
+fn roots(variables: &Variables, data: &DataDir) -> Result<Vec<String>, VariableError> {
+    const NAME: &str = "AUTONOUS_TOOL_ALLOWED_ROOTS";
+    let Some(roots) = variables.list(NAME).filter(|roots| !roots.is_empty()) else {
+        return Ok([data.workspace(), data.state()].map(|root| root.display().to_string()).to_vec());
+    };
+    match roots.iter().find(|root| !Path::new(root).is_absolute()) {
+        None => Ok(roots),
+        Some(relative) => Err(VariableError::new(NAME, relative, "absolute directories, comma separated")),
+    }
+}
+
+fn system_prompt(variables: &Variables) -> anyhow::Result<Option<String>> {
+    const NAME: &str = "AUTONOUS_CONFIG_DIR";
+    let Some(directory) = variables.text(NAME) else { return Ok(None) };
+    if !Path::new(directory).is_dir() {
+        return Err(VariableError::new(NAME, directory, "a directory that exists").into());
+    }
+    let path = Path::new(directory).join("AUTONOUS.md");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let prompt = std::fs::read_to_string(&path)
+        .with_context(|| format!("{NAME}: {} could not be read as text", path.display()))?;
+    if prompt.len() > MAX_PROMPT_BYTES {
+        anyhow::bail!("{NAME}: {} has more than {MAX_PROMPT_BYTES} bytes", path.display());
+    }
+    Ok(Some(prompt))
+}
+
+fn api_url(variables: &Variables) -> Result<Option<reqwest::Url>, VariableError> {
+    const NAME: &str = "AUTONOUS_TELEGRAM_API_URL";
+    let Some(text) = variables.text(NAME) else { return Ok(None) };
+    match reqwest::Url::parse(text.trim_end_matches('/')) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(Some(url)),
+        Ok(_) | Err(_) => Err(VariableError::new(NAME, text, "an http or https address")),
+    }
+}
+
+fn allowed_chats(variables: &Variables) -> Result<HashSet<i64>, VariableError> {
+    const NAME: &str = "AUTONOUS_TELEGRAM_ALLOWED_CHATS";
+    let chats = variables.list(NAME).unwrap_or_default();
+    chats
+        .iter()
+        .map(|chat| {
+            let expected = "numbers of chats, comma separated, such as 123456,-100987";
+            chat.parse().map_err(|_| VariableError::new(NAME, chat, expected))
+        })
+        .collect()
+}
+
+fn has_the_shape_of_a_bot_token(token: &str) -> bool {
+    token.split_once(':').is_some_and(|(id, secret)| {
+        let secret_is_plain =
+            secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        !id.is_empty()
+            && id.bytes().all(|byte| byte.is_ascii_digit())
+            && !secret.is_empty()
+            && secret_is_plain
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of<const N: usize>(pairs: [(&str, &str); N]) -> String {
+        let variables = Variables::from_pairs(pairs);
+        format!("{:#}", Config::from_variables(&variables, Some(Path::new("/data"))).unwrap_err())
+    }
+
+    #[test]
+    fn a_fresh_machine_needs_no_variable() {
+        let variables = Variables::from_pairs([]);
+        let config = Config::from_variables(&variables, Some(Path::new("/data"))).unwrap();
+        assert_eq!(config.control_listen.to_string(), "127.0.0.1:8700");
+        assert_eq!(config.tool_listen.to_string(), "127.0.0.1:8701");
+        assert_eq!(config.roots, ["/data/workspace", "/data/state"]);
+        assert_eq!(config.tasks.max_attempts, 3);
+        assert!(config.telegram.is_none());
+    }
+
+    #[test]
+    fn a_bad_value_stops_the_start_and_names_its_variable() {
+        for (name, value) in [
+            ("AUTONOUS_CONTROL_LISTEN", "8700"),
+            ("AUTONOUS_TOOL_LISTEN", "localhost"),
+            ("AUTONOUS_TOOL_ALLOWED_ROOTS", "/a,b"),
+            ("AUTONOUS_CONFIG_DIR", "/does/not/exist"),
+            ("AUTONOUS_TASK_MAX_ATTEMPTS", "0"),
+            ("AUTONOUS_TASK_RETRY_BASE_MS", "soon"),
+            ("AUTONOUS_TELEGRAM_API_URL", "ftp://x"),
+            ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", "me"),
+            ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", "-1"),
+            ("AUTONOUS_TG_PENDING_MAX_MESSAGES", "many"),
+        ] {
+            let error = error_of([(name, value)]);
+            assert!(error.contains(name), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_bad_secret_is_refused_without_being_shown() {
+        for (name, value) in [("AUTONOUS_TELEGRAM_TOKEN", "hunter2"), ("AUTONOUS_CONTROL_TOKEN", "hunter2")] {
+            let error = error_of([(name, value)]);
+            assert!(error.contains(name) && !error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_allowlist_holds_numbers_of_people_and_groups() {
+        let variables = Variables::from_pairs([
+            ("AUTONOUS_TELEGRAM_TOKEN", "1:x"),
+            ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", "7, -100123"),
+        ]);
+        let telegram = TelegramSettings::from_variables(&variables).unwrap().unwrap();
+        assert_eq!(telegram.allowed_chats, HashSet::from([7, -100_123]));
+    }
+}

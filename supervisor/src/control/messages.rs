@@ -1,0 +1,129 @@
+//! The local channel: `POST /messages` stores a message, `GET /messages/{task_id}` gets its reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use protocol::TaskId;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep_until};
+
+use super::Control;
+use super::error::ControlError;
+use crate::channel::{Chat, is_local_name};
+use crate::store::inbox::{self, Arrival, Status};
+
+/// The longest that a request may wait for a reply.
+const MAX_WAIT_SECONDS: u64 = 600;
+
+/// What `POST /messages` takes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewMessage {
+    /// What to do.
+    pub text: String,
+    /// Which conversation it belongs to.
+    #[serde(default = "local")]
+    pub chat: String,
+}
+
+/// What both routes answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MessageStatus {
+    /// The message's task.
+    pub task_id: TaskId,
+    /// Its state: `queued`, `in_progress`, `done`, `dead`, `cancelled` or `skipped`.
+    pub status: String,
+    /// The reply, once the task has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
+}
+
+/// The query of `GET /messages/{task_id}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    #[serde(default)]
+    wait_seconds: u64,
+}
+
+/// Stores a message; it is safe once this answers.
+pub async fn post_message(
+    State(control): State<Arc<Control>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<(StatusCode, Json<MessageStatus>), ControlError> {
+    require_json(&headers)?;
+    let message = parse(&body.map_err(|_| ControlError::Body)?)?;
+    let arrival = Arrival { chat: Chat::local(&message.chat), update_id: None, text: message.text };
+    let run = control.run.clone();
+    let task = control.store.write(move |tx| inbox::enqueue(tx, &arrival, &run)).await?;
+    let task_id = task.ok_or(ControlError::NoSuchTask)?;
+    Ok((StatusCode::ACCEPTED, Json(MessageStatus { task_id, status: "queued".to_owned(), reply: None })))
+}
+
+/// How a message's task is; with `wait_seconds`, once it has ended or the time is over.
+pub async fn get_message(
+    State(control): State<Arc<Control>>,
+    Path(task_id): Path<String>,
+    wait: Result<Query<Wait>, QueryRejection>,
+) -> Result<Json<MessageStatus>, ControlError> {
+    let task_id: TaskId = task_id.parse().map_err(|_| ControlError::NoSuchTask)?;
+    let Query(Wait { wait_seconds }) = wait.map_err(|error| ControlError::Invalid(error.body_text()))?;
+    if wait_seconds > MAX_WAIT_SECONDS {
+        return Err(ControlError::Invalid(format!("wait_seconds is at most {MAX_WAIT_SECONDS}")));
+    }
+    let deadline = Instant::now() + Duration::from_secs(wait_seconds);
+    let Status { state, reply, .. } = until_ended(&control, &task_id, deadline).await?;
+    Ok(Json(MessageStatus { task_id, status: state, reply }))
+}
+
+async fn until_ended(control: &Control, task: &TaskId, deadline: Instant) -> Result<Status, ControlError> {
+    let mut changes = control.store.changes();
+    loop {
+        changes.mark_unchanged();
+        let id = task.clone();
+        let status = control.store.write(move |tx| inbox::status(tx, &id)).await?;
+        let status = status.ok_or(ControlError::NoSuchTask)?;
+        if status.ended {
+            return Ok(status);
+        }
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return Ok(status) },
+            () = sleep_until(deadline) => return Ok(status),
+            () = control.stop.cancelled() => return Ok(status),
+        }
+    }
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), ControlError> {
+    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let media_type = declared.split(';').next().unwrap_or("").trim();
+    if media_type.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(ControlError::UnsupportedMediaType)
+    }
+}
+
+fn parse(body: &[u8]) -> Result<NewMessage, ControlError> {
+    let message: NewMessage =
+        serde_json::from_slice(body).map_err(|error| ControlError::Invalid(format!("the body: {error}")))?;
+    if message.text.trim().is_empty() {
+        return Err(ControlError::Invalid("`text` is empty".to_owned()));
+    }
+    if !is_local_name(&message.chat) {
+        let rule = "`chat` begins with a letter and has at most 64 letters, digits, `.`, `_` and `-`";
+        return Err(ControlError::Invalid(rule.to_owned()));
+    }
+    Ok(message)
+}
+
+fn local() -> String {
+    "local".to_owned()
+}

@@ -1,0 +1,68 @@
+//! The control port: the local channel, and how the supervisor is.
+//!
+//! Everything but `/livez` and `/readyz` needs the control token, and nothing answers to a foreign Host or
+//! Origin: a page in some browser must not reach it by a name that it controls.
+
+pub mod error;
+pub mod guard;
+pub mod health;
+pub mod messages;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use process::Secret;
+use protocol::EventId;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::children::ChildrenStates;
+use crate::store::Store;
+use error::ControlError;
+
+/// More than anybody writes in one message.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// What the routes need.
+#[derive(Debug)]
+pub struct Control {
+    /// Needed by all but the health routes.
+    pub token: Secret,
+    /// Where the port is.
+    pub address: SocketAddr,
+    /// Where messages are stored.
+    pub store: Store,
+    /// This run's `process.started`.
+    pub run: EventId,
+    /// How the children are.
+    pub children: ChildrenStates,
+    /// Ends long polls.
+    pub stop: CancellationToken,
+}
+
+/// Serves until it is told to stop.
+pub async fn serve(listener: TcpListener, control: Control) -> std::io::Result<()> {
+    let stop = control.stop.clone();
+    axum::serve(listener, router(Arc::new(control))).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+/// All routes.
+pub fn router(control: Arc<Control>) -> Router {
+    let with_token = Router::new()
+        .route("/messages", post(messages::post_message))
+        .route("/messages/{task_id}", get(messages::get_message))
+        .layer(from_fn_with_state(control.clone(), guard::require_token));
+    Router::new()
+        .merge(with_token)
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz))
+        .fallback(async || ControlError::NoSuchRoute)
+        .method_not_allowed_fallback(async || ControlError::MethodNotAllowed)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(from_fn_with_state(control.clone(), guard::require_own_host))
+        .with_state(control)
+}

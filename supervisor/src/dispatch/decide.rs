@@ -1,0 +1,85 @@
+//! What becomes of a task after an attempt: a pure decision.
+
+use std::time::Duration;
+
+use protocol::Outcome;
+
+use crate::config::TaskSettings;
+use crate::store::attempt::Ending;
+
+/// No retry waits longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What becomes of a task whose attempt, counted from 1, ended so. `jitter` lies between 0 and 1.
+pub fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f64) -> Ending {
+    match outcome {
+        Outcome::Done { reply } => Ending::Done { reply },
+        Outcome::Cancelled { reply } => Ending::Cancelled { reply },
+        Outcome::Failed { error, retryable } if retryable && attempt < settings.max_attempts => {
+            Ending::Retry { error, after: pause(settings.retry_base, attempt, jitter) }
+        }
+        Outcome::Failed { error, .. } => Ending::Dead { reply: apology(&error, attempt), error },
+    }
+}
+
+/// An ending in one word, for the log.
+pub fn name(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Done { .. } => "done",
+        Ending::Cancelled { .. } => "cancelled",
+        Ending::Retry { .. } => "retry",
+        Ending::Dead { .. } => "dead",
+    }
+}
+
+/// Doubles with each attempt, give or take a quarter, so that what failed together is not retried together.
+fn pause(base: Duration, attempt: u32, jitter: f64) -> Duration {
+    let doubled = base.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1).min(16)));
+    doubled.min(LONGEST_PAUSE).mul_f64(0.75 + jitter.clamp(0.0, 1.0) / 2.0).min(LONGEST_PAUSE)
+}
+
+fn apology(error: &str, attempts: u32) -> String {
+    match attempts {
+        1 => format!("I could not do this: {error}"),
+        _ => format!("I could not do this, and tried {attempts} times. The last time: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: TaskSettings = TaskSettings { max_attempts: 3, retry_base: Duration::from_secs(2) };
+
+    fn failed(retryable: bool) -> Outcome {
+        Outcome::Failed { error: "no luck".to_owned(), retryable }
+    }
+
+    #[test]
+    fn a_failure_is_retried_until_no_attempt_is_left() {
+        for (attempt, expected) in [(1, "retry"), (2, "retry"), (3, "dead"), (4, "dead")] {
+            assert_eq!(name(&ending(failed(true), attempt, &SETTINGS, 0.5)), expected, "{attempt}");
+        }
+    }
+
+    #[test]
+    fn a_failure_that_another_attempt_can_not_help_is_final_at_once() {
+        assert_eq!(name(&ending(failed(false), 1, &SETTINGS, 0.5)), "dead");
+    }
+
+    #[test]
+    fn the_pause_doubles_with_jitter_and_stays_below_a_minute() {
+        let base = Duration::from_secs(2);
+        let middle: Vec<u64> = (1..=8).map(|attempt| pause(base, attempt, 0.5).as_secs()).collect();
+        assert_eq!(middle, [2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(pause(base, 1, 0.0), Duration::from_millis(1500));
+        assert_eq!(pause(base, 1, 1.0), Duration::from_millis(2500));
+        assert_eq!(pause(base, 40, 1.0), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn the_user_is_told_what_went_wrong_and_how_often() {
+        let Ending::Dead { reply, .. } = ending(failed(true), 3, &SETTINGS, 0.5) else { panic!("not dead") };
+        assert!(reply.contains("no luck") && reply.contains("3 times"), "{reply}");
+    }
+}

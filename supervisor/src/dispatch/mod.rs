@@ -1,0 +1,231 @@
+//! Gives tasks to the worker, one at a time, and takes what comes back.
+//!
+//! A task's result is committed only after the journal was drained, so its tree is complete when it is
+//! done. Whatever is in progress when no worker runs is given back to the queue as a failed attempt.
+
+pub mod decide;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::{Event, EventId, FromWorker, Outcome, Task, TaskResult, ToWorker, now_ms};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::children::ChildState;
+use crate::children::link::{LineError, WorkerLink};
+use crate::config::TaskSettings;
+use crate::journal::Journal;
+use crate::random;
+use crate::store::inbox::{self, Claim, Claimed};
+use crate::store::{Store, StoreError, attempt, events, history};
+
+/// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How long a claim holds without news from its worker.
+const LEASE: Duration = Duration::from_secs(60);
+/// A lease is renewed at most this often.
+const RENEWAL: Duration = Duration::from_secs(15);
+/// The pause after the database refused a claim.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Gives out tasks.
+#[derive(Debug, Clone)]
+pub struct Dispatcher {
+    /// Where the tasks are.
+    pub store: Store,
+    /// Drained before each result.
+    pub journal: Journal,
+    /// This run's `process.started`.
+    pub run: EventId,
+    /// How often a task is tried.
+    pub settings: TaskSettings,
+    /// What every task is told.
+    pub briefing: Arc<Briefing>,
+}
+
+/// What every task is told.
+#[derive(Debug)]
+pub struct Briefing {
+    /// In place of the worker's own system prompt.
+    pub system_prompt: Option<String>,
+    /// The directories that tools may use.
+    pub roots: Vec<String>,
+}
+
+/// Why a worker is no longer served.
+#[derive(Debug, thiserror::Error)]
+pub enum Parting {
+    /// It closed its output.
+    #[error("it closed its output")]
+    Left,
+    /// It said nothing for too long.
+    #[error("it said nothing for {} s", SILENCE.as_secs())]
+    Silent,
+    /// It broke the protocol.
+    #[error(transparent)]
+    Line(#[from] LineError),
+}
+
+/// What is on the desk between two lines.
+#[derive(Default)]
+struct Desk {
+    ready: bool,
+    running: Option<Running>,
+    due: Option<Instant>,
+}
+
+struct Running {
+    task: Claimed,
+    renewed: Instant,
+}
+
+impl Dispatcher {
+    /// Serves one worker until it leaves or has to.
+    pub async fn serve(&self, mut link: WorkerLink, state: &watch::Sender<ChildState>) -> Parting {
+        let mut desk = Desk::default();
+        let mut changes = self.store.changes();
+        let mut last_word = Instant::now();
+        loop {
+            let idle = desk.ready && desk.running.is_none();
+            if idle {
+                changes.mark_unchanged();
+                if let Err(error) = self.hand_out(&mut desk, &link).await {
+                    return error.into();
+                }
+            }
+            let waits = desk.ready && desk.running.is_none();
+            tokio::select! {
+                line = timeout_at(last_word + SILENCE, link.next()) => {
+                    last_word = Instant::now();
+                    match line {
+                        Err(_) => return Parting::Silent,
+                        Ok(None) => return Parting::Left,
+                        Ok(Some(Err(error))) => return error.into(),
+                        Ok(Some(Ok(message))) => self.take(&mut desk, message, state).await,
+                    }
+                }
+                _ = changes.changed(), if waits => {}
+                () = sleep_until(desk.due.unwrap_or(last_word)), if waits && desk.due.is_some() => {}
+            }
+        }
+    }
+
+    /// Gives back what nobody works on any more, as a failed attempt.
+    pub async fn give_back(&self, why: &str) {
+        self.journal.drain().await;
+        let (settings, why, jitter) = (self.settings, why.to_owned(), random::unit());
+        let given_back = self.store.write_until_done(move |tx| {
+            inbox::in_progress(tx)?.iter().try_for_each(|task| {
+                let outcome = Outcome::Failed { error: why.clone(), retryable: true };
+                attempt::end(tx, task, &decide::ending(outcome, task.attempt, &settings, jitter)).map(|_| ())
+            })
+        });
+        if let Err(error) = given_back.await {
+            tracing::error!(%error, "tasks in progress could not be given back to the queue");
+        }
+    }
+
+    async fn hand_out(&self, desk: &mut Desk, link: &WorkerLink) -> Result<(), LineError> {
+        desk.due = None;
+        match self.claim().await {
+            Ok((Claim::Task(task), history)) => {
+                link.send(&ToWorker::Task(Box::new(self.brief(&task, history)))).await?;
+                tracing::info!(task_id = %task.id, attempt = task.attempt, "a task was given to the worker");
+                desk.running = Some(Running { task: *task, renewed: Instant::now() });
+            }
+            Ok((Claim::Nothing { until_ms }, _)) => desk.due = until_ms.map(instant_of),
+            Err(error) => {
+                tracing::error!(%error, "no task could be claimed; trying again");
+                desk.due = Some(Instant::now() + STORE_PAUSE);
+            }
+        }
+        Ok(())
+    }
+
+    async fn claim(&self) -> Result<(Claim, Vec<protocol::HistoryMessage>), StoreError> {
+        let run = self.run.clone();
+        let claim = self.store.write(move |tx| {
+            let claim = inbox::claim(tx, LEASE, &run)?;
+            let said = match &claim {
+                Claim::Task(task) => history::of_chat(tx, &task.chat)?,
+                Claim::Nothing { .. } => Vec::new(),
+            };
+            Ok((claim, said))
+        });
+        claim.await
+    }
+
+    fn brief(&self, task: &Claimed, history: Vec<protocol::HistoryMessage>) -> Task {
+        Task {
+            task_id: task.id.clone(),
+            attempt: task.attempt,
+            session_id: task.chat.session(),
+            parent_event_id: self.run.clone(),
+            text: task.text.clone(),
+            history,
+            system_prompt: self.briefing.system_prompt.clone(),
+            roots: self.briefing.roots.clone(),
+            date: task.date.clone(),
+        }
+    }
+
+    async fn take(&self, desk: &mut Desk, message: FromWorker, state: &watch::Sender<ChildState>) {
+        match message {
+            FromWorker::Heartbeat { .. } => {
+                if !desk.ready {
+                    desk.ready = true;
+                    state.send_replace(ChildState::Ready);
+                }
+                self.renew(desk).await;
+            }
+            FromWorker::Event(event) => self.keep_event(desk, event).await,
+            FromWorker::Result(result) => self.finish(desk, result).await,
+        }
+    }
+
+    async fn renew(&self, desk: &mut Desk) {
+        let Some(running) = desk.running.as_mut().filter(|running| running.renewed.elapsed() >= RENEWAL)
+        else {
+            return;
+        };
+        running.renewed = Instant::now();
+        let (task, number) = (running.task.id.clone(), running.task.attempt);
+        if let Err(error) = self.store.write(move |tx| inbox::renew(tx, &task, number, LEASE)).await {
+            tracing::warn!(%error, "a lease could not be renewed");
+        }
+    }
+
+    async fn keep_event(&self, desk: &Desk, event: Event) {
+        let running = desk.running.as_ref().map(|running| &running.task.id);
+        if running.is_none() || event.task_id.as_ref() != running {
+            tracing::warn!(event_type = %event.event_type, "the worker sent an event of a task that it does not run");
+            return;
+        }
+        if let Err(error) = self.store.write_until_done(move |tx| events::append(tx, &event)).await {
+            tracing::error!(%error, "an event of the worker could not be stored");
+        }
+    }
+
+    async fn finish(&self, desk: &mut Desk, result: TaskResult) {
+        let is_running =
+            |running: &Running| running.task.id == result.task_id && running.task.attempt == result.attempt;
+        if !desk.running.as_ref().is_some_and(is_running) {
+            tracing::warn!(task_id = %result.task_id, "the worker sent a result of a task that it does not run");
+            return;
+        }
+        let Some(Running { task, .. }) = desk.running.take() else { return };
+        self.journal.drain().await;
+        let ending = decide::ending(result.outcome, task.attempt, &self.settings, random::unit());
+        tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task came back");
+        match self.store.write_until_done(move |tx| attempt::end(tx, &task, &ending)).await {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!("a result came too late and was dropped"),
+            Err(error) => tracing::error!(%error, "a result could not be stored"),
+        }
+    }
+}
+
+fn instant_of(time_ms: i64) -> Instant {
+    Instant::now() + Duration::from_millis(u64::try_from(time_ms - now_ms()).unwrap_or(0))
+}

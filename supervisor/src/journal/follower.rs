@@ -1,0 +1,339 @@
+//! Follows the journal: whenever the kernel says that it grew, and to its end when somebody asks.
+//!
+//! A journal that was changed behind our back is reported loudly and never stops the work. One that
+//! became shorter, or whose last known line is another one, is read again from its beginning: events
+//! that are known by their id are not taken in twice, so nothing is lost and nothing doubled.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use protocol::JournalRecord;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::chain::{Position, Taken, take_in};
+use super::watch::Watch;
+use crate::store::{Store, StoreError, events, kv};
+
+/// How much is read at once; more than the longest record that a tool server writes.
+const PIECE_BYTES: usize = 1024 * 1024;
+/// A line longer than this is no record.
+const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
+/// The pause after a failure of the disk or the database.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Asks the follower to go on to the end.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    requests: mpsc::Sender<oneshot::Sender<()>>,
+}
+
+/// Why the journal could not be taken in just now.
+#[derive(Debug, thiserror::Error)]
+enum FollowError {
+    #[error("the journal could not be read")]
+    Read(#[from] io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Journal {
+    /// Resolves once everything that the journal holds by now is in the events.
+    pub async fn drain(&self) {
+        let (done, drained) = oneshot::channel();
+        if self.requests.send(done).await.is_ok() {
+            let _ = drained.await;
+        }
+    }
+}
+
+/// The handle, and the work behind it, which ends when `stop` says so.
+pub fn follow(
+    path: PathBuf,
+    store: Store,
+    stop: CancellationToken,
+) -> (Journal, impl Future<Output = ()> + Send + 'static) {
+    let (requests, asked) = mpsc::channel(16);
+    let follower = Follower { path, store, position: None };
+    (Journal { requests }, follower.run(asked, stop))
+}
+
+struct Follower {
+    path: PathBuf,
+    store: Store,
+    /// None until it is known from the database and holds for the file.
+    position: Option<Position>,
+}
+
+impl Follower {
+    async fn run(mut self, mut asked: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
+        let watch = self.watch();
+        loop {
+            self.go_to_the_end(&stop).await;
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = changed(watch.as_ref()) => {}
+                request = asked.recv() => match request {
+                    Some(done) => {
+                        self.go_to_the_end(&stop).await;
+                        let _ = done.send(());
+                    }
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn watch(&self) -> Option<Watch> {
+        let directory = self.path.parent()?;
+        let watch = Watch::directory(directory);
+        if let Err(error) = &watch {
+            tracing::warn!(%error, "no notice of changes to the journal: it is read when tasks end");
+        }
+        watch.ok()
+    }
+
+    /// Tries until it works: a task's end waits for its calls.
+    async fn go_to_the_end(&mut self, stop: &CancellationToken) {
+        while let Err(error) = self.take_in_all().await {
+            tracing::error!(%error, "the journal could not be taken in; trying again");
+            self.position = None;
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
+    }
+
+    async fn take_in_all(&mut self) -> Result<(), FollowError> {
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut position = self.valid_position(&file).await?;
+        while let Some(taken) = read_on(&file, &position)? {
+            position = taken.position.clone();
+            self.commit(taken).await?;
+        }
+        self.position = Some(position);
+        Ok(())
+    }
+
+    async fn valid_position(&mut self, file: &File) -> Result<Position, FollowError> {
+        let known = match self.position.take() {
+            Some(position) if position.offset <= file.metadata()?.len() => return Ok(position),
+            Some(position) => position,
+            None => self.stored_position().await?,
+        };
+        if ends_as_known(file, &known)? {
+            return Ok(known);
+        }
+        tracing::error!(
+            journal = %self.path.display(),
+            offset = known.offset,
+            "the journal was cut or changed before this offset: it is read again from its beginning"
+        );
+        Ok(Position::start())
+    }
+
+    async fn stored_position(&self) -> Result<Position, StoreError> {
+        let stored = self.store.write(|tx| kv::get(tx, kv::JOURNAL_POSITION)).await?;
+        Ok(stored.map_or(Ok(Position::start()), |text| serde_json::from_str(&text))?)
+    }
+
+    async fn commit(&self, taken: Taken) -> Result<(), StoreError> {
+        for found in &taken.breaks {
+            tracing::error!(
+                journal = %self.path.display(),
+                offset = found.offset,
+                reason = found.reason,
+                "the journal's chain is broken"
+            );
+        }
+        let position = serde_json::to_string(&taken.position)?;
+        let commit = self.store.write(move |tx| {
+            taken.events.iter().try_for_each(|event| events::append(tx, event))?;
+            kv::set(tx, kv::JOURNAL_POSITION, &position)
+        });
+        commit.await
+    }
+}
+
+async fn changed(watch: Option<&Watch>) {
+    match watch {
+        Some(watch) if watch.changed().await.is_ok() => {}
+        Some(_) | None => std::future::pending().await,
+    }
+}
+
+/// Whether the file still ends its known part with the line that the position remembers.
+fn ends_as_known(file: &File, known: &Position) -> io::Result<bool> {
+    if known.offset == 0 {
+        return Ok(true);
+    }
+    let mut line = vec![0; usize::try_from(known.last_line_bytes).unwrap_or(0).min(MAX_LINE_BYTES)];
+    let begin = known.offset.saturating_sub(known.last_line_bytes + 1);
+    match file.read_exact_at(&mut line, begin) {
+        Ok(()) => Ok(JournalRecord::line_hash(&line) == known.last_hash),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The next complete lines; none at the end.
+fn read_on(file: &File, position: &Position) -> io::Result<Option<Taken>> {
+    let mut size = PIECE_BYTES;
+    loop {
+        let piece = read_piece(file, position.offset, size)?;
+        let taken = take_in(position, &piece);
+        if taken.position.offset > position.offset {
+            return Ok(Some(taken));
+        }
+        if piece.len() < size {
+            return Ok(None);
+        }
+        if size >= MAX_LINE_BYTES {
+            return Err(io::Error::other("a line of the journal is longer than any record"));
+        }
+        size *= 2;
+    }
+}
+
+fn read_piece(file: &File, offset: u64, size: usize) -> io::Result<Vec<u8>> {
+    let left = usize::try_from(file.metadata()?.len().saturating_sub(offset)).unwrap_or(size);
+    let mut piece = vec![0; left.min(size)];
+    let mut filled = 0;
+    while filled < piece.len() {
+        let at = offset.saturating_add(u64::try_from(filled).unwrap_or(u64::MAX));
+        match file.read_at(&mut piece[filled..], at) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    piece.truncate(filled);
+    Ok(piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::chain::fixture::chained;
+    use super::*;
+    use crate::store::fixture::Fixture;
+
+    struct Following {
+        fixture: Fixture,
+        path: PathBuf,
+    }
+
+    impl Following {
+        async fn new() -> Self {
+            let fixture = Fixture::new().await;
+            let path = fixture.directory.path().join("tool-calls.jsonl");
+            Self { fixture, path }
+        }
+
+        fn append(&self, text: &str) {
+            let mut file = File::options().create(true).append(true).open(&self.path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        }
+
+        /// One run of a follower, drained and stopped.
+        async fn run(&self) {
+            let stop = CancellationToken::new();
+            let (journal, work) = follow(self.path.clone(), self.fixture.store.clone(), stop.clone());
+            let work = tokio::spawn(work);
+            journal.drain().await;
+            stop.cancel();
+            work.await.unwrap();
+        }
+
+        async fn names(&self) -> Vec<String> {
+            let sql = "select payload ->> 'tool_name' from events where type like 'tool_call.%' order by seq";
+            self.fixture.column(sql).await
+        }
+    }
+
+    #[tokio::test]
+    async fn records_become_events_exactly_once_over_restarts() {
+        let following = Following::new().await;
+        following.run().await;
+        let lines = chained(&["a", "b", "c"]);
+        following.append(&lines[0]);
+        following.run().await;
+        following.run().await;
+        following.append(&lines[1..].concat());
+        following.run().await;
+        assert_eq!(following.names().await, ["a", "b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn a_torn_last_line_is_left_until_it_is_complete() {
+        let following = Following::new().await;
+        let text = chained(&["a", "b"]).concat();
+        let (whole, torn) = text.split_at(text.len() - 10);
+        following.append(whole);
+        following.run().await;
+        assert_eq!(following.names().await, ["a"]);
+        following.append(torn);
+        following.run().await;
+        assert_eq!(following.names().await, ["a", "b"]);
+    }
+
+    #[tokio::test]
+    async fn a_journal_that_was_cut_is_read_again_without_doubling_an_event() {
+        let following = Following::new().await;
+        let lines = chained(&["a", "b", "c"]);
+        following.append(&lines[..2].concat());
+        following.run().await;
+        std::fs::write(&following.path, &lines[0]).unwrap();
+        following.run().await;
+        following.append(&lines[1..].concat());
+        following.run().await;
+        assert_eq!(following.names().await, ["a", "b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn a_broken_chain_is_taken_in_and_followed_on() {
+        let following = Following::new().await;
+        let lines = chained(&["a", "b", "c"]);
+        following.append(&[lines[0].as_str(), "nonsense\n", &lines[2]].concat());
+        following.run().await;
+        assert_eq!(following.names().await, ["a", "c"]);
+    }
+
+    #[tokio::test]
+    async fn growth_is_noticed_without_being_asked() {
+        let following = Following::new().await;
+        let stop = CancellationToken::new();
+        let store = following.fixture.store.clone();
+        let (_journal, work) = follow(following.path.clone(), store.clone(), stop.clone());
+        let work = tokio::spawn(work);
+        let mut changes = store.changes();
+        following.append(&chained(&["a"])[0]);
+        let noticed = async {
+            while following.names().await != ["a"] {
+                changes.changed().await.unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), noticed).await.unwrap();
+        stop.cancel();
+        work.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_line_of_several_pieces_is_read_whole() {
+        let following = Following::new().await;
+        let long = "n".repeat(3 * PIECE_BYTES);
+        following.append(&chained(&["a", &long, "b"]).concat());
+        following.run().await;
+        assert_eq!(following.names().await, ["a".to_owned(), long, "b".to_owned()]);
+    }
+}

@@ -1,0 +1,21 @@
+//! The supervisor: it has Telegram, SQLite and the other two processes, and nothing else.
+//!
+//! A message travels through these modules in this order: a channel ([`telegram`] or [`control`]) stores
+//! it in the [`store`]; the [`dispatch`] loop claims it and gives it to the worker that [`children`]
+//! keeps alive; the [`journal`] brings the tool calls into the events; the reply leaves by the outbox.
+//! The supervisor never decides for the model and never runs a tool.
+
+pub mod channel;
+pub mod children;
+pub mod cli;
+pub mod config;
+pub mod control;
+pub mod data_dir;
+pub mod dispatch;
+pub mod journal;
+pub mod random;
+pub mod run;
+pub mod store;
+pub mod telegram;
+pub mod tokens;
+pub mod tree;

@@ -1,0 +1,267 @@
+//! `supervisor run`: everything is put together here, and taken apart again at the end.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use process::Secret;
+use protocol::{Event, EventId, EventType};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::children::ChildrenStates;
+use crate::children::keep::Keeper;
+use crate::children::tool_server::ToolServer;
+use crate::children::worker::Worker;
+use crate::config::{Config, TelegramSettings};
+use crate::control::{self, Control};
+use crate::data_dir::DataDirError;
+use crate::dispatch::{Briefing, Dispatcher};
+use crate::journal::{self, Journal};
+use crate::random;
+use crate::store::{Store, StoreError, events, tool_calls};
+use crate::telegram::bot::TelegramBot;
+use crate::telegram::receive::Receiver;
+use crate::telegram::send;
+use crate::tokens::{Tokens, TokensError};
+
+/// How long open connections to the control port may take at the end.
+const CONTROL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why the supervisor could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The data directory can not be used.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// The database can not be used.
+    #[error("the database can not be used")]
+    Store(#[from] StoreError),
+    /// The tokens could not be kept.
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
+    /// No token could be made.
+    #[error("the kernel gives no randomness for a token")]
+    Randomness(#[source] std::io::Error),
+    /// A port could not be opened.
+    #[error("{0}: {1} can not be listened on; is it in use by another program?")]
+    Listen(&'static str, SocketAddr, #[source] std::io::Error),
+    /// The HTTP client could not be made.
+    #[error("the HTTP client could not be made")]
+    Client(#[from] reqwest::Error),
+}
+
+/// Runs until `stop`. `announce` is called once, when both children are ready for the first time.
+pub async fn run(
+    config: Config,
+    stop: CancellationToken,
+    announce: impl FnOnce(&Tokens) + Send + 'static,
+) -> Result<(), RunError> {
+    config.data.create()?;
+    let _lock = config.data.lock()?;
+    let store = Store::open(&config.data.database())?;
+    let ports = Ports::open(&config)?;
+    let tokens = make_tokens(&config, &ports)?;
+    tokens.write(&config.data.tokens())?;
+    let run = record_start(&store, &tokens).await?;
+
+    let tracker = TaskTracker::new();
+    let stop_journal = CancellationToken::new();
+    let (journal, following) = journal::follow(config.data.journal(), store.clone(), stop_journal.clone());
+    let following = tokio::spawn(following);
+    let system = System { config, store, run, journal: journal.clone(), tokens, stop, tracker };
+    let children = system.start_children(ports.tool).await?;
+    system.start_channels(ports.control, &children)?;
+    system.announce_when_ready(children, announce);
+    system.until_stopped().await;
+    // The tool server has ended: what it wrote last is still to be taken in.
+    journal.drain().await;
+    stop_journal.cancel();
+    let _ = following.await;
+    Ok(())
+}
+
+struct Ports {
+    control: TcpListener,
+    tool: TcpListener,
+    control_address: SocketAddr,
+    tool_address: SocketAddr,
+}
+
+impl Ports {
+    fn open(config: &Config) -> Result<Self, RunError> {
+        let (control, control_address) = listen("AUTONOUS_CONTROL_LISTEN", config.control_listen)?;
+        let (tool, tool_address) = listen("AUTONOUS_TOOL_LISTEN", config.tool_listen)?;
+        Ok(Self { control, tool, control_address, tool_address })
+    }
+}
+
+fn listen(name: &'static str, wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), RunError> {
+    let open = || {
+        let listener = TcpListener::bind(wanted)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    };
+    open().map_err(|error| RunError::Listen(name, wanted, error))
+}
+
+fn make_tokens(config: &Config, ports: &Ports) -> Result<Tokens, RunError> {
+    let made = random::token().map_err(RunError::Randomness)?;
+    Ok(Tokens {
+        control_token: config.control_token.as_ref().map_or(made, |given| given.expose().to_owned()),
+        tool_token: random::token().map_err(RunError::Randomness)?,
+        control_url: url_of(ports.control_address),
+        tool_url: url_of(ports.tool_address),
+    })
+}
+
+/// Where a listener can be reached from this machine.
+fn url_of(address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, address.port()))
+}
+
+async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunError> {
+    let payload = json!({
+        "pid": std::process::id(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "control_url": tokens.control_url,
+        "tool_url": tokens.tool_url,
+    });
+    let started = Event::now(EventType::ProcessStarted, None, None, payload);
+    let run = started.id.clone();
+    store.write(move |tx| events::append(tx, &started)).await?;
+    Ok(run)
+}
+
+struct System {
+    config: Config,
+    store: Store,
+    run: EventId,
+    journal: Journal,
+    tokens: Tokens,
+    stop: CancellationToken,
+    tracker: TaskTracker,
+}
+
+impl System {
+    async fn start_children(&self, socket: TcpListener) -> Result<ChildrenStates, RunError> {
+        let dispatcher = self.dispatcher();
+        dispatcher.give_back("The supervisor was restarted in the middle of the task.").await;
+        let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
+        let tool_server = ToolServer {
+            settings: self.config.children.clone(),
+            data: self.config.data.clone(),
+            roots: self.config.roots.clone(),
+            socket,
+            url: self.tokens.tool_url.clone(),
+            token: Secret::from(self.tokens.tool_token.as_str()),
+            client: reqwest::Client::builder().no_proxy().build()?,
+            journal: self.journal.clone(),
+            store: self.store.clone(),
+            settled_until,
+        };
+        let worker = Worker {
+            settings: self.config.children.clone(),
+            tool_url: self.tokens.tool_url.clone(),
+            tool_token: Secret::from(self.tokens.tool_token.as_str()),
+            dispatcher,
+        };
+        let (tool_keeper, tool_state) = Keeper::new(self.store.clone(), self.run.clone());
+        let (worker_keeper, worker_state) = Keeper::new(self.store.clone(), self.run.clone());
+        self.tracker.spawn(tool_keeper.keep(tool_server, self.stop.clone()));
+        self.tracker.spawn(worker_keeper.keep(worker, self.stop.clone()));
+        Ok(ChildrenStates { tool_server: tool_state, worker: worker_state })
+    }
+
+    fn dispatcher(&self) -> Dispatcher {
+        Dispatcher {
+            store: self.store.clone(),
+            journal: self.journal.clone(),
+            run: self.run.clone(),
+            settings: self.config.tasks,
+            briefing: Arc::new(Briefing {
+                system_prompt: self.config.system_prompt.clone(),
+                roots: self.config.roots.clone(),
+            }),
+        }
+    }
+
+    fn start_channels(&self, listener: TcpListener, children: &ChildrenStates) -> Result<(), RunError> {
+        self.start_control(listener, children)?;
+        match &self.config.telegram {
+            Some(settings) => self.start_telegram(settings)?,
+            None => tracing::info!("Telegram is off: AUTONOUS_TELEGRAM_TOKEN is not set"),
+        }
+        Ok(())
+    }
+
+    fn start_control(&self, listener: TcpListener, children: &ChildrenStates) -> Result<(), RunError> {
+        let failed = |error| RunError::Listen("AUTONOUS_CONTROL_LISTEN", self.config.control_listen, error);
+        let address = listener.local_addr().map_err(failed)?;
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        let control = Control {
+            token: self.tokens.control(),
+            address,
+            store: self.store.clone(),
+            run: self.run.clone(),
+            children: children.clone(),
+            stop: self.stop.clone(),
+        };
+        let stop = self.stop.clone();
+        self.tracker.spawn(async move {
+            let patience = async {
+                stop.cancelled().await;
+                tokio::time::sleep(CONTROL_PATIENCE).await;
+            };
+            tokio::select! {
+                served = control::serve(listener, control) => if let Err(error) = served {
+                    tracing::error!(%error, "the control port failed");
+                },
+                () = patience => {}
+            }
+        });
+        Ok(())
+    }
+
+    fn start_telegram(&self, settings: &TelegramSettings) -> Result<(), RunError> {
+        if settings.allowed_chats.is_empty() {
+            tracing::warn!("AUTONOUS_TELEGRAM_ALLOWED_CHATS is empty: the bot works for nobody");
+        }
+        let bot = TelegramBot::new(settings)?;
+        let receiver = Receiver::new(bot.clone(), settings, self.store.clone(), self.run.clone());
+        self.tracker.spawn(receiver.run(self.stop.clone()));
+        self.tracker.spawn(send::run(bot, self.store.clone(), self.stop.clone()));
+        Ok(())
+    }
+
+    fn announce_when_ready(
+        &self,
+        mut children: ChildrenStates,
+        announce: impl FnOnce(&Tokens) + Send + 'static,
+    ) {
+        let (tokens, stop, began) = (self.tokens.clone(), self.stop.clone(), std::time::Instant::now());
+        self.tracker.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = children.until_all_ready() => {
+                    let (control, tools) = (&tokens.control_url, &tokens.tool_url);
+                    tracing::info!(control, tools, after_ms = began.elapsed().as_millis(), "ready");
+                    announce(&tokens);
+                }
+            }
+        });
+    }
+
+    async fn until_stopped(&self) {
+        self.stop.cancelled().await;
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}

@@ -1,0 +1,190 @@
+//! How an attempt at a task ends: state, reply, history and events in the caller's one transaction.
+//!
+//! The attempt's number is the fence. A result that comes after its task was given up matches no row.
+
+use std::time::Duration;
+
+use protocol::{EventId, EventType, now_ms};
+use rusqlite::{Connection, params};
+use serde_json::json;
+
+use super::inbox::{Claimed, after};
+use super::{StoreError, events, history, outbox};
+
+/// What becomes of a task after an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// It is done.
+    Done {
+        /// What the user gets.
+        reply: String,
+    },
+    /// It was cancelled.
+    Cancelled {
+        /// What the user gets.
+        reply: String,
+    },
+    /// It waits for another attempt.
+    Retry {
+        /// Why this attempt failed.
+        error: String,
+        /// How long it waits.
+        after: Duration,
+    },
+    /// It failed for good.
+    Dead {
+        /// Why.
+        error: String,
+        /// What the user gets, once.
+        reply: String,
+    },
+}
+
+/// Ends an attempt. False when the task is no longer this attempt's: then nothing changed.
+pub fn end(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<bool, StoreError> {
+    let claimed = events::newest_of(connection, &task.id, EventType::TaskClaimed)?;
+    if !leave_progress(connection, task, ending)? {
+        return Ok(false);
+    }
+    record(connection, task, ending, claimed.as_ref())?;
+    if let Ending::Done { reply } | Ending::Cancelled { reply } | Ending::Dead { reply, .. } = ending {
+        history::keep(connection, &task.chat, &task.id, &task.text, reply)?;
+        outbox::queue(connection, &task.id, &task.chat, reply, claimed.as_ref())?;
+    }
+    Ok(true)
+}
+
+fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<bool, StoreError> {
+    let now = now_ms();
+    let (state, error, available_at, finished_at) = match ending {
+        Ending::Done { .. } => ("done", None, now, Some(now)),
+        Ending::Cancelled { .. } => ("cancelled", None, now, Some(now)),
+        Ending::Retry { error, after: pause } => ("queued", Some(error), after(now, *pause), None),
+        Ending::Dead { error, .. } => ("dead", Some(error), now, Some(now)),
+    };
+    let sql = "update inbox
+               set state = ?3, error = ?4, available_at_ms = ?5, finished_at_ms = ?6, lease_until_ms = null,
+                   updated_at_ms = ?7
+               where id = ?1 and attempt = ?2 and state = 'in_progress'";
+    let changed = connection.prepare_cached(sql)?.execute(params![
+        task.id.as_str(),
+        task.attempt,
+        state,
+        error,
+        available_at,
+        finished_at,
+        now
+    ])?;
+    Ok(changed == 1)
+}
+
+fn record(
+    connection: &Connection,
+    task: &Claimed,
+    ending: &Ending,
+    claimed: Option<&EventId>,
+) -> Result<(), StoreError> {
+    let attempt = task.attempt;
+    let (event_type, payload) = match ending {
+        Ending::Done { .. } => (EventType::TaskDone, json!({"attempt": attempt})),
+        Ending::Cancelled { .. } => (EventType::TaskCancelled, json!({"attempt": attempt})),
+        Ending::Retry { error, after } => {
+            let delay_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+            let payload = json!({"attempt": attempt, "error": error, "delay_ms": delay_ms});
+            (EventType::RetryScheduled, payload)
+        }
+        Ending::Dead { error, .. } => (EventType::TaskDead, json!({"attempt": attempt, "error": error})),
+    };
+    events::record(connection, event_type, claimed, &task.id, payload)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::Chat;
+    use crate::store::fixture::Fixture;
+    use crate::store::inbox::{self, Arrival, Claim};
+
+    async fn claimed(fixture: &Fixture, chat: Chat) -> Claimed {
+        let run = fixture.run.clone();
+        let claim = fixture.store.write(move |tx| {
+            inbox::enqueue(tx, &Arrival { chat, update_id: None, text: "hello".to_owned() }, &run)?;
+            inbox::claim(tx, Duration::from_secs(60), &run)
+        });
+        match claim.await.unwrap() {
+            Claim::Task(task) => *task,
+            Claim::Nothing { .. } => panic!("the task was not claimed"),
+        }
+    }
+
+    async fn end_it(fixture: &Fixture, task: &Claimed, ending: Ending) -> bool {
+        let task = task.clone();
+        fixture.store.write(move |tx| end(tx, &task, &ending)).await.unwrap()
+    }
+
+    fn done(reply: &str) -> Ending {
+        Ending::Done { reply: reply.to_owned() }
+    }
+
+    #[tokio::test]
+    async fn a_done_task_leaves_its_reply_its_history_and_its_events() {
+        let fixture = Fixture::new().await;
+        let task = claimed(&fixture, Chat::telegram(1)).await;
+        assert!(end_it(&fixture, &task, done("answer")).await);
+        let said: Vec<String> = fixture.column("select role || ' ' || text from history order by seq").await;
+        assert_eq!(said, ["user hello", "assistant answer"]);
+        let leaves: Vec<String> = fixture.column("select state || ' ' || text from outbox").await;
+        assert_eq!(leaves, ["queued answer"]);
+        let types: Vec<String> =
+            fixture.column("select type from events where task_id is not null order by seq").await;
+        assert_eq!(types, ["task.queued", "task.claimed", "task.done", "reply.queued"]);
+    }
+
+    #[tokio::test]
+    async fn a_stale_worker_never_finishes_another_attempt_of_the_task() {
+        let fixture = Fixture::new().await;
+        let first = claimed(&fixture, Chat::telegram(1)).await;
+        let retry = Ending::Retry { error: "silent".to_owned(), after: Duration::ZERO };
+        assert!(end_it(&fixture, &first, retry).await);
+        let run = fixture.run.clone();
+        let again = fixture.store.write(move |tx| inbox::claim(tx, Duration::from_secs(60), &run)).await;
+        let Claim::Task(second) = again.unwrap() else { panic!("not claimed again") };
+        assert_eq!(second.attempt, 2);
+        assert!(!end_it(&fixture, &first, done("late")).await);
+        assert!(end_it(&fixture, &second, done("in time")).await);
+        assert!(!end_it(&fixture, &second, done("twice")).await);
+        let leaves: Vec<String> = fixture.column("select text from outbox").await;
+        assert_eq!(leaves, ["in time"]);
+    }
+
+    #[tokio::test]
+    async fn a_dead_task_tells_the_user_once() {
+        let fixture = Fixture::new().await;
+        let task = claimed(&fixture, Chat::telegram(1)).await;
+        let dead = Ending::Dead { error: "no model".to_owned(), reply: "I could not do it.".to_owned() };
+        assert!(end_it(&fixture, &task, dead).await);
+        let leaves: Vec<String> = fixture.column("select text from outbox").await;
+        assert_eq!(leaves, ["I could not do it."]);
+        let audit: Vec<String> =
+            fixture.column("select message from task_audit where phase = 'failed'").await;
+        assert_eq!(audit, ["task.dead: no model"]);
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_can_not_be_stored_leaves_the_task_in_progress() {
+        let fixture = Fixture::new().await;
+        let task = claimed(&fixture, Chat::local("local")).await;
+        let id = task.id.clone();
+        let refused = fixture.store.write(move |tx| {
+            let first = end(tx, &task, &done("answer"))?;
+            tx.execute("insert into kv (key, value) values ('a', null)", [])?;
+            Ok(first)
+        });
+        assert!(refused.await.is_err());
+        let states: Vec<String> = fixture.column("select state from inbox").await;
+        assert_eq!(states, ["in_progress"], "{id}");
+        let leaves: Vec<i64> = fixture.column("select count(*) from outbox").await;
+        assert_eq!(leaves, [0]);
+    }
+}

@@ -1,0 +1,64 @@
+//! The messages that waited while nobody listened: at most the newest few of them are run.
+
+use protocol::{EventId, EventType, TaskId, now_ms};
+use rusqlite::{Connection, params};
+use serde_json::json;
+
+use super::{StoreError, events};
+use crate::channel::Channel;
+
+/// Skips the oldest tasks that wait since `first` when there are more than `most` of them.
+pub fn keep_newest(
+    connection: &Connection,
+    channel: Channel,
+    since_seq: i64,
+    most: u32,
+    run: &EventId,
+) -> Result<usize, StoreError> {
+    let reason = format!("more than {most} messages waited at start; this one is not among the newest");
+    let sql = "select id from inbox where state = 'queued' and channel = ?1 and seq > ?2 and attempt = 0
+               order by seq desc limit -1 offset ?3";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows =
+        query.query_map(params![channel.as_str(), since_seq, most], |row| super::inbox::task_id(row, 0))?;
+    let surplus = rows.collect::<Result<Vec<TaskId>, _>>()?;
+    for task in &surplus {
+        let sql = "update inbox set state = 'skipped', error = ?2, finished_at_ms = ?3, updated_at_ms = ?3 where id = ?1";
+        connection.prepare_cached(sql)?.execute(params![task.as_str(), reason, now_ms()])?;
+        events::record(connection, EventType::TaskSkipped, Some(run), task, json!({"reason": reason}))?;
+    }
+    Ok(surplus.len())
+}
+
+/// The newest row of the inbox; what comes later has a higher number.
+pub fn newest_seq(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.query_row("select coalesce(max(seq), 0) from inbox", [], |row| row.get(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::Chat;
+    use crate::store::fixture::Fixture;
+    use crate::store::inbox::{Arrival, enqueue};
+
+    #[tokio::test]
+    async fn the_newest_messages_of_a_backlog_are_kept_and_the_others_skipped() {
+        let fixture = Fixture::new().await;
+        let run = fixture.run.clone();
+        let skipped = fixture.store.write(move |tx| {
+            let arrival =
+                |n: i64| Arrival { chat: Chat::telegram(1), update_id: Some(n), text: n.to_string() };
+            enqueue(tx, &arrival(0), &run)?;
+            let since = newest_seq(tx)?;
+            for n in 1..=5 {
+                enqueue(tx, &arrival(n), &run)?;
+            }
+            keep_newest(tx, Channel::Telegram, since, 2, &run)
+        });
+        assert_eq!(skipped.await.unwrap(), 3);
+        let queued: Vec<String> =
+            fixture.column("select text from inbox where state = 'queued' order by seq").await;
+        assert_eq!(queued, ["0", "4", "5"]);
+    }
+}

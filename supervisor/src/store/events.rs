@@ -1,0 +1,98 @@
+//! Events: rows that are added and never changed.
+
+use protocol::{Event, EventId, EventType, TaskId};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+
+use super::StoreError;
+
+/// Adds an event. One that is there already, by its id, is left as it is: whoever repeats itself after a
+/// crash does no harm.
+pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> {
+    let sql = "insert into events (id, parent_id, task_id, type, time_ms, payload)
+               values (?1, ?2, ?3, ?4, ?5, ?6) on conflict (id) do nothing";
+    connection.prepare_cached(sql)?.execute(params![
+        event.id.as_str(),
+        event.parent_id.as_ref().map(EventId::as_str),
+        event.task_id.as_ref().map(TaskId::as_str),
+        event.event_type.as_str(),
+        event.time_ms,
+        object(&event.payload).to_string(),
+    ])?;
+    Ok(())
+}
+
+/// Adds an event of a task that happens now, and returns its id.
+pub fn record(
+    connection: &Connection,
+    event_type: EventType,
+    parent: Option<&EventId>,
+    task: &TaskId,
+    payload: Value,
+) -> Result<EventId, StoreError> {
+    let event = Event::now(event_type, parent, Some(task), payload);
+    append(connection, &event)?;
+    Ok(event.id)
+}
+
+/// The id of a task's newest event of one type.
+pub fn newest_of(
+    connection: &Connection,
+    task: &TaskId,
+    event_type: EventType,
+) -> Result<Option<EventId>, StoreError> {
+    let sql = "select id from events where task_id = ?1 and type = ?2 order by seq desc limit 1";
+    let found: Option<String> = connection
+        .prepare_cached(sql)?
+        .query_row(params![task.as_str(), event_type.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(found.and_then(|id| id.parse().ok()))
+}
+
+/// A payload is an object; anything else is put into one.
+fn object(payload: &Value) -> Value {
+    match payload {
+        Value::Object(_) => payload.clone(),
+        Value::Null => Value::Object(serde_json::Map::new()),
+        other => serde_json::json!({ "value": other }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::fixture::Fixture;
+
+    #[tokio::test]
+    async fn an_event_can_be_neither_changed_nor_deleted() {
+        let fixture = Fixture::new().await;
+        for sql in ["update events set type = 'a.b'", "delete from events"] {
+            let refused = fixture.store.write(move |tx| Ok(tx.execute(sql, [])?)).await;
+            assert!(refused.unwrap_err().to_string().contains("append-only"), "{sql}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_event_that_comes_twice_is_kept_once() {
+        let fixture = Fixture::new().await;
+        let event = Event::now(EventType::TurnStarted, None, None, json!({"n": 1}));
+        for _ in 0..2 {
+            let event = event.clone();
+            fixture.store.write(move |tx| append(tx, &event)).await.unwrap();
+        }
+        let rows: Vec<i64> = fixture.column("select count(*) from events where type = 'turn.started'").await;
+        assert_eq!(rows, [1]);
+    }
+
+    #[tokio::test]
+    async fn a_payload_that_is_no_object_is_put_into_one() {
+        let fixture = Fixture::new().await;
+        let event = Event::now(EventType::TurnStarted, None, None, json!([1]));
+        fixture.store.write(move |tx| append(tx, &event)).await.unwrap();
+        let payload: Vec<String> =
+            fixture.column("select payload from events order by seq desc limit 1").await;
+        assert_eq!(payload, [r#"{"value":[1]}"#]);
+    }
+}

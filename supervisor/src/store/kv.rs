@@ -1,0 +1,27 @@
+//! Positions that move in the same transaction as what they count.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::StoreError;
+
+/// How far Telegram's updates are stored: the next offset to ask for.
+pub const TELEGRAM_OFFSET: &str = "telegram.offset";
+/// How far the tool server's journal is taken in.
+pub const JOURNAL_POSITION: &str = "journal.position";
+/// Up to which event every tool call is known to have its end.
+pub const SETTLED_EVENTS: &str = "tool_calls.settled";
+
+/// The value of a key.
+pub fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
+    let value =
+        connection.prepare_cached("select value from kv where key = ?1")?.query_row([key], |row| row.get(0));
+    Ok(value.optional()?)
+}
+
+/// Sets a key.
+pub fn set(connection: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
+    let sql =
+        "insert into kv (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value";
+    connection.prepare_cached(sql)?.execute(params![key, value])?;
+    Ok(())
+}

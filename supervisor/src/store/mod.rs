@@ -1,0 +1,184 @@
+//! The database: the only memory that outlives a process.
+//!
+//! One thread owns the one connection that writes. Everybody else sends it closures, each of which runs
+//! in a transaction of its own, so whatever belongs together is committed together or not at all. The
+//! modules below hold the verbs; they take the caller's transaction and never open one.
+//!
+//! Every commit that changed something moves a counter. Whoever waits for work waits for that counter
+//! and looks again; nothing polls.
+
+pub mod attempt;
+pub mod backlog;
+pub mod events;
+pub mod history;
+pub mod inbox;
+pub mod kv;
+pub mod open;
+pub mod outbox;
+pub mod tool_calls;
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// More waiting closures than this make their senders wait.
+const QUEUE_LENGTH: usize = 1024;
+
+/// The pause before a failed change is tried again.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why the database did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite refused.
+    #[error("the database refused: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The schema could not be brought up to date.
+    #[error("the database's schema could not be brought up to date: {0}")]
+    Migration(#[from] rusqlite_migration::Error),
+    /// Something in the database does not have its shape.
+    #[error("the database holds something malformed")]
+    Malformed(#[from] serde_json::Error),
+    /// The thread that writes could not be started.
+    #[error("the thread that writes to the database could not be started")]
+    Thread(#[source] std::io::Error),
+    /// The thread that writes is gone.
+    #[error("the database is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// Whether the same work can succeed later.
+    fn can_pass(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => {
+                error.sqlite_error_code() != Some(rusqlite::ErrorCode::ConstraintViolation)
+            }
+            Self::Migration(_) | Self::Malformed(_) | Self::Thread(_) | Self::Closed => false,
+        }
+    }
+}
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// A handle to the database; clones share the one writer.
+#[derive(Debug, Clone)]
+pub struct Store {
+    jobs: mpsc::Sender<Job>,
+    changes: watch::Receiver<u64>,
+}
+
+impl Store {
+    /// Opens the database, brings its schema up to date, and starts the writer.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = open::for_writing(path)?;
+        let (jobs, queue) = mpsc::channel(QUEUE_LENGTH);
+        let (changed, changes) = watch::channel(0);
+        thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || work_off(connection, queue, &changed))
+            .map_err(StoreError::Thread)?;
+        Ok(Self { jobs, changes })
+    }
+
+    /// Runs `work` in one transaction, and commits it if it succeeds.
+    pub async fn write<T, W>(&self, work: W) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let _ = answer.send(in_transaction(connection, work));
+        });
+        self.jobs.send(job).await.map_err(|_| StoreError::Closed)?;
+        answered.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// As [`Store::write`], again and again while the failure can pass, such as a full disk.
+    pub async fn write_until_done<T, W>(&self, work: W) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        W: Fn(&Transaction<'_>) -> Result<T, StoreError> + Clone + Send + 'static,
+    {
+        loop {
+            match self.write(work.clone()).await {
+                Err(error) if error.can_pass() => {
+                    tracing::error!(%error, "the database does not take a change; trying again");
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// A counter that moves with every commit.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.clone()
+    }
+}
+
+fn work_off(mut connection: Connection, mut queue: mpsc::Receiver<Job>, changed: &watch::Sender<u64>) {
+    let mut rows_changed = connection.total_changes();
+    while let Some(job) = queue.blocking_recv() {
+        job(&mut connection);
+        let now = connection.total_changes();
+        if now != rows_changed {
+            rows_changed = now;
+            changed.send_modify(|count| *count += 1);
+        }
+    }
+}
+
+fn in_transaction<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    // Immediate: a transaction that begins as a reader can not always become a writer.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let result = work(&transaction)?;
+    transaction.commit()?;
+    Ok(result)
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    //! A database in a directory that goes away, with one run's `process.started` in it.
+
+    use protocol::{Event, EventId, EventType};
+    use rusqlite::types::FromSql;
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    use super::{Store, events};
+
+    pub(crate) struct Fixture {
+        pub(crate) store: Store,
+        pub(crate) run: EventId,
+        pub(crate) directory: TempDir,
+    }
+
+    impl Fixture {
+        pub(crate) async fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let store = Store::open(&directory.path().join("autonous.db")).unwrap();
+            let started = Event::now(EventType::ProcessStarted, None, None, json!({"pid": 1}));
+            let run = started.id.clone();
+            store.write(move |tx| events::append(tx, &started)).await.unwrap();
+            Self { store, run, directory }
+        }
+
+        /// The first column of the rows of a query.
+        pub(crate) async fn column<T: FromSql + Send + 'static>(&self, sql: &'static str) -> Vec<T> {
+            let rows = self.store.write(move |tx| {
+                let mut statement = tx.prepare(sql)?;
+                let rows = statement.query_map([], |row| row.get(0))?;
+                Ok(rows.collect::<Result<Vec<T>, _>>()?)
+            });
+            rows.await.unwrap()
+        }
+    }
+}

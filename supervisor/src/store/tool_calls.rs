@@ -1,0 +1,78 @@
+//! Tool calls whose end was never seen.
+
+use protocol::{Event, EventId, EventType, TaskId};
+use rusqlite::{Connection, params};
+use serde_json::json;
+
+use super::{StoreError, events, kv};
+
+/// The newest event. What happens later has a higher number.
+pub fn newest_event(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.query_row("select coalesce(max(seq), 0) from events", [], |row| row.get(0))?)
+}
+
+/// Marks the calls that started up to `until_seq` and have no end as interrupted, and counts them. What was
+/// settled before is not looked at again.
+pub fn mark_interrupted(connection: &Connection, until_seq: i64, reason: &str) -> Result<usize, StoreError> {
+    let settled: i64 = kv::get(connection, kv::SETTLED_EVENTS)?.and_then(|seq| seq.parse().ok()).unwrap_or(0);
+    let sql = "select started.id, started.task_id, started.payload ->> 'tool_name' from events as started
+               where started.type = 'tool_call.started' and started.seq > ?1 and started.seq <= ?2 and not exists (
+                   select 1 from events as ended
+                   where ended.parent_id = started.id and ended.type in
+                       ('tool_call.completed', 'tool_call.failed', 'tool_call.interrupted'))";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map(params![settled, until_seq], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
+    })?;
+    let open = rows.collect::<Result<Vec<_>, _>>()?;
+    for (call, task, tool_name) in &open {
+        let call: Option<EventId> = call.parse().ok();
+        let task: Option<TaskId> = task.as_deref().and_then(|task| task.parse().ok());
+        let payload = json!({"tool_name": tool_name, "error": reason});
+        let event = Event::now(EventType::ToolCallInterrupted, call.as_ref(), task.as_ref(), payload);
+        events::append(connection, &event)?;
+    }
+    kv::set(connection, kv::SETTLED_EVENTS, &settled.max(until_seq).to_string())?;
+    Ok(open.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixture::Fixture;
+
+    async fn append(fixture: &Fixture, event_type: EventType, parent: Option<&EventId>) -> EventId {
+        let event =
+            Event::now(event_type, parent, None, json!({"tool_name": "ls", "arguments": {"path": "."}}));
+        let id = event.id.clone();
+        fixture.store.write(move |tx| events::append(tx, &event)).await.unwrap();
+        id
+    }
+
+    #[tokio::test]
+    async fn a_call_without_an_end_is_marked_once_and_an_ended_one_never() {
+        let fixture = Fixture::new().await;
+        let ended = append(&fixture, EventType::ToolCallStarted, None).await;
+        append(&fixture, EventType::ToolCallCompleted, Some(&ended)).await;
+        append(&fixture, EventType::ToolCallStarted, None).await;
+        let until = fixture.store.write(|tx| newest_event(tx)).await.unwrap();
+        append(&fixture, EventType::ToolCallStarted, None).await;
+        for expected in [1, 0] {
+            let marked = fixture.store.write(move |tx| mark_interrupted(tx, until, "cut off")).await;
+            assert_eq!(marked.unwrap(), expected);
+        }
+        let states: Vec<String> =
+            fixture.column("select status from tool_calls order by started_at, id").await;
+        assert_eq!(states, ["done", "interrupted", "running"]);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_was_given_up_and_ended_after_all_counts_as_ended() {
+        let fixture = Fixture::new().await;
+        let call = append(&fixture, EventType::ToolCallStarted, None).await;
+        append(&fixture, EventType::ToolCallInterrupted, Some(&call)).await;
+        append(&fixture, EventType::ToolCallCompleted, Some(&call)).await;
+        let states: Vec<String> = fixture.column("select status from tool_calls").await;
+        assert_eq!(states, ["done"]);
+    }
+}

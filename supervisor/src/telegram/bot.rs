@@ -1,0 +1,123 @@
+//! The connection to Telegram's Bot API.
+//!
+//! The bot's token is part of every address it calls, so neither the bot nor its errors are ever printed
+//! as they are.
+
+use std::time::Duration;
+
+use process::Secret;
+use teloxide::{ApiError, Bot, RequestError};
+
+use crate::config::TelegramSettings;
+
+/// How long Telegram may hold a request for updates open.
+pub const LONG_POLL: Duration = Duration::from_secs(50);
+
+/// A request that takes this much longer than the long poll is dead.
+const BEYOND_LONG_POLL: Duration = Duration::from_secs(20);
+
+/// What an error asks of us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Wait as long as Telegram says.
+    Wait(Duration),
+    /// Try again with growing pauses; the network or Telegram has trouble.
+    Retry,
+    /// Telegram gives a reason that the client does not know: a few more times.
+    RetryAFewTimes,
+    /// A person has to do something: the token is refused, or another program uses it.
+    Operator(&'static str),
+    /// The same request will never work.
+    Never,
+}
+
+/// A bot, and what is needed to talk about its errors.
+#[derive(Clone)]
+pub struct TelegramBot {
+    /// The client of the API.
+    pub api: Bot,
+    token: Secret,
+}
+
+impl TelegramBot {
+    /// Makes the client; nothing is sent yet.
+    pub fn new(settings: &TelegramSettings) -> Result<Self, reqwest::Error> {
+        let client = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            .timeout(LONG_POLL + BEYOND_LONG_POLL)
+            .tcp_nodelay(true)
+            .no_proxy()
+            .build()?;
+        let api = Bot::with_client(settings.token.expose(), client);
+        let api = match &settings.api_url {
+            Some(url) => api.set_api_url(url.clone()),
+            None => api,
+        };
+        Ok(Self { api, token: settings.token.clone() })
+    }
+
+    /// An error in words, without the token.
+    pub fn describe(&self, error: &RequestError) -> String {
+        let words = match error {
+            // The text that could not be read may be a whole page of some proxy.
+            RequestError::InvalidJson { source, .. } => format!("the answer is not Telegram's: {source}"),
+            RequestError::Network(_)
+            | RequestError::Api(_)
+            | RequestError::MigrateToChatId(_)
+            | RequestError::RetryAfter(_)
+            | RequestError::Io(_) => error.to_string(),
+        };
+        words.replace(self.token.expose(), "***")
+    }
+}
+
+/// What an error asks of us.
+pub fn remedy(error: &RequestError) -> Remedy {
+    match error {
+        RequestError::RetryAfter(seconds) => Remedy::Wait(seconds.duration()),
+        RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => Remedy::Retry,
+        RequestError::Api(ApiError::InvalidToken) => {
+            Remedy::Operator("Telegram refuses the bot's token (401): correct AUTONOUS_TELEGRAM_TOKEN")
+        }
+        RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => {
+            Remedy::Operator("another program receives this bot's updates (409): stop it, or use another bot")
+        }
+        // Telegram's own troubles have no name in the client: a server error, a webhook that is set.
+        RequestError::Api(ApiError::Unknown(_)) => Remedy::RetryAFewTimes,
+        RequestError::Api(_) | RequestError::MigrateToChatId(_) => Remedy::Never,
+    }
+}
+
+/// A pause that doubles with each failure in a row.
+pub fn pause(first: Duration, failures: u32, most: Duration) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use teloxide::types::Seconds;
+
+    use super::*;
+
+    #[test]
+    fn an_error_asks_for_waiting_retrying_a_person_or_giving_up() {
+        for (error, expected) in [
+            (RequestError::RetryAfter(Seconds::from_seconds(7)), Remedy::Wait(Duration::from_secs(7))),
+            (RequestError::Api(ApiError::Unknown("odd".to_owned())), Remedy::RetryAFewTimes),
+            (RequestError::Api(ApiError::BotBlocked), Remedy::Never),
+        ] {
+            assert_eq!(remedy(&error), expected, "{error}");
+        }
+        for error in [ApiError::InvalidToken, ApiError::TerminatedByOtherGetUpdates] {
+            assert!(matches!(remedy(&RequestError::Api(error)), Remedy::Operator(_)));
+        }
+    }
+
+    #[test]
+    fn the_pause_doubles_up_to_its_bound() {
+        let (first, most) = (Duration::from_secs(1), Duration::from_secs(60));
+        let pauses: Vec<u64> = (0..8).map(|failures| pause(first, failures, most).as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!(pause(first, u32::MAX, most), most);
+    }
+}

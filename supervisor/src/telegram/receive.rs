@@ -1,0 +1,215 @@
+//! Takes updates in: fetched, judged, stored with the new offset in one transaction, and only then
+//! confirmed by asking for what comes after them.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use protocol::{EventId, TaskId, now_ms};
+use rusqlite::Transaction;
+use teloxide::payloads::GetUpdatesSetters;
+use teloxide::prelude::Requester;
+use teloxide::types::{AllowedUpdate, Update};
+use tokio_util::sync::CancellationToken;
+
+use super::bot::{LONG_POLL, Remedy, TelegramBot, pause, remedy};
+use super::judge::{Judged, Rules, Verdict, judge};
+use crate::channel::{Channel, Chat};
+use crate::config::TelegramSettings;
+use crate::store::inbox::{Arrival, enqueue, store_skipped};
+use crate::store::{Store, StoreError, backlog, kv, outbox};
+
+/// The most updates that Telegram gives at once.
+const BATCH: u8 = 100;
+/// A stranger is answered at most this often.
+const STRANGER_PAUSE_MS: i64 = 60 * 60 * 1000;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Nothing gets better before a person has acted.
+const OPERATOR_PAUSE: Duration = Duration::from_secs(30);
+
+/// The loop that takes updates in.
+pub struct Receiver {
+    bot: TelegramBot,
+    store: Store,
+    run: EventId,
+    allowed_chats: HashSet<i64>,
+    pending_max: u32,
+    backlog: Option<Backlog>,
+    failures: u32,
+}
+
+/// The messages that waited at start; none once they are through.
+#[derive(Debug, Clone, Copy)]
+struct Backlog {
+    not_before: i64,
+    since_seq: Option<i64>,
+}
+
+impl Receiver {
+    /// A loop for this bot; it begins with what has waited.
+    pub fn new(bot: TelegramBot, settings: &TelegramSettings, store: Store, run: EventId) -> Self {
+        let window = i64::try_from(settings.pending_window.as_secs()).unwrap_or(i64::MAX);
+        Self {
+            bot,
+            store,
+            run,
+            allowed_chats: settings.allowed_chats.clone(),
+            pending_max: settings.pending_max,
+            backlog: Some(Backlog { not_before: now_ms() / 1000 - window, since_seq: None }),
+            failures: 0,
+        }
+    }
+
+    /// Receives until it is told to stop. Trouble with Telegram is logged and waited out.
+    pub async fn run(mut self, stop: CancellationToken) {
+        loop {
+            let pause = tokio::select! {
+                () = stop.cancelled() => return,
+                pause = self.receive() => pause,
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// One request; returns the pause before the next.
+    async fn receive(&mut self) -> Duration {
+        let offset = match self.store.write(|tx| kv::get(tx, kv::TELEGRAM_OFFSET)).await {
+            Ok(offset) => offset.and_then(|offset| offset.parse().ok()).unwrap_or(0),
+            Err(error) => return self.stumble(&error),
+        };
+        let updates = match self.fetch(offset).await {
+            Ok(updates) => updates,
+            Err(error) => return self.wait_out(&error),
+        };
+        match self.take_in(updates).await {
+            Ok(()) => {
+                self.failures = 0;
+                Duration::ZERO
+            }
+            Err(error) => self.stumble(&error),
+        }
+    }
+
+    async fn fetch(&self, offset: i32) -> Result<Vec<Update>, teloxide::RequestError> {
+        // What waits comes at once, so that the end of the backlog is seen without waiting for news.
+        let timeout = if self.backlog.is_some() { 0 } else { LONG_POLL.as_secs() };
+        let request = self.bot.api.get_updates().offset(offset).limit(BATCH);
+        request.timeout(u32::try_from(timeout).unwrap_or(0)).allowed_updates([AllowedUpdate::Message]).await
+    }
+
+    /// Stores a batch together with the offset that confirms it.
+    async fn take_in(&mut self, updates: Vec<Update>) -> Result<(), StoreError> {
+        let is_last_of_backlog = updates.len() < usize::from(BATCH);
+        let Some(last) = updates.iter().map(|update| update.id.0).max() else {
+            self.backlog = None;
+            return Ok(());
+        };
+        let rules = Rules {
+            allowed_chats: &self.allowed_chats,
+            not_before: self.backlog.map(|backlog| backlog.not_before),
+        };
+        let judged: Vec<Judged> = updates.iter().map(|update| judge(update, &rules)).collect();
+        let (run, backlog, pending_max) = (self.run.clone(), self.backlog, self.pending_max);
+        let stored = self.store.write(move |tx| {
+            let since_seq =
+                backlog.map(|backlog| backlog.since_seq.map_or_else(|| backlog::newest_seq(tx), Ok));
+            let since_seq = since_seq.transpose()?;
+            judged.iter().try_for_each(|update| store_update(tx, update, &run))?;
+            if let Some(since) = since_seq {
+                backlog::keep_newest(tx, Channel::Telegram, since, pending_max, &run)?;
+            }
+            kv::set(tx, kv::TELEGRAM_OFFSET, &(i64::from(last) + 1).to_string())?;
+            Ok(since_seq)
+        });
+        let since_seq = stored.await?;
+        self.backlog = self.backlog.filter(|_| !is_last_of_backlog);
+        if let Some(backlog) = &mut self.backlog {
+            backlog.since_seq = since_seq;
+        }
+        Ok(())
+    }
+
+    fn stumble(&mut self, error: &StoreError) -> Duration {
+        tracing::error!(%error, "Telegram's updates could not be stored; they stay with Telegram");
+        self.failures += 1;
+        pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
+    }
+
+    fn wait_out(&mut self, error: &teloxide::RequestError) -> Duration {
+        let words = self.bot.describe(error);
+        let wait = match remedy(error) {
+            Remedy::Wait(wait) => wait,
+            Remedy::Operator(what) => {
+                tracing::error!(error = words, "{what}");
+                return OPERATOR_PAUSE;
+            }
+            Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
+                pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
+            }
+        };
+        self.failures += 1;
+        tracing::warn!(error = words, wait_ms = wait.as_millis(), "Telegram gives no updates; trying again");
+        wait
+    }
+}
+
+fn store_update(tx: &Transaction<'_>, judged: &Judged, run: &EventId) -> Result<(), StoreError> {
+    let arrival = |text: &str| Arrival {
+        chat: judged.chat.clone(),
+        update_id: Some(judged.update_id),
+        text: text.to_owned(),
+    };
+    match &judged.verdict {
+        Verdict::Run(text) => {
+            enqueue(tx, &arrival(text), run)?;
+        }
+        Verdict::Skip(reason) => {
+            store_skipped(tx, &arrival(""), reason, run)?;
+        }
+        Verdict::Answer { reason, reply } => {
+            let task = store_skipped(tx, &arrival(""), reason, run)?;
+            answer(tx, task, &judged.chat, reply, run)?;
+        }
+        Verdict::Stranger => {
+            let task = store_skipped(tx, &arrival(""), "the chat is not on the allowlist", run)?;
+            refuse_stranger(tx, task, &judged.chat, run)?;
+        }
+    }
+    Ok(())
+}
+
+fn refuse_stranger(
+    tx: &Transaction<'_>,
+    task: Option<TaskId>,
+    chat: &Chat,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    let key = format!("telegram.refused.{}", chat.id);
+    let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
+    let now = now_ms();
+    if task.is_none() || now - last < STRANGER_PAUSE_MS {
+        return Ok(());
+    }
+    kv::set(tx, &key, &now.to_string())?;
+    tracing::warn!(chat_id = chat.id, "a chat that is not on the allowlist wrote to the bot");
+    let reply = format!(
+        "This bot does not work for this chat. Whoever runs it can allow it: chat id {0} has to be in \
+         AUTONOUS_TELEGRAM_ALLOWED_CHATS (AUTONOUS_TELEGRAM_ALLOWED_CHATS={0}).",
+        chat.id
+    );
+    answer(tx, task, chat, &reply, run)
+}
+
+/// Nothing for an update that was stored before: its answer is on the way already.
+fn answer(
+    tx: &Transaction<'_>,
+    task: Option<TaskId>,
+    chat: &Chat,
+    reply: &str,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    task.map_or(Ok(()), |task| outbox::queue(tx, &task, chat, reply, Some(run)))
+}

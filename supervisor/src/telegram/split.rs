@@ -1,0 +1,138 @@
+//! Splits a reply into messages that Telegram takes: a pure function.
+//!
+//! A message has at most 4096 UTF-16 units (<https://core.telegram.org/bots/api#sendmessage>). It ends at
+//! the end of a paragraph if it can, else of a line, else of a word. A code block that goes on in the next
+//! message is closed in the one and opened again in the other.
+
+/// The most UTF-16 units of one message.
+pub const MAX_UNITS: usize = 4096;
+
+/// A message that would be shorter than this part of the bound is not worth a nicer end.
+const LEAST_FILL: usize = 4;
+
+const FENCE: &str = "```";
+
+/// The messages that a text leaves as; one, as it is, when it fits.
+pub fn into_messages(text: &str) -> Vec<String> {
+    into_pieces(text, MAX_UNITS)
+}
+
+fn into_pieces(text: &str, max_units: usize) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut rest = text.trim_end().to_owned();
+    while units(&rest) > max_units {
+        // Room for the line that closes a code block.
+        let end = best_end(&rest, max_units - FENCE.len() - 1);
+        let piece = rest[..end].trim_end_matches([' ', '\n']).to_owned();
+        let next = rest[end..].trim_start_matches('\n');
+        rest = match open_fence(&piece) {
+            Some(opening) => {
+                pieces.push(format!("{piece}\n{FENCE}"));
+                format!("{opening}\n{next}")
+            }
+            None => {
+                pieces.push(piece);
+                next.to_owned()
+            }
+        };
+    }
+    pieces.push(rest);
+    pieces.retain(|piece| !piece.trim().is_empty());
+    pieces
+}
+
+fn units(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// The byte at which a piece of at most `max_units` ends best.
+fn best_end(text: &str, max_units: usize) -> usize {
+    let furthest = furthest_end(text, max_units);
+    let least = furthest / LEAST_FILL;
+    let window = &text[..furthest];
+    let ends = ["\n\n", "\n", " "].map(|mark| window.rfind(mark).map(|at| at + mark.len()));
+    ends.into_iter().flatten().find(|end| *end > least).unwrap_or(furthest)
+}
+
+fn furthest_end(text: &str, max_units: usize) -> usize {
+    let mut used = 0;
+    for (at, character) in text.char_indices() {
+        used += character.len_utf16();
+        if used > max_units {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// The line that opened the code block which is still open at the end, if one is. A very long one is cut
+/// to the bare fence, so that each piece makes headway.
+fn open_fence(text: &str) -> Option<&str> {
+    let mut open = None;
+    for line in text.lines().filter(|line| line.trim_start().starts_with(FENCE)) {
+        open = match open {
+            None => Some(line.trim()),
+            Some(_) => None,
+        };
+    }
+    open.map(|line| if line.len() > 40 { FENCE } else { line })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, max_units: usize, expected: &[&str]) {
+        assert_eq!(into_pieces(text, max_units), expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_text_that_fits_is_one_message() {
+        check("short\n\ntext\n", 20, &["short\n\ntext"]);
+    }
+
+    #[test]
+    fn a_long_text_ends_at_paragraphs_then_lines_then_words() {
+        check("one two\n\nthree\nfour five six", 20, &["one two", "three\nfour five six"]);
+        check("one two three\nfour five six", 20, &["one two three", "four five six"]);
+        check("one two three four five six", 20, &["one two three", "four five six"]);
+    }
+
+    #[test]
+    fn a_word_longer_than_a_message_is_cut_between_characters() {
+        check(&"ä".repeat(40), 20, &[&"ä".repeat(16), &"ä".repeat(16), &"ä".repeat(8)]);
+    }
+
+    #[test]
+    fn a_code_block_is_closed_and_opened_again() {
+        let text = "```rust\nlet a = 1;\nlet b = 2;\nlet c = 3;\n```";
+        check(
+            text,
+            32,
+            &["```rust\nlet a = 1;\n```", "```rust\nlet b = 2;\n```", "```rust\nlet c = 3;\n```"],
+        );
+    }
+
+    #[test]
+    fn length_is_counted_in_utf_16_units() {
+        let message = "😀".repeat(MAX_UNITS / 2);
+        assert_eq!(into_messages(&message).len(), 1);
+        assert_eq!(into_messages(&(message + "😀")).len(), 2);
+    }
+
+    #[test]
+    fn every_message_fits_and_no_line_is_lost() {
+        let line = |n: usize| format!("{n} {}", "word ".repeat(n % 40));
+        let text: String = (0..2000).map(|n| line(n) + if n % 7 == 0 { "\n\n" } else { "\n" }).collect();
+        let messages = into_messages(&text);
+        assert!(messages.iter().all(|message| units(message) <= MAX_UNITS && !message.is_empty()));
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&messages.join("\n")), words(&text));
+    }
+
+    #[test]
+    fn a_fence_that_never_ends_still_makes_headway() {
+        let messages = into_messages(&format!("```{}\n{}", "x".repeat(5000), "y\n".repeat(5000)));
+        assert!(messages.len() < 12 && messages.iter().all(|message| units(message) <= MAX_UNITS));
+    }
+}

@@ -1,0 +1,116 @@
+//! Reads the events that a tree is made of.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::node::Record;
+use crate::store::{StoreError, open};
+
+/// Which events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// The newest task's.
+    NewestTask,
+    /// One task's.
+    Task(String),
+    /// One event and all below it.
+    Event(String),
+    /// All.
+    All,
+}
+
+/// Why there is no tree.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// There is no database.
+    #[error("there is no database at {}: `supervisor run` makes one", .0.display())]
+    Missing(PathBuf),
+    /// There is nothing to show.
+    #[error("{0}")]
+    Nothing(String),
+    /// The database can not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A query failed.
+    #[error("the database could not be read")]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+const COLUMNS: &str = "id, parent_id, task_id, type, time_ms, payload";
+
+/// The events of a scope, in the order in which they were stored, with all that they happened under.
+pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Record>, LoadError> {
+    if !path.exists() {
+        return Err(LoadError::Missing(path.to_owned()));
+    }
+    let connection = open::for_reading(path)?;
+    let records = match scope {
+        Scope::All => query(&connection, &format!("select {COLUMNS} from events order by seq"), None)?,
+        Scope::Event(id) => below(&connection, id)?,
+        Scope::Task(id) => of_task(&connection, id)?,
+        Scope::NewestTask => of_task(&connection, &newest_task(&connection)?)?,
+    };
+    if records.is_empty() {
+        return Err(LoadError::Nothing(match scope {
+            Scope::All | Scope::NewestTask => "nothing has happened yet".to_owned(),
+            Scope::Task(id) => format!("there is no task {id}"),
+            Scope::Event(id) => format!("there is no event {id}"),
+        }));
+    }
+    Ok(records)
+}
+
+fn newest_task(connection: &Connection) -> Result<String, LoadError> {
+    let sql = "select task_id from events where type = 'task.queued' order by seq desc limit 1";
+    let found = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    found.ok_or_else(|| LoadError::Nothing("there is no task yet; `--all` shows everything".to_owned()))
+}
+
+fn of_task(connection: &Connection, task: &str) -> Result<Vec<Record>, rusqlite::Error> {
+    let sql = format!(
+        "with recursive wanted (id) as (
+             select id from events where task_id = ?1
+             union
+             select parent.id from wanted
+             join events as child on child.id = wanted.id
+             join events as parent on parent.id = child.parent_id
+         )
+         select {COLUMNS} from events where id in (select id from wanted) order by seq"
+    );
+    query(connection, &sql, Some(task))
+}
+
+fn below(connection: &Connection, event: &str) -> Result<Vec<Record>, rusqlite::Error> {
+    let sql = format!(
+        "with recursive wanted (id) as (
+             select id from events where id = ?1
+             union
+             select child.id from wanted join events as child on child.parent_id = wanted.id
+         )
+         select {COLUMNS} from events where id in (select id from wanted) order by seq"
+    );
+    query(connection, &sql, Some(event))
+}
+
+fn query(
+    connection: &Connection,
+    sql: &str,
+    parameter: Option<&str>,
+) -> Result<Vec<Record>, rusqlite::Error> {
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map(rusqlite::params_from_iter(parameter), record)?;
+    rows.collect()
+}
+
+fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let payload: String = row.get(5)?;
+    Ok(Record {
+        id: row.get(0)?,
+        parent_id: row.get(1)?,
+        task_id: row.get(2)?,
+        event_type: row.get(3)?,
+        time_ms: row.get(4)?,
+        payload: serde_json::from_str(&payload).unwrap_or(serde_json::Value::String(payload)),
+    })
+}

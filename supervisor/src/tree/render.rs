@@ -1,0 +1,161 @@
+//! The tree as text: one event a line, at most 80 columns.
+
+use serde_json::Value;
+
+use super::Node;
+
+/// The width of a terminal that nobody has widened.
+pub const COLUMNS: usize = 80;
+
+/// What is said first, where an event says it.
+const FIRST: &[&str] = &[
+    "tool_name",
+    "arguments",
+    "child",
+    "model_name",
+    "attempt",
+    "exit_code",
+    "error",
+    "reason",
+    "text",
+    "output_text",
+    "latency_ms",
+];
+
+/// The lines of some trees.
+pub fn render(trees: &[Node], columns: usize) -> String {
+    let mut lines = Vec::new();
+    for tree in trees {
+        add(tree, "", "", columns, &mut lines);
+    }
+    lines.join("\n")
+}
+
+fn add(node: &Node, own: &str, rest: &str, columns: usize, lines: &mut Vec<String>) {
+    let facts = facts(&node.record.payload);
+    let gap = if facts.is_empty() { "" } else { "  " };
+    let line = format!("{} {own}{}{gap}{facts}", clock(node.record.time_ms), node.record.event_type);
+    lines.push(fitted(&line, columns));
+    let last = node.children.len().saturating_sub(1);
+    for (number, child) in node.children.iter().enumerate() {
+        let (branch, trunk) = if number == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        add(child, &format!("{rest}{branch}"), &format!("{rest}{trunk}"), columns, lines);
+    }
+}
+
+/// The time of day, in UTC.
+fn clock(time_ms: i64) -> String {
+    let ms = time_ms.rem_euclid(86_400_000);
+    format!("{:02}:{:02}:{:02}.{:03}", ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000)
+}
+
+fn facts(payload: &Value) -> String {
+    let Some(fields) = payload.as_object() else { return String::new() };
+    let first = FIRST.iter().filter_map(|name| fields.get_key_value(*name));
+    let others = fields.iter().filter(|(name, _)| !FIRST.contains(&name.as_str()));
+    let facts: Vec<String> = first
+        .chain(others)
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| format!("{name}={}", word(value)))
+        .collect();
+    facts.join(" ")
+}
+
+/// A value in one word or in quotes, without characters that would move a terminal's cursor.
+fn word(value: &Value) -> String {
+    let text = match value.as_str() {
+        Some(text) if !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"') => {
+            text.to_owned()
+        }
+        Some(_) | None => value.to_string(),
+    };
+    text.replace(char::is_control, "·")
+}
+
+fn fitted(line: &str, columns: usize) -> String {
+    match line.char_indices().nth(columns) {
+        None => line.to_owned(),
+        Some(_) => line.chars().take(columns - 1).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::node::{Record, grow};
+    use super::*;
+
+    fn record(id: &str, parent: Option<&str>, event_type: &str, payload: Value) -> Record {
+        Record {
+            id: id.to_owned(),
+            parent_id: parent.map(str::to_owned),
+            task_id: None,
+            event_type: event_type.to_owned(),
+            time_ms: 3_723_004,
+            payload,
+        }
+    }
+
+    fn records() -> Vec<Record> {
+        vec![
+            record("p", None, "process.started", json!({"pid": 1})),
+            record("a", Some("p"), "agent.started", json!({})),
+            record("t", Some("a"), "turn.started", json!({})),
+            record(
+                "c",
+                Some("t"),
+                "tool_call.started",
+                json!({"tool_name": "ls", "arguments": {"path": "."}}),
+            ),
+            record("e", Some("c"), "tool_call.completed", json!({"output_text": "a b\n", "tool_name": "ls"})),
+            record("d", Some("a"), "agent.completed", json!({})),
+        ]
+    }
+
+    #[test]
+    fn process_agent_turn_and_tool_call_hang_under_each_other() {
+        let expected = "\
+01:02:03.004 process.started  pid=1
+01:02:03.004 └─ agent.started
+01:02:03.004    ├─ turn.started
+01:02:03.004    │  └─ tool_call.started  tool_name=ls arguments={\"path\":\".\"}
+01:02:03.004    │     └─ tool_call.completed  tool_name=ls output_text=\"a b\\n\"
+01:02:03.004    └─ agent.completed";
+        assert_eq!(render(&grow(records()), COLUMNS), expected);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_at_80_columns_with_a_mark() {
+        let text =
+            render(&grow(vec![record("p", None, "task.queued", json!({"text": "ä".repeat(200)}))]), COLUMNS);
+        assert!(text.chars().count() == 80 && text.ends_with('…'), "{text}");
+    }
+
+    #[test]
+    fn a_terminal_never_gets_control_characters_from_an_event() {
+        let text = render(
+            &grow(vec![record("p", None, "task.queued", json!({"text": "\u{1b}[2J\u{9b}x"}))]),
+            COLUMNS,
+        );
+        assert!(!text.contains(char::is_control), "{text:?}");
+    }
+
+    #[test]
+    fn the_tree_is_cut_at_a_depth_and_told_without_payload() {
+        let trees: Vec<Node> =
+            grow(records()).into_iter().map(|tree| tree.cut(2).without_payload()).collect();
+        assert_eq!(render(&trees, COLUMNS), "01:02:03.004 process.started\n01:02:03.004 └─ agent.started");
+    }
+
+    #[test]
+    fn an_event_under_an_unknown_one_or_in_a_circle_stands_at_the_top() {
+        let trees = grow(vec![
+            record("a", Some("gone"), "tool_call.started", json!({})),
+            record("b", Some("c"), "tool_call.started", json!({})),
+            record("c", Some("b"), "tool_call.started", json!({})),
+        ]);
+        let tops: Vec<&str> = trees.iter().map(|tree| tree.record.id.as_str()).collect();
+        assert_eq!(tops, ["a", "b"]);
+    }
+}
