@@ -1,6 +1,6 @@
 //! The tree itself: events under what they happened under.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -34,20 +34,27 @@ pub struct Node {
     pub children: Vec<Node>,
 }
 
-/// Puts events under what they happened under. One whose parent is not among them, or that is its own
-/// ancestor, stands at the top: a foreign caller may name any parent.
+/// No honest tree is deeper: process, agent, turn, tool call, and its end.
+const DEEPEST: usize = 200;
+
+/// Puts events under what they happened under, whichever was stored first. One whose parent is not among
+/// them stands at the top, and so does one that lies in a circle or absurdly deep: a foreign caller may
+/// name any parent.
 pub fn grow(records: Vec<Record>) -> Vec<Node> {
-    let known: HashSet<String> = records.iter().map(|record| record.id.clone()).collect();
-    let mut seen: HashSet<String> = HashSet::new();
+    let parents: HashMap<String, Option<String>> =
+        records.iter().map(|record| (record.id.clone(), record.parent_id.clone())).collect();
     let mut below: HashMap<Option<String>, Vec<Record>> = HashMap::new();
     for record in records {
-        // Parents are stored before their children; a parent that comes later would close a circle.
-        let parent =
-            record.parent_id.clone().filter(|parent| known.contains(parent) && seen.contains(parent));
-        seen.insert(record.id.clone());
+        let parent = record.parent_id.clone().filter(|parent| reaches_the_top(parent, &parents));
         below.entry(parent).or_default().push(record);
     }
     nodes_under(None, &mut below)
+}
+
+/// Whether an event is among the known ones, and the way up from it ends.
+fn reaches_the_top(event: &str, parents: &HashMap<String, Option<String>>) -> bool {
+    let way_up = std::iter::successors(Some(event), |id| parents.get(*id)?.as_deref());
+    parents.contains_key(event) && way_up.take(DEEPEST).count() < DEEPEST
 }
 
 fn nodes_under(parent: Option<String>, below: &mut HashMap<Option<String>, Vec<Record>>) -> Vec<Node> {

@@ -126,6 +126,15 @@ mod tests {
     }
 
     #[test]
+    fn an_event_that_was_stored_before_its_parent_hangs_under_it_all_the_same() {
+        let mut backwards = records();
+        backwards.reverse();
+        let trees = grow(backwards);
+        assert_eq!(trees.len(), 1);
+        assert_eq!(render(&trees, COLUMNS).lines().count(), records().len());
+    }
+
+    #[test]
     fn a_long_line_is_cut_at_80_columns_with_a_mark() {
         let text =
             render(&grow(vec![record("p", None, "task.queued", json!({"text": "ä".repeat(200)}))]), COLUMNS);
@@ -156,6 +165,6 @@ mod tests {
             record("c", Some("b"), "tool_call.started", json!({})),
         ]);
         let tops: Vec<&str> = trees.iter().map(|tree| tree.record.id.as_str()).collect();
-        assert_eq!(tops, ["a", "b"]);
+        assert_eq!(tops, ["a", "b", "c"]);
     }
 }
