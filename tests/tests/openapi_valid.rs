@@ -1,0 +1,84 @@
+//! The OpenAPI document against the OpenAPI Initiative's own schema, and what no schema can say.
+//!
+//! The official schema leaves JSON Schemas within a document unchecked, so those are held against the
+//! dialect that OpenAPI 3.1 uses, draft 2020-12.
+
+use std::collections::BTreeSet;
+
+use e2e::{Request, ToolServer};
+use serde_json::Value;
+
+const OFFICIAL: &str = include_str!("../data/openapi-3.1/schema.json");
+const COMMITTED: &str = include_str!("../../openapi/tool-server.json");
+
+/// Calls `visit` with every value below `value` and the name it stands under.
+fn walk<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, &'a Value)) {
+    visit(name, value);
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| walk(name, value, visit)),
+        Value::Array(items) => items.iter().for_each(|value| walk("", value, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn errors_of(document: &Value) -> Vec<String> {
+    let official = serde_json::from_str(OFFICIAL).expect("the official schema is JSON");
+    let validator = jsonschema::validator_for(&official).expect("the official schema is one");
+    validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+#[test]
+fn the_served_document_is_the_committed_one_and_keeps_the_official_schema() {
+    let server = ToolServer::start();
+    let served = server.send(Request::get("/openapi.json")).json();
+    assert_eq!(served, serde_json::from_str::<Value>(COMMITTED).unwrap());
+    assert_eq!(errors_of(&served), Vec::<String>::new());
+}
+
+#[test]
+fn the_official_schema_notices_mistakes() {
+    for (pointer, wrong) in [("/openapi", "3.0.0"), ("/paths", "none"), ("/paths/~1tools~1ls/post", "run")] {
+        let mut document: Value = serde_json::from_str(COMMITTED).unwrap();
+        *document.pointer_mut(pointer).unwrap() = Value::from(wrong);
+        assert_ne!(errors_of(&document), Vec::<String>::new(), "{pointer}");
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_operation_has_its_own_id() {
+    let document: Value = serde_json::from_str(COMMITTED).unwrap();
+    let mut references = BTreeSet::new();
+    let mut operations = Vec::new();
+    walk("", &document, &mut |name, value| match (name, value.as_str()) {
+        ("$ref", Some(reference)) => drop(references.insert(reference)),
+        ("operationId", Some(id)) => operations.push(id),
+        _ => {}
+    });
+    assert!(references.len() > 2, "{references:?}");
+    for reference in references {
+        let pointer = reference.strip_prefix('#').expect("the document needs no other");
+        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+    }
+    let unique: BTreeSet<&str> = operations.iter().copied().collect();
+    assert_eq!(unique.len(), operations.len(), "{operations:?}");
+    assert!(unique.contains("ls"), "{unique:?}");
+}
+
+#[test]
+fn every_schema_in_the_document_keeps_the_dialect_and_fits_its_example() {
+    let document: Value = serde_json::from_str(COMMITTED).unwrap();
+    let mut schemas = 0;
+    walk("", &document, &mut |name, value| {
+        if name == "schema" {
+            schemas += 1;
+            if let Err(error) = jsonschema::draft202012::meta::validate(value) {
+                panic!("{error} in {value}");
+            }
+        }
+        if let (Some(schema), Some(example)) = (value.get("schema"), value.get("example")) {
+            let validator = jsonschema::draft202012::new(schema).expect("it was just held to the dialect");
+            assert!(validator.is_valid(example), "{example} does not fit {schema}");
+        }
+    });
+    assert!(schemas > 5, "{schemas}");
+}

@@ -1,0 +1,181 @@
+//! A real browser, spoken to in its own DevTools protocol over two pipes.
+//!
+//! Pipes need no port, no driver program and no WebSocket: messages are JSON, each ended by a NUL byte.
+//! The browser keeps its profile in a directory of the test and ends when this does.
+
+use std::io::{BufRead, BufReader, PipeWriter, Write, pipe};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use command_fds::{CommandFdExt, FdMapping};
+use e2e::wait;
+use serde_json::{Value, json};
+
+/// The names that the program is installed under.
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Nothing but the page itself is to be loaded: no updates, no first-run pages, no experiments.
+const FLAGS: [&str; 10] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,1600",
+];
+
+/// How long an answer of the browser may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// One page of a running browser.
+pub struct Browser {
+    child: Child,
+    commands: PipeWriter,
+    messages: Receiver<Value>,
+    session: Option<String>,
+    last_id: u64,
+    /// What the browser told of itself so far: requests, answers, errors.
+    pub events: Vec<Value>,
+}
+
+impl Browser {
+    /// Starts a browser with a fresh profile in `profile`, with one empty page.
+    pub fn start(profile: &Path) -> Self {
+        let (their_commands, commands) = pipe().expect("a pipe can be made");
+        let (answers, their_answers) = pipe().expect("a pipe can be made");
+        let child = spawn(profile, their_commands.into(), their_answers.into());
+        let (sender, messages) = channel();
+        std::thread::spawn(move || {
+            for message in BufReader::new(answers).split(0).map_while(Result::ok) {
+                let message = serde_json::from_slice(&message).expect("the browser speaks JSON");
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut browser = Self { child, commands, messages, session: None, last_id: 0, events: Vec::new() };
+        browser.open_page();
+        browser
+    }
+
+    fn open_page(&mut self) {
+        let target = self.command("Target.createTarget", &json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let attached = self.command("Target.attachToTarget", &attach);
+        self.session = attached["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Network", "Page", "Runtime", "Log"] {
+            self.command(&format!("{domain}.enable"), &json!({}));
+        }
+    }
+
+    /// Loads an address.
+    pub fn open(&mut self, url: &str) {
+        let opened = self.command("Page.navigate", &json!({"url": url}));
+        assert!(opened["errorText"].is_null(), "{url} does not open: {opened}");
+    }
+
+    /// Clicks with the mouse on what a CSS selector finds, once it is there, in sight and at rest.
+    pub fn click(&mut self, selector: &str) {
+        let script = format!(
+            "(() => {{ const element = document.querySelector({selector:?}); if (!element) return null; \
+             element.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
+             const box = element.getBoundingClientRect(); \
+             const at = {{x: box.x + box.width / 2, y: box.y + box.height / 2}}; \
+             return element.contains(document.elementFromPoint(at.x, at.y)) ? at : null; }})()"
+        );
+        let mut before = Value::Null;
+        let at = self.wait_for(&script, |found| {
+            let rests = found["x"].is_number() && *found == before;
+            before = found.clone();
+            rests
+        });
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({"type": kind, "x": at["x"], "y": at["y"], "button": "left", "clickCount": 1});
+            self.command("Input.dispatchMouseEvent", &event);
+        }
+    }
+
+    /// The text of what a CSS selector finds, once it is there and not empty.
+    pub fn text(&mut self, selector: &str) -> String {
+        let script = format!("document.querySelector({selector:?})?.textContent");
+        let text = self.wait_for(&script, |text| text.as_str().is_some_and(|text| !text.trim().is_empty()));
+        text.as_str().unwrap_or_default().trim().to_owned()
+    }
+
+    /// The value of an expression in the page.
+    pub fn evaluate(&mut self, expression: &str) -> Value {
+        let evaluated =
+            self.command("Runtime.evaluate", &json!({"expression": expression, "returnByValue": true}));
+        assert!(evaluated["exceptionDetails"].is_null(), "{expression}: {evaluated}");
+        evaluated["result"]["value"].clone()
+    }
+
+    fn wait_for(&mut self, expression: &str, mut is_there: impl FnMut(&Value) -> bool) -> Value {
+        let found = wait::within(wait::SOON, || Some(self.evaluate(expression)).filter(&mut is_there));
+        found.unwrap_or_else(|| panic!("the page never has {expression}:\n{:#?}", self.events))
+    }
+
+    /// Sends a command and waits for its answer; what the browser tells meanwhile is kept.
+    fn command(&mut self, method: &str, parameters: &Value) -> Value {
+        self.last_id += 1;
+        let mut message = json!({"id": self.last_id, "method": method, "params": parameters});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        write!(self.commands, "{message}\0").expect("the browser takes commands");
+        loop {
+            let message = self
+                .messages
+                .recv_timeout(ANSWER_WITHIN)
+                .unwrap_or_else(|error| panic!("the browser does not answer {method}: {error}"));
+            if message["id"] == self.last_id {
+                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
+                return message["result"].clone();
+            }
+            self.events.push(message);
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = write!(self.commands, "{}\0", json!({"id": 0, "method": "Browser.close"}));
+        let child = &mut self.child;
+        if wait::within(Duration::from_secs(10), || child.try_wait().ok().flatten()).is_none() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Starts the program with its commands at descriptor 3 and its answers at 4.
+fn spawn(profile: &Path, commands: OwnedFd, answers: OwnedFd) -> Child {
+    let mappings =
+        vec![FdMapping { parent_fd: commands, child_fd: 3 }, FdMapping { parent_fd: answers, child_fd: 4 }];
+    let mut command = Command::new(program());
+    command
+        .args(FLAGS)
+        .arg("--remote-debugging-pipe")
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .env("HOME", profile)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.fd_mappings(mappings).expect("3 and 4 are two numbers");
+    command.spawn().expect("the browser starts")
+}
+
+fn program() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = NAMES.iter().find_map(|name| {
+        std::env::split_paths(&path).map(|directory| directory.join(name)).find(|program| program.is_file())
+    });
+    found.expect("this test needs a browser: apt-get install chromium")
+}

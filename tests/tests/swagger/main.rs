@@ -1,0 +1,68 @@
+//! Swagger UI in a real browser: opened with the token in the address, a tool is run by clicks alone.
+
+mod browser;
+
+use std::fs;
+
+use browser::Browser;
+use e2e::ToolServer;
+use serde_json::Value;
+
+const TOKEN: &str = "FAKE-token-for-the-browser";
+
+/// The operation of `ls` on the page, by the id that Swagger UI gives it.
+const LS: &str = "#operations-tools-ls";
+
+/// A server, and its page on which `ls` was executed; the browser goes away first.
+fn page_after_ls() -> (ToolServer, Browser) {
+    let server = ToolServer::builder().token(TOKEN).start();
+    fs::write(server.root().join("seen-in-the-browser.txt"), "x").expect("the root is writable");
+    let mut browser = Browser::start(&server.place().path().join("browser"));
+    browser.open(&format!("http://{}/docs/#token={TOKEN}", server.address()));
+    browser.click(&format!("{LS} button.opblock-summary-control"));
+    browser.click(&format!("{LS} button.execute"));
+    browser.text(&format!("{LS} .live-responses-table .response-col_status"));
+    (server, browser)
+}
+
+/// The events of one kind, by what they are about.
+fn told<'a>(browser: &'a Browser, method: &str) -> Vec<&'a Value> {
+    let events = browser.events.iter().filter(|event| event["method"] == method);
+    events.map(|event| &event["params"]).collect()
+}
+
+#[test]
+fn swagger_ui_runs_ls_by_a_click_and_asks_nobody_else() {
+    let (server, mut browser) = page_after_ls();
+    let status = browser.text(&format!("{LS} .live-responses-table tbody .response-col_status"));
+    assert!(status.starts_with("200"), "{status}");
+    let answer = browser.text(&format!("{LS} .live-responses-table tbody .highlight-code code"));
+    let envelope: Value = serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"));
+    assert_eq!(envelope["stdout"], "seen-in-the-browser.txt\n");
+    assert_eq!(envelope["ok"], true);
+
+    let own = format!("http://{}/", server.address());
+    let requests = told(&browser, "Network.requestWillBeSent");
+    assert!(requests.len() > 3, "the page, its scripts, the document and the call: {requests:#?}");
+    for request in &requests {
+        let url = request["request"]["url"].as_str().unwrap_or_default();
+        assert!(url.starts_with(&own) || url.starts_with("data:"), "the page asks {url}");
+    }
+    for response in told(&browser, "Network.responseReceived") {
+        let status = response["response"]["status"].as_u64();
+        assert!(status.is_some_and(|status| status < 400), "{}: {status:?}", response["response"]["url"]);
+    }
+    for failure in ["Network.loadingFailed", "Runtime.exceptionThrown", "Log.entryAdded"] {
+        assert_eq!(told(&browser, failure), Vec::<&Value>::new(), "{failure}");
+    }
+}
+
+#[test]
+fn the_token_stays_out_of_the_address_bar_and_for_the_session_only() {
+    let (_server, mut browser) = page_after_ls();
+    let address = browser.evaluate("window.location.href");
+    assert!(address.as_str().is_some_and(|address| address.ends_with("/docs/")), "{address}");
+    assert_eq!(browser.evaluate("window.sessionStorage.getItem('autonous-token')"), TOKEN);
+    assert_eq!(browser.evaluate("Object.keys(window.localStorage).length"), 0);
+    assert_eq!(browser.evaluate("document.cookie"), "");
+}
