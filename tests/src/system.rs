@@ -16,9 +16,10 @@ use crate::{Answer, Database, ModelServer, Place, Program, Request, TelegramServ
 /// A running system.
 #[derive(Debug)]
 pub struct System {
-    place: Place,
-    launch: Launch,
     supervisor: Program,
+    launch: Launch,
+    // Dropped last: a failing test still shows the logs that lie in it.
+    place: Place,
 }
 
 /// A system before its start.
@@ -218,7 +219,7 @@ impl SystemBuilder {
     /// Starts the system and waits until all of it is ready.
     pub fn start(self) -> System {
         let supervisor = Program::start(&self.place, &self.launch);
-        let mut system = System { place: self.place, launch: self.launch, supervisor };
+        let mut system = System { supervisor, launch: self.launch, place: self.place };
         system.wait_until_ready();
         system
     }

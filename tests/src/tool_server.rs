@@ -16,12 +16,13 @@ const LISTENING: &str = "listening on http://";
 /// A running tool server.
 #[derive(Debug)]
 pub struct ToolServer {
-    place: Place,
-    launch: Launch,
     program: Program,
+    launch: Launch,
     address: SocketAddr,
     token: Option<String>,
     roots: Vec<PathBuf>,
+    // Dropped last: a failing test still shows the log that lies in it.
+    place: Place,
 }
 
 /// A tool server before its start.
@@ -190,7 +191,7 @@ impl ToolServerBuilder {
     pub fn start(self) -> ToolServer {
         let launch = self.whole_launch();
         let (program, address) = listening(&self.place, &launch);
-        ToolServer { place: self.place, launch, program, address, token: self.token, roots: self.roots }
+        ToolServer { program, launch, address, token: self.token, roots: self.roots, place: self.place }
     }
 
     /// Starts a server that must refuse to run.

@@ -154,7 +154,6 @@ fn retry_after_is_honoured() {
 fn a_reply_survives_a_failing_server() {
     let telegram = TelegramServer::start();
     telegram.fail("sendMessage", Fault::ServerError);
-    telegram.fail("getUpdates", Fault::ServerError);
     telegram.fail("getUpdates", Fault::Dropped);
     let system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(ADA.text("ls path=."));
@@ -204,7 +203,7 @@ fn an_api_that_is_down_at_the_start_is_waited_for() {
 #[test]
 fn replies_of_a_chat_keep_the_order_of_its_messages() {
     let telegram = TelegramServer::start();
-    telegram.fail("sendMessage", Fault::ServerError);
+    telegram.fail("sendMessage", Fault::RetryAfter(1));
     let system = System::builder().telegram(&telegram, "4711").start();
     for number in 0..5 {
         telegram.push(ADA.text(&format!("ls path=none-{number}")));

@@ -19,7 +19,7 @@ pub(super) async fn answer(
 ) -> Response {
     let method = method.to_ascii_lowercase();
     if bot != format!("bot{TOKEN}") {
-        return refusal(401, "Unauthorized", &json!({}));
+        return refusal(401, "Unauthorized", None);
     }
     let parameters = serde_json::from_slice(&body).unwrap_or_else(|_| json!({}));
     let fault = shared.lock().begin(&method);
@@ -37,15 +37,15 @@ fn refuse(fault: Fault) -> Response {
     match fault {
         Fault::RetryAfter(seconds) => {
             let description = format!("Too Many Requests: retry after {seconds}");
-            refusal(429, &description, &json!({"retry_after": seconds}))
+            refusal(429, &description, Some(json!({"retry_after": seconds})))
         }
-        Fault::Unauthorized => refusal(401, "Unauthorized", &json!({})),
+        Fault::Unauthorized => refusal(401, "Unauthorized", None),
         Fault::Conflict => {
             let description = "Conflict: terminated by other getUpdates request; \
                                make sure that only one bot instance is running";
-            refusal(409, description, &json!({}))
+            refusal(409, description, None)
         }
-        Fault::ServerError | Fault::Dropped => refusal(500, "Internal Server Error", &json!({})),
+        Fault::ServerError | Fault::Dropped => refusal(500, "Internal Server Error", None),
     }
 }
 
@@ -59,10 +59,10 @@ async fn perform(shared: &Shared, method: &str, parameters: &Value) -> Response 
         "getupdates" => result(&Value::Array(next_updates(shared, parameters).await)),
         "sendmessage" => match shared.lock().take_message(parameters) {
             Ok(message) => result(&message),
-            Err(why) => refusal(400, why, &json!({})),
+            Err(why) => refusal(400, why, None),
         },
         "deletewebhook" | "sendchataction" | "setmycommands" => result(&Value::Bool(true)),
-        _ => refusal(404, "Not Found", &json!({})),
+        _ => refusal(404, "Not Found", None),
     }
 }
 
@@ -83,10 +83,12 @@ fn result(result: &Value) -> Response {
     axum::Json(json!({"ok": true, "result": result})).into_response()
 }
 
-fn refusal(status: u16, description: &str, parameters: &Value) -> Response {
-    let body = json!({
-        "ok": false, "error_code": status, "description": description, "parameters": parameters,
-    });
+/// `parameters` are left out where there are none, as Telegram does.
+fn refusal(status: u16, description: &str, parameters: Option<Value>) -> Response {
+    let mut body = json!({"ok": false, "error_code": status, "description": description});
+    if let Some(parameters) = parameters {
+        body["parameters"] = parameters;
+    }
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, axum::Json(body)).into_response()
 }
