@@ -40,7 +40,9 @@ impl Variables {
     /// [`secrets::leave_environment`].
     pub fn of_this_process() -> Result<Self, SecretsError> {
         let plain = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+            .filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+            })
             .collect();
         Ok(Self { plain, secret: secrets::received()? })
     }

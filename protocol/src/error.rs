@@ -142,7 +142,10 @@ error_codes! {
 impl ErrorCode {
     /// Whether the same call can succeed later without any change to it.
     pub const fn retryable(self) -> bool {
-        matches!(self, Self::CircuitOpen | Self::Overloaded | Self::InProgress | Self::IoError | Self::Timeout)
+        matches!(
+            self,
+            Self::CircuitOpen | Self::Overloaded | Self::InProgress | Self::IoError | Self::Timeout
+        )
     }
 }
 
@@ -166,6 +169,9 @@ pub struct ToolError {
     pub hint: String,
     /// Whether the same call can succeed later.
     pub retryable: bool,
+    /// After how many seconds, where that is known; the `Retry-After` header.
+    #[serde(skip)]
+    pub retry_after_seconds: Option<u64>,
 }
 
 impl ToolError {
@@ -177,7 +183,15 @@ impl ToolError {
             message: message.into(),
             hint: code.hint().to_owned(),
             retryable: code.retryable(),
+            retry_after_seconds: None,
         }
+    }
+
+    /// The same error with the time after which the call can be repeated.
+    #[must_use]
+    pub fn with_retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_seconds = Some(seconds);
+        self
     }
 
     /// The same error with better advice than the code's own.

@@ -7,8 +7,8 @@
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
 /// The newest ABI whose rights are asked for; an older kernel grants what it has.
@@ -64,9 +64,8 @@ pub fn confine_this_thread(reach: &Reach) -> Result<Confinement, ConfineError> {
         .map_err(ConfineError::Enforce)?;
     Ok(match (status.ruleset, status.landlock) {
         (RulesetStatus::FullyEnforced, LandlockStatus::Available { .. }) => Confinement::Full,
-        (RulesetStatus::NotEnforced, _) | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => {
-            Confinement::None
-        }
+        (RulesetStatus::NotEnforced, _)
+        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => Confinement::None,
         _ => Confinement::Partial,
     })
 }

@@ -134,6 +134,18 @@ impl Files {
     }
 }
 
+impl Files {
+    /// The directory of the journal, which also holds what belongs to it.
+    pub fn journal_dir(&self) -> &Path {
+        self.journal.parent().unwrap_or(&self.data_dir)
+    }
+
+    /// Where idempotency keys are kept: beside the journal, outside every root.
+    pub fn idempotency_dir(&self) -> PathBuf {
+        self.journal_dir().join("idempotency")
+    }
+}
+
 fn roots(variables: &Variables) -> Result<Vec<PathBuf>, VariableError> {
     const ROOTS: &str = "AUTONOUS_TOOL_ALLOWED_ROOTS";
     let roots = variables.list(ROOTS).unwrap_or_default();

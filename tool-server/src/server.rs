@@ -65,8 +65,9 @@ impl Server {
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
             cwd: roots.first().display().to_string(),
+            idempotency_dir: config.files.idempotency_dir(),
         };
-        let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _));
+        let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _)?);
         let access =
             Access::new(config.listen.token.clone(), listener.local_addr()?, &config.listen.allowed_hosts);
         let app = Arc::new(App {

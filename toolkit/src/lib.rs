@@ -2,9 +2,11 @@
 //!
 //! A tool is a type that implements [`Tool`]; a process puts its tools into one [`Registry`]; the
 //! [`Runner`] takes every call past the same guards in the same order. Routes, OpenAPI and the schemas
-//! that models read are functions of the registry. Nothing here listens on a port or opens a file.
+//! that models read are functions of the registry. Nothing here listens on a port, and no
+//! file is opened but the runner's own idempotency keys.
 
 pub mod arguments;
+pub mod locks;
 pub mod openapi;
 pub mod output;
 pub mod registry;
@@ -13,6 +15,7 @@ mod schema;
 mod strict_json;
 pub mod tool;
 
+pub use locks::{Fingerprint, Seen};
 pub use output::{Bounds, Page};
 pub use registry::{Registry, RegistryError};
 pub use runner::{Recorder, Request, Runner, RunnerSettings};

@@ -80,17 +80,7 @@ impl<T: Tool> AnyTool for Registered<T> {
     fn run(&self, arguments: Value, call: &Call) -> Result<Output<Value>, ToolError> {
         let arguments = serde_json::from_value(arguments)
             .map_err(|error| invalid(format!("The arguments do not fit: {error}.")))?;
-        let output = self.tool.run(arguments, call)?;
-        Ok(Output {
-            data: serde_json::to_value(&output.data).unwrap_or_default(),
-            stdout: output.stdout,
-            notices: output.notices,
-            partial: output.partial,
-            truncated_lines: output.truncated_lines,
-            truncated_bytes: output.truncated_bytes,
-            next_page_cursor: output.next_page_cursor,
-            path_resolved: output.path_resolved,
-        })
+        self.tool.run(arguments, call).map(Output::erase)
     }
 }
 

@@ -4,6 +4,7 @@
 //! description that the model reads; there is no second description to keep. A tool does one thing and
 //! leaves everything that holds for all calls (journal, deadline, redaction …) to the runner.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::Bounds;
+use crate::locks::{self, Fingerprint, Locks, Seen};
 
 /// Something that a model can ask for.
 pub trait Tool: Send + Sync + 'static {
@@ -59,11 +61,29 @@ pub struct Call {
     pub deadline: Instant,
     /// How much `stdout` may hold.
     pub bounds: Bounds,
+    /// What the sessions have seen of files.
+    pub(crate) locks: Arc<Locks>,
     /// Set when the caller went away.
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
 impl Call {
+    /// What this session has last seen of a file.
+    pub fn last_seen(&self, path: &Path) -> Option<Fingerprint> {
+        self.locks.last_seen(&self.session, path)
+    }
+
+    /// Whether this call may change a file that is `current`: it has to be what `expected_sha256` says, or
+    /// else what the session has seen.
+    pub fn may_change(
+        &self,
+        path: &Path,
+        current: &Fingerprint,
+        expected_sha256: Option<&str>,
+    ) -> Result<(), ToolError> {
+        locks::judge(self.last_seen(path).as_ref(), expected_sha256, current)
+    }
+
     /// An error once the deadline has passed or the caller has gone; a tool that only reads asks for it
     /// wherever its work is unbounded.
     pub fn check(&self) -> Result<(), ToolError> {
@@ -96,4 +116,29 @@ pub struct Output<Data> {
     pub next_page_cursor: Option<String>,
     /// The absolute path that the path argument led to.
     pub path_resolved: Option<String>,
+    /// What the session knows of a file from now on.
+    pub seen: Option<Seen>,
+    /// Why the tool failed although it has something to show: a conflict, or a command's exit code.
+    pub error: Option<ToolError>,
+}
+
+impl<Data> Output<Data> {
+    /// The same with its data as JSON.
+    pub(crate) fn erase(self) -> Output<Value>
+    where
+        Data: Serialize,
+    {
+        Output {
+            data: serde_json::to_value(&self.data).unwrap_or_default(),
+            stdout: self.stdout,
+            notices: self.notices,
+            partial: self.partial,
+            truncated_lines: self.truncated_lines,
+            truncated_bytes: self.truncated_bytes,
+            next_page_cursor: self.next_page_cursor,
+            path_resolved: self.path_resolved,
+            seen: self.seen,
+            error: self.error,
+        }
+    }
 }

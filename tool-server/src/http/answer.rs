@@ -7,21 +7,17 @@ use axum::response::{IntoResponse, Response};
 use protocol::text_form::text_form;
 use protocol::{Envelope, ErrorCode, ToolError};
 
-/// How many seconds an overloaded server asks a caller to wait.
-const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
-
 /// The response that carries an envelope; [`negotiate`] gives it its body.
 pub(super) fn respond(envelope: Envelope) -> Response {
     let status = StatusCode::from_u16(envelope.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = status.into_response();
-    match envelope.meta.error.as_ref().map(|error| error.code) {
-        Some(ErrorCode::Overloaded) => {
-            response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER_SECONDS);
+    if let Some(error) = &envelope.meta.error {
+        if let Some(seconds) = error.retry_after_seconds {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        Some(ErrorCode::Unauthorized) => {
+        if error.code == ErrorCode::Unauthorized {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        _ => {}
     }
     response.extensions_mut().insert(Answer(Box::new(envelope)));
     response

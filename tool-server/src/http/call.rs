@@ -34,6 +34,7 @@ fn request_of(name: &str, headers: &HeaderMap, body: Vec<u8>) -> Result<toolkit:
         parent: id(headers, "x-parent-event-id")?,
         request_id: id::<protocol::EventId>(headers, "x-request-id")?.map(String::from),
         traceparent: id::<protocol::EventId>(headers, "traceparent")?.map(String::from),
+        idempotency_key: id::<protocol::EventId>(headers, "idempotency-key")?.map(String::from),
     })
 }
 

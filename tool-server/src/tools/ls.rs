@@ -340,6 +340,7 @@ impl Listing<'_> {
             stdout: self.page.into_text(),
             data: LsData { entries: self.entries },
             notices,
+            ..Output::default()
         }
     }
 }

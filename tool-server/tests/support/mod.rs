@@ -68,13 +68,14 @@ impl TestServer {
             timeout: settings.timeout,
             bounds: settings.bounds,
             cwd: root.display().to_string(),
+            idempotency_dir: directory.path().join("idempotency"),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let app = App {
             openapi: serde_json::to_vec(&openapi::document(&registry)).unwrap().into(),
             catalogue: Vec::new().into(),
-            runner: Arc::new(Runner::new(registry, settings, journal)),
+            runner: Arc::new(Runner::new(registry, settings, journal).unwrap()),
             access: Access::new(None, address, &[]),
             report: ServiceReport { checks: Vec::new(), confinement: Confinement::None },
         };

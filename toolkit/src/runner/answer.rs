@@ -12,7 +12,10 @@ use crate::tool::Output;
 /// The answer to a call.
 pub(super) fn envelope(opened: &Opened, cwd: &str, result: Result<Output<Value>, ToolError>) -> Envelope {
     let (output, error) = match result {
-        Ok(output) => (output, None),
+        Ok(mut output) => {
+            let error = output.error.take();
+            (output, error)
+        }
         Err(error) => (Output::default(), Some(error)),
     };
     let status = match (&error, output.partial) {

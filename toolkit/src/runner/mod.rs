@@ -1,25 +1,32 @@
 //! The runner: every call goes past the same guards, in this order.
 //!
-//! known tool → allowed → arguments valid → slot → recorded → the tool, within its deadline → answered →
-//! recorded. A call that a guard refuses is answered and recorded like any other. A call runs to its own
+//! known tool → allowed → circuit closed → arguments valid → slot → idempotency → recorded → the tool,
+//! within its deadline → locks refreshed → redaction → answered → recorded. A call that a guard refuses is answered and recorded like any other. A call runs to its own
 //! end even when its caller goes away; nothing runs that could not be recorded first.
 
 mod answer;
+mod circuit;
+mod idempotency;
 mod slots;
 
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use protocol::journal::{CallEnded, CallStarted};
 use protocol::{Envelope, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 
+use self::circuit::Circuits;
+use self::idempotency::{Claim, Keys};
+use self::slots::Slots;
+use crate::locks::{Locks, Seen};
 use crate::registry::AnyTool;
 use crate::tool::{Call, Output};
 use crate::{Bounds, Registry, arguments};
@@ -44,6 +51,8 @@ pub struct Request {
     pub request_id: Option<String>,
     /// The caller's trace context.
     pub traceparent: Option<String>,
+    /// The key under which the call acts at most once.
+    pub idempotency_key: Option<String>,
 }
 
 /// Whom a record is about.
@@ -79,13 +88,18 @@ pub struct RunnerSettings {
     pub bounds: Bounds,
     /// Where relative paths start.
     pub cwd: String,
+    /// Where idempotency keys are kept.
+    pub idempotency_dir: PathBuf,
 }
 
 /// Runs calls of the registry's tools.
 pub struct Runner {
     registry: Registry,
     settings: RunnerSettings,
-    slots: slots::Slots,
+    slots: Slots,
+    circuits: Circuits,
+    keys: Keys,
+    locks: Arc<Locks>,
     recorder: Arc<dyn Recorder>,
 }
 
@@ -109,8 +123,26 @@ struct Admitted {
 
 impl Runner {
     /// A runner for the registry's tools.
-    pub fn new(registry: Registry, settings: RunnerSettings, recorder: Arc<dyn Recorder>) -> Self {
-        Self { registry, settings, slots: slots::Slots::new(), recorder }
+    pub fn new(
+        registry: Registry,
+        settings: RunnerSettings,
+        recorder: Arc<dyn Recorder>,
+    ) -> io::Result<Self> {
+        let keys = Keys::open(&settings.idempotency_dir)?;
+        Ok(Self {
+            registry,
+            settings,
+            slots: Slots::new(),
+            circuits: Circuits::default(),
+            keys,
+            locks: Arc::default(),
+            recorder,
+        })
+    }
+
+    /// Forgets what is kept for a day only. Call it hourly.
+    pub fn sweep(&self) -> io::Result<()> {
+        self.keys.sweep(SystemTime::now())
     }
 
     /// The tools.
@@ -164,6 +196,7 @@ impl Runner {
     async fn admit(&self, opened: &Opened) -> Result<Admitted, ToolError> {
         let tool = self.known(&opened.request.tool)?;
         self.allowed(&opened.request.tool)?;
+        self.circuits.admit(&opened.ids.session, &opened.request.tool, opened.since)?;
         let arguments = Value::Object(opened.arguments.clone()?);
         tool.validate(&arguments)?;
         let slot = self.slots.take(tool.slot()).await?;
@@ -172,6 +205,7 @@ impl Runner {
             session: opened.ids.session.clone(),
             deadline: opened.since + self.settings.timeout,
             bounds: self.settings.bounds,
+            locks: Arc::clone(&self.locks),
             cancelled: Arc::clone(&opened.cancelled),
         };
         Ok(Admitted { call, arguments, _slot: slot })
@@ -195,11 +229,33 @@ impl Runner {
         Ok(())
     }
 
-    /// Records the call, runs it if it was admitted, and records its end.
+    /// Runs a call once for its idempotency key.
     fn execute(&self, opened: Opened, admitted: Result<Admitted, ToolError>) -> Envelope {
-        let result =
-            self.record_start(&opened).and(admitted).and_then(|admitted| self.run_tool(&opened, admitted));
-        self.finish(&opened, result)
+        let tool = &opened.request.tool;
+        let acts = self.registry.get(tool).is_some_and(|tool| !tool.spec().annotations.read_only);
+        let key = opened.request.idempotency_key.as_deref().filter(|_| acts && admitted.is_ok());
+        match key.map(|key| self.keys.claim(tool, key, &opened.request.body)) {
+            None => self.record_and_run(&opened, admitted).0,
+            Some(Ok(Claim::Answered(envelope))) => *envelope,
+            Some(Err(refused)) => self.record_and_run(&opened, Err(refused)).0,
+            Some(Ok(Claim::Ours(ours))) => {
+                let (envelope, was_recorded) = self.record_and_run(&opened, admitted);
+                if was_recorded {
+                    self.keys.keep(&ours, &envelope);
+                } else {
+                    self.keys.release(&ours);
+                }
+                envelope
+            }
+        }
+    }
+
+    /// Records the call, runs it if it was admitted, and records its end; and whether it could be recorded.
+    fn record_and_run(&self, opened: &Opened, admitted: Result<Admitted, ToolError>) -> (Envelope, bool) {
+        let recorded = self.record_start(opened);
+        let was_recorded = recorded.is_ok();
+        let result = recorded.and(admitted).and_then(|admitted| self.run_tool(opened, admitted));
+        (self.finish(opened, result), was_recorded)
     }
 
     fn record_start(&self, opened: &Opened) -> Result<(), ToolError> {
@@ -220,14 +276,24 @@ impl Runner {
     fn run_tool(&self, opened: &Opened, admitted: Admitted) -> Result<Output<Value>, ToolError> {
         let tool = self.known(&opened.request.tool)?;
         let Admitted { call, arguments, _slot } = admitted;
-        catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &call)))
-            .unwrap_or_else(|panic| Err(internal(&opened.ids, panic_text(panic.as_ref()))))
+        let result = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &call)))
+            .unwrap_or_else(|panic| Err(internal(&opened.ids, panic_text(panic.as_ref()))));
+        self.refresh_lock(&call, result.as_ref().ok().and_then(|output| output.seen.clone()));
+        result
+    }
+
+    fn refresh_lock(&self, call: &Call, seen: Option<Seen>) {
+        if let Some(seen) = seen {
+            self.locks.remember(&call.session, seen);
+        }
     }
 
     /// Answers a call and records its end, unless somebody answered it before.
     fn finish(&self, opened: &Opened, result: Result<Output<Value>, ToolError>) -> Envelope {
         let envelope = answer::envelope(opened, &self.settings.cwd, result);
         if !opened.ended.swap(true, Ordering::AcqRel) {
+            let (session, tool) = (&opened.ids.session, &opened.request.tool);
+            self.circuits.settle(session, tool, envelope.meta.error.as_ref(), Instant::now());
             self.recorder.ended(&opened.ids, answer::record(&envelope));
         }
         envelope
@@ -259,6 +325,7 @@ pub fn refusal(tool: &str, error: ToolError) -> Envelope {
         parent: None,
         request_id: None,
         traceparent: None,
+        idempotency_key: None,
     };
     let opened = Opened {
         ids: CallIds { call: EventId::new(), parent: None, task: None, session: request.session.clone() },
