@@ -148,10 +148,16 @@ impl System {
         self.wait_until_ready();
     }
 
-    /// Ends the system by SIGTERM and checks that nothing is left of it.
-    pub fn stop(&mut self) -> ExitStatus {
+    /// Ends the supervisor by SIGTERM, whatever it is doing, and checks that its children follow.
+    pub fn terminate(&mut self) -> ExitStatus {
         let status = self.supervisor.terminate();
         leftovers::assert_no_process(&self.place);
+        status
+    }
+
+    /// Ends a system that has nothing to do any more, and checks that nothing is left of it.
+    pub fn stop(&mut self) -> ExitStatus {
+        let status = self.terminate();
         leftovers::assert_no_temporary_file(&self.workspace());
         let running = self.database().count("select count(*) from inbox where state = 'in_progress'");
         assert_eq!(running, 0, "tasks are still marked as running");

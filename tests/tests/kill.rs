@@ -74,34 +74,47 @@ fn the_tool_server_is_killed_while_the_model_thinks() {
     killed_while_the_model_thinks(|system| system.kill_child("tool-server"));
 }
 
-#[test]
-fn the_supervisor_is_killed_as_soon_as_the_message_is_stored() {
+/// Three messages, the plug pulled at a moment before any reply can have been sent, and three replies.
+fn killed_before_a_reply(moment: &str, mut is_reached: impl FnMut(&System, &TelegramServer) -> bool) {
     let telegram = TelegramServer::start();
     let (model, release) = thinking_model();
-    let _ = release.send(());
     let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
-    telegram.push(ADA.text("what is here?"));
-    wait::until("it is stored", || (!system.database().task_states().is_empty()).then_some(()));
+    (0..3).for_each(|_| {
+        telegram.push(ADA.text("what is here?"));
+    });
+    wait::until(moment, || is_reached(&system, &telegram).then_some(()));
     system.kill();
     system.restart();
-    assert_answered_once(&telegram, 1);
+    let _ = release.send(());
+    assert_answered_once(&telegram, 3);
 }
 
 #[test]
-fn the_supervisor_is_killed_before_an_update_is_confirmed() {
-    let telegram = TelegramServer::start();
-    let (model, release) = thinking_model();
-    let _ = release.send(());
-    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
-    for round in 1..=3 {
-        let polls = telegram.calls("getUpdates").len();
-        telegram.push(ADA.text("what is here?"));
-        wait::until("the next poll follows", || (telegram.calls("getUpdates").len() >= polls).then_some(()));
-        system.kill();
+fn a_task_that_runs_at_sigterm_is_answered_after_the_next_start() {
+    killed_while_the_model_thinks(|system| {
+        assert!(system.terminate().success());
         system.restart();
-        telegram.wait_for_sent(round);
-    }
-    assert_answered_once(&telegram, 3);
+    });
+}
+
+#[test]
+fn the_supervisor_is_killed_around_the_storing_of_an_update() {
+    killed_before_a_reply("the messages were served", |_, telegram| telegram.served() > 0);
+}
+
+#[test]
+fn the_supervisor_is_killed_as_soon_as_a_message_is_stored() {
+    killed_before_a_reply("a message is stored", |system, _| !system.database().task_states().is_empty());
+}
+
+#[test]
+fn the_supervisor_is_killed_as_soon_as_a_task_is_claimed() {
+    killed_before_a_reply("a task is claimed", |system, _| system.database().has_event("task.claimed"));
+}
+
+#[test]
+fn the_supervisor_is_killed_as_soon_as_a_turn_has_begun() {
+    killed_before_a_reply("a turn has begun", |system, _| system.database().has_event("turn.started"));
 }
 
 #[test]
@@ -116,6 +129,18 @@ fn the_supervisor_is_killed_while_the_reply_waits_to_be_sent() {
     system.kill();
     system.restart();
     assert_answered_once(&telegram, 1);
+}
+
+/// Telegram took the message, and its answer was lost: nobody can know, so it may come once more.
+#[test]
+fn a_lost_answer_of_telegram_repeats_a_reply_at_most_once() {
+    let telegram = TelegramServer::start();
+    let (model, release) = thinking_model();
+    let _ = release.send(());
+    let _system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    telegram.fail("sendMessage", Fault::Dropped);
+    telegram.push(ADA.text("what is here?"));
+    assert_answered_once(&telegram, 2);
 }
 
 #[test]

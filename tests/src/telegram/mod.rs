@@ -90,6 +90,11 @@ impl TelegramServer {
         self.shared.lock().sent.clone()
     }
 
+    /// How many updates were handed out, repetitions included.
+    pub fn served(&self) -> usize {
+        self.shared.lock().served
+    }
+
     /// The updates that no offset has confirmed yet.
     pub fn unconfirmed(&self) -> usize {
         self.shared.lock().waiting.len()

@@ -47,6 +47,7 @@ pub(super) struct Played {
     pub(super) waiting: VecDeque<(i64, Value)>,
     pub(super) redelivered: Vec<Value>,
     pub(super) last_update_id: i64,
+    pub(super) served: usize,
     pub(super) sent: Vec<Sent>,
     pub(super) faults: Vec<(String, Fault)>,
     pub(super) calls: Vec<(String, Instant)>,
@@ -70,7 +71,9 @@ impl Played {
         let limit = parameters["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok()).unwrap_or(100);
         self.waiting.retain(|(id, _)| *id >= offset);
         let fresh = self.waiting.iter().map(|(_, update)| update.clone());
-        self.redelivered.drain(..).chain(fresh).take(limit).collect()
+        let updates: Vec<Value> = self.redelivered.drain(..).chain(fresh).take(limit).collect();
+        self.served += updates.len();
+        updates
     }
 
     /// Records a message, or says why Telegram would refuse it.
