@@ -70,13 +70,13 @@ pub async fn run(
     let stop_journal = CancellationToken::new();
     let (journal, following) = journal::follow(config.data.journal(), store.clone(), stop_journal.clone());
     let following = tokio::spawn(following);
-    let system = System { config, store, run, journal: journal.clone(), tokens, stop, tracker };
+    let system = System { config, store, run, journal, tokens, stop, tracker };
     let children = system.start_children(ports.tool).await?;
     system.start_channels(ports.control, &children)?;
     system.announce_when_ready(children, announce);
     system.until_stopped().await;
-    // The tool server has ended: what it wrote last is still to be taken in.
-    journal.drain().await;
+    // The children have ended: what the tool server wrote last is still to be taken in.
+    system.dispatcher().give_back_at_stop().await;
     stop_journal.cancel();
     let _ = following.await;
     Ok(())

@@ -17,8 +17,9 @@ use crate::children::link::{LineError, WorkerLink};
 use crate::config::TaskSettings;
 use crate::journal::Journal;
 use crate::random;
+use crate::store::attempt::{self, Ending};
 use crate::store::inbox::{self, Claim, Claimed};
-use crate::store::{Store, StoreError, attempt, events, history};
+use crate::store::{Store, StoreError, events, history};
 
 /// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -113,15 +114,27 @@ impl Dispatcher {
 
     /// Gives back what nobody works on any more, as a failed attempt.
     pub async fn give_back(&self, why: &str) {
-        self.journal.drain().await;
         let (settings, why, jitter) = (self.settings, why.to_owned(), random::unit());
-        let given_back = self.store.write_until_done(move |tx| {
-            inbox::in_progress(tx)?.iter().try_for_each(|task| {
-                let outcome = Outcome::Failed { error: why.clone(), retryable: true };
-                attempt::end(tx, task, &decide::ending(outcome, task.attempt, &settings, jitter)).map(|_| ())
-            })
+        self.end_all(move |task| {
+            let outcome = Outcome::Failed { error: why.clone(), retryable: true };
+            decide::ending(outcome, task.attempt, &settings, jitter)
+        })
+        .await;
+    }
+
+    /// Gives back what an orderly stop cut short: whatever attempt it was, that was no failure of the task.
+    pub async fn give_back_at_stop(&self) {
+        let error = "The supervisor was stopped in the middle of the task.";
+        self.end_all(|_| Ending::Retry { error: error.to_owned(), after: Duration::ZERO }).await;
+    }
+
+    async fn end_all(&self, ending: impl Fn(&Claimed) -> Ending + Clone + Send + 'static) {
+        self.journal.drain().await;
+        let ended = self.store.write_until_done(move |tx| {
+            let tasks = inbox::in_progress(tx)?;
+            tasks.iter().try_for_each(|task| attempt::end(tx, task, &ending(task)).map(|_| ()))
         });
-        if let Err(error) = given_back.await {
+        if let Err(error) = ended.await {
             tracing::error!(%error, "tasks in progress could not be given back to the queue");
         }
     }
