@@ -13,6 +13,7 @@ pub mod control;
 pub mod data_dir;
 pub mod dispatch;
 pub mod journal;
+pub mod ports;
 pub mod random;
 pub mod run;
 pub mod store;

@@ -1,6 +1,5 @@
 //! `supervisor run`: everything is put together here, and taken apart again at the end.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use crate::control::{self, Control};
 use crate::data_dir::DataDirError;
 use crate::dispatch::{Briefing, Dispatcher};
 use crate::journal::{self, Journal};
+use crate::ports::{Port, PortError};
 use crate::random;
 use crate::store::{Store, StoreError, events, tool_calls};
 use crate::telegram::bot::TelegramBot;
@@ -45,8 +45,8 @@ pub enum RunError {
     #[error("the kernel gives no randomness for a token")]
     Randomness(#[source] std::io::Error),
     /// A port could not be opened.
-    #[error("{0}: {1} can not be listened on; is it in use by another program?")]
-    Listen(&'static str, SocketAddr, #[source] std::io::Error),
+    #[error(transparent)]
+    Port(#[from] PortError),
     /// The HTTP client could not be made.
     #[error("the HTTP client could not be made")]
     Client(#[from] reqwest::Error),
@@ -61,7 +61,10 @@ pub async fn run(
     config.data.create()?;
     let _lock = config.data.lock()?;
     let store = Store::open(&config.data.database())?;
-    let ports = Ports::open(&config)?;
+    let ports = Ports {
+        control: Port::open("AUTONOUS_CONTROL_LISTEN", config.control_listen)?,
+        tool: Port::open("AUTONOUS_TOOL_LISTEN", config.tool_listen)?,
+    };
     let tokens = make_tokens(&config, &ports)?;
     tokens.write(&config.data.tokens())?;
     let run = record_start(&store, &tokens).await?;
@@ -83,28 +86,8 @@ pub async fn run(
 }
 
 struct Ports {
-    control: TcpListener,
-    tool: TcpListener,
-    control_address: SocketAddr,
-    tool_address: SocketAddr,
-}
-
-impl Ports {
-    fn open(config: &Config) -> Result<Self, RunError> {
-        let (control, control_address) = listen("AUTONOUS_CONTROL_LISTEN", config.control_listen)?;
-        let (tool, tool_address) = listen("AUTONOUS_TOOL_LISTEN", config.tool_listen)?;
-        Ok(Self { control, tool, control_address, tool_address })
-    }
-}
-
-fn listen(name: &'static str, wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), RunError> {
-    let open = || {
-        let listener = TcpListener::bind(wanted)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        Ok((listener, address))
-    };
-    open().map_err(|error| RunError::Listen(name, wanted, error))
+    control: Port,
+    tool: Port,
 }
 
 fn make_tokens(config: &Config, ports: &Ports) -> Result<Tokens, RunError> {
@@ -112,19 +95,9 @@ fn make_tokens(config: &Config, ports: &Ports) -> Result<Tokens, RunError> {
     Ok(Tokens {
         control_token: config.control_token.as_ref().map_or(made, |given| given.expose().to_owned()),
         tool_token: random::token().map_err(RunError::Randomness)?,
-        control_url: url_of(ports.control_address),
-        tool_url: url_of(ports.tool_address),
+        control_url: ports.control.url(),
+        tool_url: ports.tool.url(),
     })
-}
-
-/// Where a listener can be reached from this machine.
-fn url_of(address: SocketAddr) -> String {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    format!("http://{}", SocketAddr::new(ip, address.port()))
 }
 
 async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunError> {
@@ -151,7 +124,7 @@ struct System {
 }
 
 impl System {
-    async fn start_children(&self, socket: TcpListener) -> Result<ChildrenStates, RunError> {
+    async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
         dispatcher.give_back("The supervisor was restarted in the middle of the task.").await;
         let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
@@ -159,7 +132,8 @@ impl System {
             settings: self.config.children.clone(),
             data: self.config.data.clone(),
             roots: self.config.roots.clone(),
-            socket,
+            socket: port.listener,
+            address: port.address,
             url: self.tokens.tool_url.clone(),
             token: Secret::from(self.tokens.tool_token.as_str()),
             client: reqwest::Client::builder().no_proxy().build()?,
@@ -193,8 +167,8 @@ impl System {
         }
     }
 
-    fn start_channels(&self, listener: TcpListener, children: &ChildrenStates) -> Result<(), RunError> {
-        self.start_control(listener, children)?;
+    fn start_channels(&self, port: Port, children: &ChildrenStates) -> Result<(), RunError> {
+        self.start_control(port, children)?;
         match &self.config.telegram {
             Some(settings) => self.start_telegram(settings)?,
             None => tracing::info!("Telegram is off: AUTONOUS_TELEGRAM_TOKEN is not set"),
@@ -202,10 +176,8 @@ impl System {
         Ok(())
     }
 
-    fn start_control(&self, listener: TcpListener, children: &ChildrenStates) -> Result<(), RunError> {
-        let failed = |error| RunError::Listen("AUTONOUS_CONTROL_LISTEN", self.config.control_listen, error);
-        let address = listener.local_addr().map_err(failed)?;
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+    fn start_control(&self, port: Port, children: &ChildrenStates) -> Result<(), RunError> {
+        let (listener, address) = port.into_async()?;
         let control = Control {
             token: self.tokens.control(),
             address,

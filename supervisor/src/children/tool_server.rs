@@ -1,7 +1,7 @@
 //! The tool server as a child: its listening socket is ours, so calls wait while it restarts.
 
 use std::collections::HashMap;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -32,7 +32,9 @@ pub struct ToolServer {
     pub roots: Vec<String>,
     /// The socket that it listens on.
     pub socket: TcpListener,
-    /// Its address, for the question whether it is ready.
+    /// The address of that socket.
+    pub address: SocketAddr,
+    /// Where it can be asked whether it is ready.
     pub url: String,
     /// The token that its callers need.
     pub token: Secret,
@@ -86,7 +88,7 @@ impl ToolServer {
     fn environment(&self) -> Vec<(String, String)> {
         let injected = [
             ("LISTEN_FDS", "1".to_owned()),
-            ("AUTONOUS_TOOL_LISTEN", self.url.trim_start_matches("http://").to_owned()),
+            ("AUTONOUS_TOOL_LISTEN", self.address.to_string()),
             ("AUTONOUS_TOOL_ALLOWED_ROOTS", self.roots.join(",")),
             ("AUTONOUS_TOOL_JOURNAL", self.data.journal().display().to_string()),
             ("AUTONOUS_TOOL_OUTPUT_DIR", self.data.output().display().to_string()),

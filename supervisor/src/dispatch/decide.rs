@@ -1,8 +1,8 @@
-//! What becomes of a task after an attempt: a pure decision.
+//! What becomes of a task after an attempt, and what a worker is believed: pure decisions.
 
 use std::time::Duration;
 
-use protocol::Outcome;
+use protocol::{EventType, Outcome};
 
 use crate::config::TaskSettings;
 use crate::store::attempt::Ending;
@@ -29,6 +29,42 @@ pub fn name(ending: &Ending) -> &'static str {
         Ending::Cancelled { .. } => "cancelled",
         Ending::Retry { .. } => "retry",
         Ending::Dead { .. } => "dead",
+    }
+}
+
+/// Whether an event is the worker's to tell. What the supervisor and the tool server do, they tell
+/// themselves, and nobody else is believed about it.
+pub fn is_for_the_worker_to_tell(event_type: EventType) -> bool {
+    match event_type {
+        EventType::AgentStarted
+        | EventType::AgentCompleted
+        | EventType::AgentFailed
+        | EventType::ContextAssembled
+        | EventType::TurnStarted
+        | EventType::TurnCompleted
+        | EventType::ControlLimitReached
+        | EventType::ProgressStalled
+        | EventType::RetryScheduled
+        | EventType::RetryExhausted
+        | EventType::CircuitOpened
+        | EventType::CircuitHalfOpen
+        | EventType::CircuitClosed => true,
+        EventType::ProcessStarted
+        | EventType::WorkerSpawned
+        | EventType::WorkerExited
+        | EventType::CrashLoopDetected
+        | EventType::TaskQueued
+        | EventType::TaskClaimed
+        | EventType::TaskDone
+        | EventType::TaskDead
+        | EventType::TaskCancelled
+        | EventType::TaskSkipped
+        | EventType::ToolCallStarted
+        | EventType::ToolCallCompleted
+        | EventType::ToolCallFailed
+        | EventType::ToolCallInterrupted
+        | EventType::ReplyQueued
+        | EventType::ReplySent => false,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::config::TaskSettings;
 use crate::journal::Journal;
 use crate::random;
 use crate::store::attempt::{self, Ending};
-use crate::store::inbox::{self, Claim, Claimed};
+use crate::store::claim::{self, Claim, Claimed};
 use crate::store::{Store, StoreError, events, history};
 
 /// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
@@ -131,7 +131,7 @@ impl Dispatcher {
     async fn end_all(&self, ending: impl Fn(&Claimed) -> Ending + Clone + Send + 'static) {
         self.journal.drain().await;
         let ended = self.store.write_until_done(move |tx| {
-            let tasks = inbox::in_progress(tx)?;
+            let tasks = claim::in_progress(tx)?;
             tasks.iter().try_for_each(|task| attempt::end(tx, task, &ending(task)).map(|_| ()))
         });
         if let Err(error) = ended.await {
@@ -159,7 +159,7 @@ impl Dispatcher {
     async fn claim(&self) -> Result<(Claim, Vec<protocol::HistoryMessage>), StoreError> {
         let run = self.run.clone();
         let claim = self.store.write(move |tx| {
-            let claim = inbox::claim(tx, LEASE, &run)?;
+            let claim = claim::claim(tx, LEASE, &run)?;
             let said = match &claim {
                 Claim::Task(task) => history::of_chat(tx, &task.chat)?,
                 Claim::Nothing { .. } => Vec::new(),
@@ -204,15 +204,16 @@ impl Dispatcher {
         };
         running.renewed = Instant::now();
         let (task, number) = (running.task.id.clone(), running.task.attempt);
-        if let Err(error) = self.store.write(move |tx| inbox::renew(tx, &task, number, LEASE)).await {
+        if let Err(error) = self.store.write(move |tx| claim::renew(tx, &task, number, LEASE)).await {
             tracing::warn!(%error, "a lease could not be renewed");
         }
     }
 
     async fn keep_event(&self, desk: &Desk, event: Event) {
         let running = desk.running.as_ref().map(|running| &running.task.id);
-        if running.is_none() || event.task_id.as_ref() != running {
-            tracing::warn!(event_type = %event.event_type, "the worker sent an event of a task that it does not run");
+        let is_its_own = running.is_some() && event.task_id.as_ref() == running;
+        if !is_its_own || !decide::is_for_the_worker_to_tell(event.event_type) {
+            tracing::warn!(event_type = %event.event_type, "the worker sent an event that is not its to tell");
             return;
         }
         if let Err(error) = self.store.write_until_done(move |tx| events::append(tx, &event)).await {

@@ -5,6 +5,7 @@
 
 pub mod chain;
 pub mod follower;
+mod reading;
 mod watch;
 
 pub use follower::{Journal, follow};

@@ -8,7 +8,7 @@ use protocol::{EventId, EventType, now_ms};
 use rusqlite::{Connection, params};
 use serde_json::json;
 
-use super::inbox::{Claimed, after};
+use super::claim::{Claimed, after};
 use super::{StoreError, events, history, outbox};
 
 /// What becomes of a task after an attempt.
@@ -103,14 +103,15 @@ fn record(
 mod tests {
     use super::*;
     use crate::channel::Chat;
+    use crate::store::claim::{self, Claim};
     use crate::store::fixture::Fixture;
-    use crate::store::inbox::{self, Arrival, Claim};
+    use crate::store::inbox::{self, Arrival};
 
     async fn claimed(fixture: &Fixture, chat: Chat) -> Claimed {
         let run = fixture.run.clone();
         let claim = fixture.store.write(move |tx| {
             inbox::enqueue(tx, &Arrival { chat, update_id: None, text: "hello".to_owned() }, &run)?;
-            inbox::claim(tx, Duration::from_secs(60), &run)
+            claim::claim(tx, Duration::from_secs(60), &run)
         });
         match claim.await.unwrap() {
             Claim::Task(task) => *task,
@@ -148,7 +149,7 @@ mod tests {
         let retry = Ending::Retry { error: "silent".to_owned(), after: Duration::ZERO };
         assert!(end_it(&fixture, &first, retry).await);
         let run = fixture.run.clone();
-        let again = fixture.store.write(move |tx| inbox::claim(tx, Duration::from_secs(60), &run)).await;
+        let again = fixture.store.write(move |tx| claim::claim(tx, Duration::from_secs(60), &run)).await;
         let Claim::Task(second) = again.unwrap() else { panic!("not claimed again") };
         assert_eq!(second.attempt, 2);
         assert!(!end_it(&fixture, &first, done("late")).await);

@@ -20,7 +20,7 @@ pub fn keep_newest(
                order by seq desc limit -1 offset ?3";
     let mut query = connection.prepare_cached(sql)?;
     let rows =
-        query.query_map(params![channel.as_str(), since_seq, most], |row| super::inbox::task_id(row, 0))?;
+        query.query_map(params![channel.as_str(), since_seq, most], |row| super::columns::task_id(row, 0))?;
     let surplus = rows.collect::<Result<Vec<TaskId>, _>>()?;
     for task in &surplus {
         let sql = "update inbox set state = 'skipped', error = ?2, finished_at_ms = ?3, updated_at_ms = ?3 where id = ?1";

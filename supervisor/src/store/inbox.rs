@@ -1,15 +1,11 @@
-//! The queue: a message becomes a task, and a task is claimed by the one worker.
-//!
-//! Tasks of one chat run in order: a later one waits even while an earlier one waits for its retry.
-
-use std::time::Duration;
+//! What arrives: each message becomes one row, whether it is run or not.
 
 use protocol::{EventId, EventType, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
 use super::{StoreError, events, outbox};
-use crate::channel::{Channel, Chat};
+use crate::channel::Chat;
 
 /// A message that arrived.
 #[derive(Debug, Clone)]
@@ -20,33 +16,6 @@ pub struct Arrival {
     pub update_id: Option<i64>,
     /// What it says.
     pub text: String,
-}
-
-/// A task that is to be done now.
-#[derive(Debug, Clone)]
-pub struct Claimed {
-    /// The task.
-    pub id: TaskId,
-    /// Which attempt this is, from 1.
-    pub attempt: u32,
-    /// Who asked.
-    pub chat: Chat,
-    /// What was asked.
-    pub text: String,
-    /// Today, in UTC.
-    pub date: String,
-}
-
-/// What there is to do.
-#[derive(Debug)]
-pub enum Claim {
-    /// This, now.
-    Task(Box<Claimed>),
-    /// Nothing before this time, in milliseconds since the epoch; none: nothing at all.
-    Nothing {
-        /// When the next retry is due.
-        until_ms: Option<i64>,
-    },
 }
 
 /// How a task is.
@@ -87,32 +56,6 @@ pub fn store_skipped(
     Ok(Some(task))
 }
 
-/// Claims the oldest task that may run, for as long as the lease.
-pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<Claim, StoreError> {
-    let now = now_ms();
-    let sql = "select seq, id, attempt + 1, channel, chat_id, text, date(?1 / 1000, 'unixepoch')
-               from inbox as task
-               where state = 'queued' and available_at_ms <= ?1 and not exists (
-                   select 1 from inbox as earlier
-                   where earlier.state in ('queued', 'in_progress') and earlier.channel = task.channel
-                       and earlier.chat_id = task.chat_id and earlier.seq < task.seq)
-               order by seq limit 1";
-    let due = connection.prepare_cached(sql)?.query_row([now], |row| Ok((row.get(0)?, claimed(row)?)));
-    match due.optional()? {
-        None => Ok(Claim::Nothing { until_ms: next_due(connection)? }),
-        Some((seq, task)) => take(connection, seq, task, now, lease, run),
-    }
-}
-
-/// The tasks that are in progress. When no worker runs, nobody works on them any more.
-pub fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
-    let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch')
-               from inbox where state = 'in_progress' order by seq";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([], claimed)?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
 /// How a task is: its state, and what its user was told, once it has ended.
 pub fn status(connection: &Connection, task: &TaskId) -> Result<Option<Status>, StoreError> {
     let mut query =
@@ -121,64 +64,6 @@ pub fn status(connection: &Connection, task: &TaskId) -> Result<Option<Status>, 
     let Some((state, ended)) = found else { return Ok(None) };
     let reply = if ended { outbox::reply_of(connection, task)? } else { None };
     Ok(Some(Status { state, ended, reply }))
-}
-
-/// Moves a lease on. False when the task is no longer this attempt's.
-pub fn renew(
-    connection: &Connection,
-    task: &TaskId,
-    attempt: u32,
-    lease: Duration,
-) -> Result<bool, StoreError> {
-    let sql = "update inbox set lease_until_ms = ?3 where id = ?1 and attempt = ?2 and state = 'in_progress'";
-    let until = after(now_ms(), lease);
-    Ok(connection.prepare_cached(sql)?.execute(params![task.as_str(), attempt, until])? == 1)
-}
-
-/// A moment after a time in milliseconds.
-pub fn after(time_ms: i64, pause: Duration) -> i64 {
-    time_ms.saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// When the first task of any chat may run: later ones of the same chat wait for it anyhow.
-fn next_due(connection: &Connection) -> Result<Option<i64>, StoreError> {
-    let sql = "select min(available_at_ms) from inbox as task
-               where state = 'queued' and not exists (
-                   select 1 from inbox as earlier
-                   where earlier.state in ('queued', 'in_progress') and earlier.channel = task.channel
-                       and earlier.chat_id = task.chat_id and earlier.seq < task.seq)";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
-}
-
-fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
-    Ok(Claimed {
-        id: task_id(row, 1)?,
-        attempt: row.get(2)?,
-        chat: chat(row, 3)?,
-        text: row.get(5)?,
-        date: row.get(6)?,
-    })
-}
-
-fn take(
-    connection: &Connection,
-    seq: i64,
-    task: Claimed,
-    now: i64,
-    lease: Duration,
-    run: &EventId,
-) -> Result<Claim, StoreError> {
-    let sql = "update inbox set state = 'in_progress', attempt = ?2, lease_until_ms = ?3, updated_at_ms = ?4
-               where seq = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![seq, task.attempt, after(now, lease), now])?;
-    events::record(
-        connection,
-        EventType::TaskClaimed,
-        Some(run),
-        &task.id,
-        json!({"attempt": task.attempt}),
-    )?;
-    Ok(Claim::Task(Box::new(task)))
 }
 
 fn insert(
@@ -207,30 +92,10 @@ fn insert(
     Ok((added == 1).then_some(task))
 }
 
-/// Reads a task's id from a column.
-pub(super) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
-    })
-}
-
-/// Reads a chat from a column with its channel and the next one with its id.
-pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
-    let channel = match row.get_ref(column)?.as_str()? {
-        "telegram" => Channel::Telegram,
-        _ => Channel::Local,
-    };
-    Ok(Chat { channel, id: row.get(column + 1)? })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::attempt::{self, Ending};
     use crate::store::fixture::Fixture;
-
-    const LEASE: Duration = Duration::from_secs(60);
 
     fn arrival(chat: &str, update_id: Option<i64>) -> Arrival {
         Arrival { chat: Chat::telegram(chat), update_id, text: format!("from {chat}") }
@@ -239,23 +104,6 @@ mod tests {
     async fn enqueue_one(fixture: &Fixture, arrival: Arrival) -> Option<TaskId> {
         let run = fixture.run.clone();
         fixture.store.write(move |tx| enqueue(tx, &arrival, &run)).await.unwrap()
-    }
-
-    async fn claim_one(fixture: &Fixture) -> Claim {
-        let run = fixture.run.clone();
-        fixture.store.write(move |tx| claim(tx, LEASE, &run)).await.unwrap()
-    }
-
-    async fn claim_task(fixture: &Fixture) -> Claimed {
-        match claim_one(fixture).await {
-            Claim::Task(task) => *task,
-            Claim::Nothing { until_ms } => panic!("nothing to claim, the next is due at {until_ms:?}"),
-        }
-    }
-
-    async fn end(fixture: &Fixture, task: &Claimed, ending: Ending) -> bool {
-        let task = task.clone();
-        fixture.store.write(move |tx| attempt::end(tx, &task, &ending)).await.unwrap()
     }
 
     #[tokio::test]
@@ -268,55 +116,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tasks_of_one_chat_run_in_order_and_do_not_hold_up_another_chat() {
-        let fixture = Fixture::new().await;
-        for chat in ["1", "1", "2"] {
-            enqueue_one(&fixture, arrival(chat, None)).await;
-        }
-        let first = claim_task(&fixture).await;
-        assert_eq!((first.chat.id.as_str(), first.attempt), ("1", 1));
-        assert_eq!(claim_task(&fixture).await.chat.id, "2");
-        assert!(matches!(claim_one(&fixture).await, Claim::Nothing { until_ms: None }));
-        assert!(end(&fixture, &first, Ending::Done { reply: "ok".to_owned() }).await);
-        assert_eq!(claim_task(&fixture).await.chat.id, "1");
-    }
-
-    #[tokio::test]
-    async fn a_retry_holds_its_chat_back_and_says_when_it_is_due() {
-        let fixture = Fixture::new().await;
-        let first = enqueue_one(&fixture, arrival("1", None)).await.unwrap();
-        enqueue_one(&fixture, arrival("1", None)).await;
-        let task = claim_task(&fixture).await;
-        let before = now_ms();
-        let retry = Ending::Retry { error: "no luck".to_owned(), after: Duration::from_secs(30) };
-        assert!(end(&fixture, &task, retry).await);
-        match claim_one(&fixture).await {
-            Claim::Nothing { until_ms: Some(due) } => assert!(due >= before + 30_000),
-            other => panic!("{other:?}"),
-        }
-        assert_eq!(task.id, first);
-    }
-
-    #[tokio::test]
-    async fn a_lease_is_renewed_for_its_own_attempt_alone() {
-        let fixture = Fixture::new().await;
-        enqueue_one(&fixture, arrival("1", None)).await;
-        let task = claim_task(&fixture).await;
-        for (attempt, expected) in [(task.attempt, true), (task.attempt + 1, false)] {
-            let id = task.id.clone();
-            let renewed = fixture.store.write(move |tx| renew(tx, &id, attempt, LEASE)).await.unwrap();
-            assert_eq!(renewed, expected);
-        }
-    }
-
-    #[tokio::test]
     async fn a_skipped_message_is_kept_with_its_reason_and_never_run() {
         let fixture = Fixture::new().await;
         let run = fixture.run.clone();
         let stored =
             fixture.store.write(move |tx| store_skipped(tx, &arrival("1", Some(1)), "too old", &run));
         assert!(stored.await.unwrap().is_some());
-        assert!(matches!(claim_one(&fixture).await, Claim::Nothing { until_ms: None }));
         let reasons: Vec<String> = fixture.column("select error from inbox where state = 'skipped'").await;
         assert_eq!(reasons, ["too old"]);
     }

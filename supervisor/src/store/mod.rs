@@ -9,6 +9,8 @@
 
 pub mod attempt;
 pub mod backlog;
+pub mod claim;
+mod columns;
 pub mod events;
 pub mod history;
 pub mod inbox;

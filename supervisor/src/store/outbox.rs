@@ -9,7 +9,8 @@ use protocol::{EventId, EventType, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
-use super::inbox::{after, chat, task_id};
+use super::claim::after;
+use super::columns::{chat, task_id};
 use super::{StoreError, events};
 use crate::channel::{Channel, Chat};
 

@@ -24,8 +24,6 @@ const BATCH: u8 = 100;
 const STRANGER_PAUSE_MS: i64 = 60 * 60 * 1000;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Nothing gets better before a person has acted.
-const OPERATOR_PAUSE: Duration = Duration::from_secs(30);
 
 /// The loop that takes updates in.
 pub struct Receiver {
@@ -139,19 +137,21 @@ impl Receiver {
     }
 
     fn wait_out(&mut self, error: &teloxide::RequestError) -> Duration {
-        let words = self.bot.describe(error);
-        let wait = match remedy(error) {
+        let (words, remedy) = (self.bot.describe(error), remedy(error));
+        let wait = match remedy {
             Remedy::Wait(wait) => wait,
-            Remedy::Operator(what) => {
-                tracing::error!(error = words, "{what}");
-                return OPERATOR_PAUSE;
-            }
-            Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
+            Remedy::Operator(_) | Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
                 pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
             }
         };
         self.failures += 1;
-        tracing::warn!(error = words, wait_ms = wait.as_millis(), "Telegram gives no updates; trying again");
+        let wait_ms = wait.as_millis();
+        match remedy {
+            Remedy::Operator(what) => tracing::error!(error = words, wait_ms, "{what}"),
+            Remedy::Wait(_) | Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
+                tracing::warn!(error = words, wait_ms, "Telegram gives no updates; trying again");
+            }
+        }
         wait
     }
 }

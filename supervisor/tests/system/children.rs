@@ -64,16 +64,26 @@ async fn a_task_that_kills_every_worker_is_given_up_with_one_message() {
 }
 
 #[tokio::test]
-async fn events_and_results_of_another_task_are_not_believed() {
+async fn results_and_events_that_are_not_the_workers_to_tell_are_not_believed() {
     let worker = r#"
+event() { echo '{"type":"event","event":{"id":"'$1'","parent_id":null,"task_id":"'$2'","type":"'$3'","time_ms":1,"payload":{}}}'; }
 echo '{"type":"heartbeat"}'
-echo '{"type":"result","task_id":"other","attempt":1,"outcome":{"status":"done","reply":"no"}}'
-echo '{"type":"event","event":{"id":"x","parent_id":null,"task_id":"other","type":"turn.started","time_ms":1,"payload":{}}}'
-exec /bin/sh "$0.next"
+read -r line
+id=$(printf '%s' "$line" | sed 's/.*"task_id":"\([^"]*\)".*/\1/')
+result() { echo '{"type":"result","task_id":"'$1'","attempt":'$2',"outcome":{"status":"done","reply":"'$3'"}}'; }
+event a other turn.started
+event b "$id" tool_call.started
+event c "$id" task.done
+event d "$id" turn.started
+result other 1 no
+result "$id" 2 no
+result "$id" 1 yes
+cat >/dev/null
 "#;
-    let house = house_with_next_worker(worker).await;
-    assert_eq!(reply_to(&house, "hello").await["reply"], "HELLO");
-    assert_eq!(house.count("select count(*) from events where type = 'turn.started'"), 0);
+    let house = House::start(Plan { worker, ..Plan::default() }).await;
+    assert_eq!(reply_to(&house, "hello").await["reply"], "yes");
+    let believed: Option<String> = house.value("select group_concat(id) from events where length(id) = 1");
+    assert_eq!(believed.as_deref(), Some("d"));
     house.stop().await;
 }
 
