@@ -1,0 +1,157 @@
+//! The documents against what they describe: the error table, the variables, every path and every link.
+//!
+//! `make docs` writes the generated table anew.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use e2e::project_copy::workspace;
+use protocol::ErrorCode;
+
+/// The crates whose settings a user can make.
+const CONFIGURED: [&str; 4] = ["process", "tool-server", "agent-worker", "supervisor"];
+
+/// Variables that the programs set for each other.
+const INTERNAL: [&str; 1] = ["AUTONOUS_SECRETS_FD"];
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files below a directory of the workspace.
+fn files_below(directory: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut directories = vec![workspace().join(directory)];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).expect("a directory of this workspace is readable").flatten() {
+            let path = entry.path();
+            if path.is_dir() { directories.push(path) } else { files.push(path) }
+        }
+    }
+    files
+}
+
+fn documents() -> Vec<PathBuf> {
+    let top = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|name| workspace().join(name));
+    let mut documents = files_below("docs");
+    documents.extend(top);
+    documents
+}
+
+/// What stands in backticks in a document, outside of blocks of code.
+fn quoted(document: &str) -> Vec<&str> {
+    let prose = document.split("```").step_by(2);
+    prose.flat_map(|text| text.split('`').skip(1).step_by(2)).collect()
+}
+
+/// All names of variables in a text, without the tests at the end of a source file.
+fn variables_in(text: &str) -> BTreeSet<String> {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let ends = text.split("AUTONOUS_").skip(1);
+    let names = ends.map(|end| end.split(|c: char| !c.is_ascii_uppercase() && c != '_').next().unwrap_or(""));
+    names
+        .filter(|name| !name.is_empty())
+        .map(|name| format!("AUTONOUS_{}", name.trim_end_matches('_')))
+        .collect()
+}
+
+fn error_table() -> String {
+    let mut table = "# Errors\n\n\
+        Every way in which a call can fail, as it stands in `meta.error.code` of the envelope.\n\
+        This file is generated from `protocol/src/error.rs` by `make docs`.\n\n\
+        | code | class | HTTP | meaning | what to do |\n|---|---|---|---|---|\n"
+        .to_owned();
+    for code in ErrorCode::ALL {
+        let class = serde_json::to_value(code.class()).expect("a class is a word");
+        let class = class.as_str().unwrap_or_default();
+        let (status, meaning, hint) = (code.http_status(), code.meaning().trim(), code.hint());
+        let _ = writeln!(table, "| `{code}` | {class} | {status} | {meaning} | {hint} |");
+    }
+    table
+}
+
+#[test]
+fn the_error_table_is_the_one_that_the_code_gives() {
+    let path = workspace().join("docs/errors.md");
+    let table = error_table();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &table).expect("the table can be written");
+    }
+    assert!(read(&path) == table, "docs/errors.md is out of date: run `make docs`");
+}
+
+#[test]
+fn every_setting_that_is_read_is_documented_and_no_other() {
+    let mut known = BTreeSet::new();
+    let mut settings = BTreeSet::new();
+    for file in CONFIGURED.iter().flat_map(|name| files_below(&format!("{name}/src"))) {
+        let names = variables_in(&read(&file));
+        if file.display().to_string().contains("/config") || file.starts_with(workspace().join("process")) {
+            settings.extend(names.iter().cloned());
+        }
+        known.extend(names);
+    }
+    for internal in INTERNAL {
+        assert!(settings.remove(internal), "{internal} is not used any more");
+    }
+    let documented = variables_in(&read(&workspace().join("docs/operations.md")));
+    let missing: Vec<&String> = settings.difference(&documented).collect();
+    assert!(missing.is_empty(), "docs/operations.md does not have {missing:?}");
+    for document in documents() {
+        let invented: Vec<String> = variables_in(&read(&document)).difference(&known).cloned().collect();
+        assert!(invented.is_empty(), "{} names what nobody reads: {invented:?}", document.display());
+    }
+}
+
+#[test]
+fn every_path_that_the_map_names_exists() {
+    let map = read(&workspace().join("ARCHITECTURE.md"));
+    let is_path = |text: &&str| {
+        let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "./-_".contains(c));
+        plain && text.contains('/') && !text.starts_with(['/', '.'])
+    };
+    let paths: Vec<&str> = quoted(&map).into_iter().filter(is_path).collect();
+    assert!(paths.len() > 40, "the map names the places of the tree: {paths:?}");
+    let missing: Vec<&&str> = paths.iter().filter(|path| !workspace().join(path).exists()).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names what is not there: {missing:?}");
+}
+
+#[test]
+fn every_crate_is_on_the_map() {
+    let map = read(&workspace().join("ARCHITECTURE.md"));
+    let manifest = read(&workspace().join("Cargo.toml"));
+    let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next());
+    let members: Vec<&str> =
+        members.expect("the workspace has members").split('"').skip(1).step_by(2).collect();
+    assert!(members.len() >= 8, "{members:?}");
+    for member in members {
+        assert!(quoted(&map).contains(&format!("{member}/").as_str()), "ARCHITECTURE.md lacks `{member}/`");
+    }
+}
+
+#[test]
+fn every_link_to_a_file_of_this_project_leads_there() {
+    let mut links = 0;
+    for document in documents() {
+        let text = read(&document);
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap_or_default();
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            links += 1;
+            let path = document.parent().expect("a document lies in a directory").join(file);
+            assert!(path.exists(), "{} links to {target}", document.display());
+        }
+    }
+    assert!(links > 5, "the documents link to each other: {links}");
+}
+
+#[test]
+fn how_to_add_a_tool_fits_on_ten_lines() {
+    let page = read(&workspace().join("docs/adding-a-tool.md"));
+    let lines = page.lines().filter(|line| !line.is_empty()).count();
+    assert!(lines <= 10, "{lines} lines");
+}

@@ -1,0 +1,85 @@
+//! README's tour, typed into a real shell: what it shows is what there is.
+//!
+//! Numbers, hashes and the place of the project differ from run to run, and so does the order in which
+//! the events of a tree were stored; everything else has to be as README shows it.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use e2e::project_copy::workspace;
+use e2e::{System, binaries, http};
+
+/// Where README says that the project lies.
+const README_PLACE: &str = "/home/me/autonous";
+
+/// Ends the output of each command.
+const END: &str = "[end of output]";
+
+/// A command of the tour, and what README shows below it.
+struct Step {
+    command: String,
+    shown: String,
+}
+
+fn tour() -> Vec<Step> {
+    let readme = std::fs::read_to_string(workspace().join("README.md")).expect("there is a README");
+    let blocks = readme.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut steps: Vec<Step> = Vec::new();
+    for line in blocks.flat_map(str::lines) {
+        match (line.strip_prefix("$ "), steps.last_mut()) {
+            (Some(command), _) => steps.push(Step { command: command.to_owned(), shown: String::new() }),
+            (None, Some(step)) => step.shown += &format!("{line}\n"),
+            (None, None) => panic!("README shows output before any command: {line}"),
+        }
+    }
+    steps
+}
+
+/// Text without what differs from run to run.
+fn lasting(text: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(lasting_line).collect();
+    if lines.iter().any(|line| line.contains("process.started")) {
+        lines.sort();
+    }
+    lines.join("\n")
+}
+
+fn lasting_line(line: &str) -> String {
+    let without_branches = line.trim_start_matches(|c: char| c.is_ascii_digit() || " :.├└─│".contains(c));
+    let line = if line.contains("─ ") { without_branches } else { line };
+    let words = line.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
+    words.map(|word| if word.contains(|c: char| c.is_ascii_digit()) { "0" } else { word }).collect()
+}
+
+/// Types all commands into one shell, in a directory that looks like the project after `make run`.
+fn outputs(system: &System, steps: &[Step]) -> Vec<String> {
+    let place = system.place().path();
+    std::fs::create_dir(place.join("target")).expect("the place is writable");
+    let programs = binaries::path_of("supervisor");
+    symlink(programs.parent().expect("it lies in a directory"), place.join("target/debug"))
+        .expect("the place is writable");
+    let tools = http::address_of(&system.tokens().tool_url).to_string();
+    let script: String = steps
+        .iter()
+        .map(|step| format!("{}\nprintf '{END}'\n", step.command.replace("127.0.0.1:8701", &tools)))
+        .collect();
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &format!("exec 2>&1\n{script}")]).current_dir(place).env_clear();
+    let output = shell.env("PATH", "/usr/local/bin:/usr/bin:/bin").output().expect("bash is there");
+    let text = String::from_utf8(output.stdout).expect("the tour is text");
+    let text = text.replace(&place.display().to_string(), README_PLACE);
+    text.split(END).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_tour_shows_what_really_happens() {
+    let steps = tour();
+    assert!(steps.len() > 5, "README has a tour");
+    let system = System::start();
+    let outputs = outputs(&system, &steps);
+    for (step, output) in steps.iter().zip(&outputs) {
+        let (shown, real) = (lasting(&step.shown), lasting(output));
+        assert!(shown == real, "$ {}\nREADME:\n{shown}\nreally:\n{real}", step.command);
+    }
+    assert_eq!(outputs.len(), steps.len() + 1, "the tour came to its end");
+}
