@@ -92,7 +92,7 @@ fn killed_before_a_reply(moment: &str, mut is_reached: impl FnMut(&System, &Tele
 #[test]
 fn a_task_that_runs_at_sigterm_is_answered_after_the_next_start() {
     killed_while_the_model_thinks(|system| {
-        assert!(system.terminate().success());
+        assert!(system.stop().success());
         system.restart();
     });
 }

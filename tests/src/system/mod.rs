@@ -1,5 +1,7 @@
 //! The whole system, as a user runs it: `supervisor run` with its two children, in a place of its own.
 
+mod builder;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Output};
@@ -10,8 +12,9 @@ use serde_json::{Value, json};
 
 use crate::leftovers::{self, Process};
 use crate::program::{self, Launch};
-use crate::telegram::TOKEN;
-use crate::{Answer, Database, ModelServer, Place, Program, Request, TelegramServer, binaries, http, wait};
+use crate::{Answer, Database, Place, Program, Request, http, wait};
+
+pub use builder::SystemBuilder;
 
 /// A running system.
 #[derive(Debug)]
@@ -20,13 +23,6 @@ pub struct System {
     launch: Launch,
     // Dropped last: a failing test still shows the logs that lie in it.
     place: Place,
-}
-
-/// A system before its start.
-#[derive(Debug)]
-pub struct SystemBuilder {
-    place: Place,
-    launch: Launch,
 }
 
 /// What the supervisor writes to `<data>/tokens` for the commands that talk to it.
@@ -45,19 +41,7 @@ pub struct Tokens {
 impl System {
     /// A system without any account, to be adjusted before its start.
     pub fn builder() -> SystemBuilder {
-        let place = Place::new();
-        let launch = Launch {
-            binary: binaries::path_of("supervisor"),
-            arguments: vec!["run".to_owned()],
-            variables: place.variables(),
-            unprivileged: false,
-        };
-        let builder = SystemBuilder { place, launch };
-        builder
-            .variable("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0")
-            .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
-            .variable("AUTONOUS_LOG_FORMAT", "json")
-            .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
+        SystemBuilder::new()
     }
 
     /// A system with the embedded defaults.
@@ -148,16 +132,10 @@ impl System {
         self.wait_until_ready();
     }
 
-    /// Ends the supervisor by SIGTERM, whatever it is doing, and checks that its children follow.
-    pub fn terminate(&mut self) -> ExitStatus {
+    /// Ends the system by SIGTERM and checks that nothing is left of it, whatever it was doing.
+    pub fn stop(&mut self) -> ExitStatus {
         let status = self.supervisor.terminate();
         leftovers::assert_no_process(&self.place);
-        status
-    }
-
-    /// Ends a system that has nothing to do any more, and checks that nothing is left of it.
-    pub fn stop(&mut self) -> ExitStatus {
-        let status = self.terminate();
         leftovers::assert_no_temporary_file(&self.workspace());
         let running = self.database().count("select count(*) from inbox where state = 'in_progress'");
         assert_eq!(running, 0, "tasks are still marked as running");
@@ -186,48 +164,6 @@ impl Drop for System {
         if !std::thread::panicking() {
             self.stop();
         }
-    }
-}
-
-impl SystemBuilder {
-    /// The directories that belong to this system, to be filled before its start.
-    pub fn place(&self) -> &Place {
-        &self.place
-    }
-
-    /// Sets a variable.
-    #[must_use]
-    pub fn variable(mut self, name: &str, value: &str) -> Self {
-        self.launch.variables.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Connects the system with a played Telegram, and allows these chats.
-    #[must_use]
-    pub fn telegram(self, server: &TelegramServer, allowed_chats: &str) -> Self {
-        self.telegram_at(&server.url(), allowed_chats)
-    }
-
-    /// Connects the system with an address where Telegram may not be yet.
-    #[must_use]
-    pub fn telegram_at(self, url: &str, allowed_chats: &str) -> Self {
-        self.variable("AUTONOUS_TELEGRAM_TOKEN", TOKEN)
-            .variable("AUTONOUS_TELEGRAM_API_URL", url)
-            .variable("AUTONOUS_TELEGRAM_ALLOWED_CHATS", allowed_chats)
-    }
-
-    /// Connects the system with a played model.
-    #[must_use]
-    pub fn model(self, server: &ModelServer) -> Self {
-        server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
-    }
-
-    /// Starts the system and waits until all of it is ready.
-    pub fn start(self) -> System {
-        let supervisor = Program::start(&self.place, &self.launch);
-        let mut system = System { supervisor, launch: self.launch, place: self.place };
-        system.wait_until_ready();
-        system
     }
 }
 

@@ -1,5 +1,7 @@
 //! The tool server alone, as anybody can run it: `tool-server serve` with a root and a data directory.
 
+mod builder;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Output};
@@ -8,7 +10,9 @@ use protocol::Envelope;
 use serde_json::Value;
 
 use crate::program::Launch;
-use crate::{Answer, Place, Program, Request, binaries, http, leftovers, wait};
+use crate::{Answer, Place, Program, Request, http, leftovers, wait};
+
+pub use builder::{Refusal, ToolServerBuilder};
 
 /// What the server says once it can be reached.
 const LISTENING: &str = "listening on http://";
@@ -25,37 +29,10 @@ pub struct ToolServer {
     place: Place,
 }
 
-/// A tool server before its start.
-#[derive(Debug)]
-pub struct ToolServerBuilder {
-    place: Place,
-    launch: Launch,
-    roots: Vec<PathBuf>,
-    token: Option<String>,
-}
-
-/// A start that was refused.
-#[derive(Debug)]
-pub struct Refusal {
-    /// How the process ended.
-    pub status: ExitStatus,
-    /// What it said to whoever started it.
-    pub stderr: String,
-}
-
 impl ToolServer {
     /// A server with one root, to be adjusted before its start.
     pub fn builder() -> ToolServerBuilder {
-        let place = Place::new();
-        let launch = Launch {
-            binary: binaries::path_of("tool-server"),
-            arguments: vec!["serve".to_owned()],
-            variables: place.variables(),
-            unprivileged: false,
-        };
-        let roots = vec![place.root()];
-        ToolServerBuilder { place, launch, roots, token: None }
-            .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
+        ToolServerBuilder::new()
     }
 
     /// A server with one root and no other setting.
@@ -142,71 +119,6 @@ impl Drop for ToolServer {
         if !std::thread::panicking() {
             self.end();
         }
-    }
-}
-
-impl ToolServerBuilder {
-    /// The directories that belong to this server, to be filled before its start.
-    pub fn place(&self) -> &Place {
-        &self.place
-    }
-
-    /// Sets a variable.
-    #[must_use]
-    pub fn variable(mut self, name: &str, value: &str) -> Self {
-        self.launch.variables.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Takes a variable away.
-    #[must_use]
-    pub fn without_variable(mut self, name: &str) -> Self {
-        self.launch.variables.retain(|(present, _)| present != name);
-        self
-    }
-
-    /// Puts other roots in place of the first.
-    #[must_use]
-    pub fn roots(mut self, roots: &[PathBuf]) -> Self {
-        self.roots = roots.to_vec();
-        self
-    }
-
-    /// Gives the server a token.
-    #[must_use]
-    pub fn token(mut self, token: &str) -> Self {
-        self.token = Some(token.to_owned());
-        self.variable("AUTONOUS_TOOL_TOKEN", token)
-    }
-
-    /// Runs the server as an ordinary user, which then owns the place, even where the test runs as root.
-    #[must_use]
-    pub fn unprivileged(mut self) -> Self {
-        self.launch.unprivileged = true;
-        self.launch.binary = self.place.hand_over(&self.launch.binary);
-        self
-    }
-
-    /// Starts the server and waits until it listens.
-    pub fn start(self) -> ToolServer {
-        let launch = self.whole_launch();
-        let (program, address) = listening(&self.place, &launch);
-        ToolServer { program, launch, address, token: self.token, roots: self.roots, place: self.place }
-    }
-
-    /// Starts a server that must refuse to run.
-    pub fn start_refused(self) -> Refusal {
-        let mut program = Program::start(&self.place, &self.whole_launch());
-        let status = program.wait();
-        leftovers::assert_no_process(&self.place);
-        Refusal { status, stderr: program.log() }
-    }
-
-    fn whole_launch(&self) -> Launch {
-        let mut launch = self.launch.clone();
-        let roots: Vec<String> = self.roots.iter().map(|root| root.display().to_string()).collect();
-        launch.variables.insert(0, ("AUTONOUS_TOOL_ALLOWED_ROOTS".to_owned(), roots.join(",")));
-        launch
     }
 }
 

@@ -1,0 +1,72 @@
+//! How a whole system is set up before its start.
+
+use super::System;
+use crate::program::Launch;
+use crate::telegram::TOKEN;
+use crate::{ModelServer, Place, Program, TelegramServer, binaries};
+
+/// A system before its start.
+#[derive(Debug)]
+pub struct SystemBuilder {
+    place: Place,
+    launch: Launch,
+}
+
+impl SystemBuilder {
+    /// A system without any account, with free ports and short pauses.
+    pub(super) fn new() -> Self {
+        let place = Place::new();
+        let launch = Launch {
+            binary: binaries::path_of("supervisor"),
+            arguments: vec!["run".to_owned()],
+            variables: place.variables(),
+            unprivileged: false,
+        };
+        let builder = Self { place, launch };
+        builder
+            .variable("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0")
+            .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
+            .variable("AUTONOUS_LOG_FORMAT", "json")
+            .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
+    }
+
+    /// The directories that belong to this system, to be filled before its start.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.launch.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Connects the system with a played Telegram, and allows these chats.
+    #[must_use]
+    pub fn telegram(self, server: &TelegramServer, allowed_chats: &str) -> Self {
+        self.telegram_at(&server.url(), allowed_chats)
+    }
+
+    /// Connects the system with an address where Telegram may not be yet.
+    #[must_use]
+    pub fn telegram_at(self, url: &str, allowed_chats: &str) -> Self {
+        self.variable("AUTONOUS_TELEGRAM_TOKEN", TOKEN)
+            .variable("AUTONOUS_TELEGRAM_API_URL", url)
+            .variable("AUTONOUS_TELEGRAM_ALLOWED_CHATS", allowed_chats)
+    }
+
+    /// Connects the system with a played model.
+    #[must_use]
+    pub fn model(self, server: &ModelServer) -> Self {
+        server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
+    }
+
+    /// Starts the system and waits until all of it is ready.
+    pub fn start(self) -> System {
+        let supervisor = Program::start(&self.place, &self.launch);
+        let mut system = System { supervisor, launch: self.launch, place: self.place };
+        system.wait_until_ready();
+        system
+    }
+}

@@ -1,0 +1,104 @@
+//! How a tool server is set up before its start, and the start that must be refused.
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use super::{ToolServer, listening};
+use crate::program::Launch;
+use crate::{Place, Program, binaries, leftovers};
+
+/// A tool server before its start.
+#[derive(Debug)]
+pub struct ToolServerBuilder {
+    place: Place,
+    launch: Launch,
+    roots: Vec<PathBuf>,
+    token: Option<String>,
+}
+
+/// A start that was refused.
+#[derive(Debug)]
+pub struct Refusal {
+    /// How the process ended.
+    pub status: ExitStatus,
+    /// What it said to whoever started it.
+    pub stderr: String,
+}
+
+impl ToolServerBuilder {
+    /// A server with one root and a free port.
+    pub(super) fn new() -> Self {
+        let place = Place::new();
+        let launch = Launch {
+            binary: binaries::path_of("tool-server"),
+            arguments: vec!["serve".to_owned()],
+            variables: place.variables(),
+            unprivileged: false,
+        };
+        let roots = vec![place.root()];
+        Self { place, launch, roots, token: None }.variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
+    }
+
+    /// The directories that belong to this server, to be filled before its start.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.launch.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Takes a variable away.
+    #[must_use]
+    pub fn without_variable(mut self, name: &str) -> Self {
+        self.launch.variables.retain(|(present, _)| present != name);
+        self
+    }
+
+    /// Puts other roots in place of the first.
+    #[must_use]
+    pub fn roots(mut self, roots: &[PathBuf]) -> Self {
+        self.roots = roots.to_vec();
+        self
+    }
+
+    /// Gives the server a token.
+    #[must_use]
+    pub fn token(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self.variable("AUTONOUS_TOOL_TOKEN", token)
+    }
+
+    /// Runs the server as an ordinary user, which then owns the place, even where the test runs as root.
+    #[must_use]
+    pub fn unprivileged(mut self) -> Self {
+        self.launch.unprivileged = true;
+        self.launch.binary = self.place.hand_over(&self.launch.binary);
+        self
+    }
+
+    /// Starts the server and waits until it listens.
+    pub fn start(self) -> ToolServer {
+        let launch = self.whole_launch();
+        let (program, address) = listening(&self.place, &launch);
+        ToolServer { program, launch, address, token: self.token, roots: self.roots, place: self.place }
+    }
+
+    /// Starts a server that must refuse to run.
+    pub fn start_refused(self) -> Refusal {
+        let mut program = Program::start(&self.place, &self.whole_launch());
+        let status = program.wait();
+        leftovers::assert_no_process(&self.place);
+        Refusal { status, stderr: program.log() }
+    }
+
+    fn whole_launch(&self) -> Launch {
+        let mut launch = self.launch.clone();
+        let roots: Vec<String> = self.roots.iter().map(|root| root.display().to_string()).collect();
+        launch.variables.insert(0, ("AUTONOUS_TOOL_ALLOWED_ROOTS".to_owned(), roots.join(",")));
+        launch
+    }
+}
