@@ -21,7 +21,14 @@ use tokio_util::sync::CancellationToken;
 /// Enough for one task at a time and a few callers.
 const THREADS: usize = 2;
 
-fn main() -> anyhow::Result<ExitCode> {
+fn main() -> ExitCode {
+    obey().unwrap_or_else(|error| {
+        let _ = writeln!(std::io::stderr(), "supervisor: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn obey() -> anyhow::Result<ExitCode> {
     process::secrets::leave_environment(SECRET_VARIABLES)?;
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;

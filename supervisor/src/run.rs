@@ -36,7 +36,7 @@ pub enum RunError {
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     /// The database can not be used.
-    #[error("the database can not be used")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// The tokens could not be kept.
     #[error(transparent)]

@@ -12,6 +12,7 @@ use super::ChildState;
 use super::end::end;
 use super::restart::{Exit, RestartPolicy};
 use super::spawn::{Blueprint, SpawnError, spawn};
+use crate::causes;
 use crate::store::{Store, events};
 
 /// What is particular to one child.
@@ -73,7 +74,11 @@ impl Keeper {
         let mut child = match attendant.blueprint().and_then(spawn) {
             Ok(child) => child,
             Err(error) => {
-                tracing::error!(child = A::NAME, error = describe(&error), "a child could not be started");
+                tracing::error!(
+                    child = A::NAME,
+                    error = causes::in_one_line(&error),
+                    "a child could not be started"
+                );
                 return "it could not be started".to_owned();
             }
         };
@@ -117,10 +122,4 @@ async fn wait(pause: Duration, stop: &CancellationToken) {
         () = stop.cancelled() => {}
         () = tokio::time::sleep(pause) => {}
     }
-}
-
-/// An error with its causes.
-fn describe(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -29,7 +29,7 @@ pub struct Journal {
 /// Why the journal could not be taken in just now.
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
-    #[error("the journal could not be read")]
+    #[error("it could not be read: {0}")]
     Read(#[from] io::Error),
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -37,10 +37,10 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 pub enum StoreError {
     /// SQLite refused.
     #[error("the database refused: {0}")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(rusqlite::Error),
     /// The schema could not be brought up to date.
     #[error("the database's schema could not be brought up to date: {0}")]
-    Migration(#[from] rusqlite_migration::Error),
+    Migration(rusqlite_migration::Error),
     /// Something in the database does not have its shape.
     #[error("the database holds something malformed")]
     Malformed(#[from] serde_json::Error),
@@ -50,6 +50,18 @@ pub enum StoreError {
     /// The thread that writes is gone.
     #[error("the database is closed")]
     Closed,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<rusqlite_migration::Error> for StoreError {
+    fn from(error: rusqlite_migration::Error) -> Self {
+        Self::Migration(error)
+    }
 }
 
 impl StoreError {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use process::Secret;
 use teloxide::{ApiError, Bot, RequestError};
 
+use crate::causes;
 use crate::config::TelegramSettings;
 
 /// How long Telegram may hold a request for updates open.
@@ -61,8 +62,8 @@ impl TelegramBot {
         let words = match error {
             // The text that could not be read may be a whole page of some proxy.
             RequestError::InvalidJson { source, .. } => format!("the answer is not Telegram's: {source}"),
-            RequestError::Network(_)
-            | RequestError::Api(_)
+            RequestError::Network(cause) => causes::in_one_line(cause.as_ref()),
+            RequestError::Api(_)
             | RequestError::MigrateToChatId(_)
             | RequestError::RetryAfter(_)
             | RequestError::Io(_) => error.to_string(),
