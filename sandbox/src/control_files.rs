@@ -1,0 +1,99 @@
+//! Control files: names at which other programs look for code to run.
+//!
+//! A name holds at any depth and in any letter case, whether or not it exists. The names of `.git/…` hold
+//! for the repositories of submodules inside `.git/modules` too. This says what is such a name; it
+//! touches no file.
+
+use std::path::{Component, Path};
+
+/// Tells git that hooks and settings lie elsewhere, so it counts wherever `.git/config` does.
+const ELSEWHERE: &str = "commondir";
+
+/// A list of names, each with one component (`.envrc`) or several (`.git/hooks`).
+#[derive(Debug, Clone, Default)]
+pub struct ControlFiles {
+    names: Vec<Vec<String>>,
+}
+
+impl ControlFiles {
+    /// The names, written as paths relative to any directory.
+    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let split = |name: &str| -> Vec<String> {
+            name.split('/').filter(|part| !part.is_empty()).map(str::to_lowercase).collect()
+        };
+        let mut names: Vec<_> = names.into_iter().map(split).filter(|name| !name.is_empty()).collect();
+        if names.iter().any(|name| *name == [".git", "config"]) {
+            names.push(split(&format!(".git/{ELSEWHERE}")));
+        }
+        Self { names }
+    }
+
+    /// Whether a path beneath a root is a control file or lies in a directory of them.
+    pub fn covers(&self, beneath: &Path) -> bool {
+        let parts = lowercase(beneath);
+        (1..=parts.len()).any(|end| self.ends_with_name(&parts[..end]))
+    }
+
+    /// Whether a path beneath a root is itself such a name.
+    pub(crate) fn names_entry(&self, beneath: &Path) -> bool {
+        self.ends_with_name(&lowercase(beneath))
+    }
+
+    fn ends_with_name(&self, parts: &[String]) -> bool {
+        self.names.iter().any(|name| parts.ends_with(name) || in_submodule(parts, name))
+    }
+}
+
+/// Whether the path ends in the name of a submodule's repository: `.git/modules/<any>/hooks`.
+fn in_submodule(parts: &[String], name: &[String]) -> bool {
+    let [first, rest @ ..] = name else { return false };
+    first == ".git"
+        && !rest.is_empty()
+        && parts.strip_suffix(rest).is_some_and(|before| {
+            before.windows(2).any(|pair| pair[0] == ".git" && pair[1] == "modules") && before.len() > 2
+        })
+}
+
+fn lowercase(path: &Path) -> Vec<String> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn defaults() -> ControlFiles {
+        ControlFiles::new([".git/hooks", ".git/config", ".envrc", ".vscode"])
+    }
+
+    #[test]
+    fn names_hold_at_any_depth_in_any_case_and_for_what_lies_beneath() {
+        for path in [
+            ".envrc",
+            "a/b/.ENVRC",
+            ".git/hooks/pre-commit",
+            "sub/.GIT/Hooks",
+            ".git/config",
+            "x/.vscode/tasks.json",
+            ".git/commondir",
+            ".git/modules/lib/hooks/post-checkout",
+            ".git/modules/a/modules/b/config",
+        ] {
+            assert!(defaults().covers(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn honest_names_are_left_alone() {
+        for path in
+            ["", "envrc", "git/hooks", ".git/HEAD", "hooks", "config", ".git/modules/config", ".vscodex"]
+        {
+            assert!(!defaults().covers(Path::new(path)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Turns the rules into a program of the kernel's filter language (classic BPF).
+//!
+//! The program is a chain: architecture, number range, then one block per rule. A block begins with the
+//! number and ends with a verdict on every path, so blocks are independent of each other.
+
+use std::io;
+
+use libc::{
+    BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
+    SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, sock_filter,
+};
+
+use super::denied::{NEWEST_KNOWN, Rule, Test, Verdict, rules};
+use super::machine::{ARCHITECTURE, FOREIGN_NUMBERS};
+use crate::settings::Tier;
+
+const NUMBER_OFFSET: u32 = 0;
+const ARCHITECTURE_OFFSET: u32 = 4;
+const ARGUMENTS_OFFSET: u32 = 16;
+
+/// The filter of a tier.
+pub fn filter(tier: Tier, network: bool) -> io::Result<Vec<sock_filter>> {
+    assemble(&rules(tier, network))
+}
+
+fn assemble(rules: &[Rule]) -> io::Result<Vec<sock_filter>> {
+    let absent = verdict(Verdict::Errno(libc::ENOSYS));
+    let mut program = vec![
+        load(ARCHITECTURE_OFFSET),
+        jump(BPF_JEQ, ARCHITECTURE, 1, 0),
+        ends(SECCOMP_RET_KILL_PROCESS),
+        load(NUMBER_OFFSET),
+    ];
+    if let Some(first) = FOREIGN_NUMBERS {
+        program.extend([jump(BPF_JGE, first, 0, 1), absent]);
+    }
+    program.extend([jump(BPF_JGT, NEWEST_KNOWN, 0, 1), absent]);
+    for rule in rules {
+        let number = u32::try_from(rule.number).map_err(io::Error::other)?;
+        let body = body(rule)?;
+        program.push(jump(BPF_JEQ, number, 0, length(&body)?));
+        program.extend(body);
+    }
+    program.push(verdict(Verdict::Allow));
+    Ok(program)
+}
+
+fn body(rule: &Rule) -> io::Result<Vec<sock_filter>> {
+    let mut body = Vec::new();
+    for (tests, then) in &rule.cases {
+        let mut rest = vec![verdict(*then)];
+        for (argument, test) in tests.iter().rev() {
+            let mut block = one_test(*argument, *test, length(&rest)?);
+            block.append(&mut rest);
+            rest = block;
+        }
+        body.append(&mut rest);
+    }
+    body.push(verdict(rule.otherwise));
+    Ok(body)
+}
+
+/// Goes on where the test holds, and else skips the `rest` of the case.
+fn one_test(argument: u32, test: Test, rest: u8) -> Vec<sock_filter> {
+    let low_half = if cfg!(target_endian = "big") { 4 } else { 0 };
+    let load = load(ARGUMENTS_OFFSET + 8 * argument + low_half);
+    match test {
+        Test::Is(value) => vec![load, jump(BPF_JEQ, value, 0, rest)],
+        Test::Masked(mask, value) => {
+            let cut = instruction(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+            vec![load, cut, jump(BPF_JEQ, value, 0, rest)]
+        }
+        Test::Without(bits) => vec![load, jump(BPF_JSET, bits, rest, 0)],
+    }
+}
+
+fn length(block: &[sock_filter]) -> io::Result<u8> {
+    u8::try_from(block.len()).map_err(io::Error::other)
+}
+
+fn load(offset: u32) -> sock_filter {
+    instruction(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0)
+}
+
+fn jump(test: u32, value: u32, when_true: u8, when_false: u8) -> sock_filter {
+    instruction(BPF_JMP | test | BPF_K, value, when_true, when_false)
+}
+
+fn verdict(verdict: Verdict) -> sock_filter {
+    ends(match verdict {
+        Verdict::Allow => SECCOMP_RET_ALLOW,
+        Verdict::Errno(errno) => SECCOMP_RET_ERRNO | errno.cast_unsigned(),
+    })
+}
+
+fn ends(value: u32) -> sock_filter {
+    instruction(BPF_RET | BPF_K, value, 0, 0)
+}
+
+fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    let code = u16::try_from(code).expect("codes of the filter language have 16 bits");
+    sock_filter { code, jt, jf, k }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel would answer to a call: the instructions above, run step by step.
+    fn answer(filter: &[sock_filter], architecture: u32, number: u32, arguments: [u32; 3]) -> u32 {
+        let (mut at, mut accumulator) = (0, 0);
+        loop {
+            let step = filter[at];
+            at += 1;
+            let code = u32::from(step.code);
+            let take = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
+            match code {
+                _ if code == BPF_LD | BPF_W | BPF_ABS => {
+                    accumulator = match step.k {
+                        NUMBER_OFFSET => number,
+                        ARCHITECTURE_OFFSET => architecture,
+                        offset => arguments[((offset - ARGUMENTS_OFFSET) / 8) as usize],
+                    }
+                }
+                _ if code == BPF_ALU | BPF_AND | BPF_K => accumulator &= step.k,
+                _ if code == BPF_JMP | BPF_JEQ | BPF_K => at += take(accumulator == step.k),
+                _ if code == BPF_JMP | BPF_JGE | BPF_K => at += take(accumulator >= step.k),
+                _ if code == BPF_JMP | BPF_JGT | BPF_K => at += take(accumulator > step.k),
+                _ if code == BPF_JMP | BPF_JSET | BPF_K => at += take(accumulator & step.k != 0),
+                _ => return step.k,
+            }
+        }
+    }
+
+    const EPERM: u32 = SECCOMP_RET_ERRNO | 1;
+    const ENOSYS: u32 = SECCOMP_RET_ERRNO | 38;
+
+    fn check(tier: Tier, call: i64, arguments: [u32; 3], expected: u32) {
+        let filter = filter(tier, false).unwrap();
+        let number = u32::try_from(call).unwrap();
+        let got = answer(&filter, ARCHITECTURE, number, arguments);
+        assert_eq!(got, expected, "{tier}: call {call} with {arguments:?}");
+    }
+
+    #[test]
+    fn ordinary_calls_pass_and_dangerous_ones_are_denied() {
+        for tier in [Tier::A, Tier::B] {
+            for call in [libc::SYS_read, libc::SYS_execve, libc::SYS_openat, libc::SYS_futex, libc::SYS_wait4]
+            {
+                check(tier, call, [0; 3], SECCOMP_RET_ALLOW);
+            }
+            for call in [libc::SYS_io_uring_setup, libc::SYS_bpf, libc::SYS_mount, libc::SYS_unshare] {
+                check(tier, call, [0; 3], EPERM);
+            }
+            check(tier, libc::SYS_clone3, [0; 3], ENOSYS);
+            check(tier, 5000, [0; 3], ENOSYS);
+        }
+    }
+
+    #[test]
+    fn arguments_decide_where_they_must() {
+        check(Tier::A, libc::SYS_clone, [17, 0, 0], SECCOMP_RET_ALLOW);
+        for namespace in [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWCGROUP, libc::CLONE_NEWPID] {
+            check(Tier::A, libc::SYS_clone, [namespace.cast_unsigned() | 17, 0, 0], EPERM);
+        }
+        for (socket, expected) in [
+            ([1, 2, 0], SECCOMP_RET_ALLOW),
+            ([2, 1, 6], SECCOMP_RET_ALLOW),
+            ([16, 3, 0], SECCOMP_RET_ALLOW),
+            ([16, 3, 9], EPERM),
+            ([17, 3, 0], EPERM),
+            ([38, 5, 0], EPERM),
+        ] {
+            check(Tier::A, libc::SYS_socket, socket, expected);
+            check(Tier::B, libc::SYS_socket, socket, EPERM);
+        }
+        check(Tier::B, libc::SYS_socketpair, [1, 1 | 0o2_000_000, 0], SECCOMP_RET_ALLOW);
+        check(Tier::B, libc::SYS_socketpair, [1, 2, 0], EPERM);
+        check(Tier::A, libc::SYS_ioctl, [0, 0x5412, 0], EPERM);
+        check(Tier::A, libc::SYS_ioctl, [0, 0x5401, 0], SECCOMP_RET_ALLOW);
+        check(Tier::A, libc::SYS_prlimit64, [1, 0, 0], EPERM);
+        check(Tier::B, libc::SYS_sched_setaffinity, [7, 0, 0], EPERM);
+    }
+
+    #[test]
+    fn calls_of_another_architecture_end_the_process() {
+        let filter = filter(Tier::A, false).unwrap();
+        assert_eq!(answer(&filter, 0x4000_0003, 20, [0; 3]), SECCOMP_RET_KILL_PROCESS);
+        if let Some(first) = FOREIGN_NUMBERS {
+            assert_eq!(answer(&filter, ARCHITECTURE, first + 1, [0; 3]), ENOSYS);
+        }
+    }
+}
