@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod locks;
 pub mod openapi;
 pub mod output;
+pub mod redaction;
 pub mod registry;
 pub mod runner;
 mod schema;
@@ -17,6 +18,7 @@ pub mod tool;
 
 pub use locks::{Fingerprint, Seen};
 pub use output::{Bounds, Page};
+pub use redaction::{PLACEHOLDER, RedactingWriter, Redactor};
 pub use registry::{Registry, RegistryError};
 pub use runner::{Recorder, Request, Runner, RunnerSettings};
 pub use tool::{Call, Output, Slot, Tool};

@@ -1,0 +1,109 @@
+//! Whether what is assigned to a secret's name is a secret itself, one decision for each notation.
+
+use super::super::honest::is_plainly_no_secret;
+use super::super::names;
+use super::super::references::is_code_name;
+use super::super::rule::Found;
+use super::super::shape::looks_random;
+use super::line::{ends_line, opens_line};
+
+/// Hash algorithms and integer types end in one of these: `sha256` is no password.
+const WIDTHS: &[&str] = &["16", "32", "64", "128", "256", "384", "512"];
+
+/// Whether a value under a JSON key that names a secret is one.
+pub(in super::super) fn is_secret_under(key: &str, value: &str) -> bool {
+    let found = Found { before: "", name: key, between: "\": \"", value, after: "\"" };
+    names::names_secret(key) && is_quoted_secret(&found)
+}
+
+pub(super) fn is_quoted_secret(found: &Found<'_>) -> bool {
+    if is_excluded(found) {
+        return false;
+    }
+    let tight = found.between.starts_with('=');
+    let is_sentence = found.value.contains(char::is_whitespace);
+    let mapped = !found.between.contains('=');
+    if !names::is_variable(found.name) || names::is_bare_kind(found.name) && mapped {
+        return !is_sentence && looks_chosen_or_generated(found);
+    }
+    found.value.len() >= 4 && (tight || !is_sentence && !found.value.ends_with(':')) && !is_count(found)
+}
+
+pub(super) fn is_environment_secret(found: &Found<'_>) -> bool {
+    let counts = names::is_variable(found.name) && opens_line(found.before);
+    counts && found.value.len() >= 4 && !is_count(found) && !is_excluded(found)
+}
+
+pub(super) fn is_bare_secret(found: &Found<'_>) -> bool {
+    if is_excluded(found) || is_used_in_code(found) || is_count(found) || is_json_number(found) {
+        return false;
+    }
+    let alone = opens_line(found.before) && ends_line(found.after);
+    let tight = found.between == "=";
+    let is_yaml = found.between.starts_with(':');
+    if names::is_variable(found.name) && (tight || alone && is_yaml) {
+        return found.value.len() >= 4;
+    }
+    if is_code_name(found.value) {
+        return false;
+    }
+    if alone { looks_chosen_or_generated(found) } else { looks_random(found.value) }
+}
+
+pub(super) fn is_chosen_secret(found: &Found<'_>) -> bool {
+    found.before.ends_with(['<', ':']) && !is_excluded(found) && looks_chosen_or_generated(found)
+}
+
+pub(super) fn is_argument_secret(found: &Found<'_>) -> bool {
+    let is_flag = found.before.ends_with('-');
+    let is_image_variable = matches!(found.before.trim(), "ENV" | "ARG" | "setx" | "setenv");
+    let takes = is_image_variable || is_flag && looks_chosen_or_generated(found);
+    takes && !is_excluded(found)
+}
+
+pub(super) fn is_loosely_assigned_secret(found: &Found<'_>) -> bool {
+    let is_sql = found.name.eq_ignore_ascii_case("password") && !found.between.contains(',');
+    let looks = looks_random(found.value) || is_sql && looks_chosen_or_generated(found);
+    looks && !is_excluded(found)
+}
+
+pub(super) fn is_paired_secret(found: &Found<'_>) -> bool {
+    let is_literal = found.value.len() >= 4 && !is_count(found) && !is_excluded(found);
+    is_literal && (names::is_variable(found.name) || looks_chosen_or_generated(found))
+}
+
+fn is_excluded(found: &Found<'_>) -> bool {
+    names::is_harmless(found.name) || is_plainly_no_secret(found.name, found.value)
+}
+
+/// Letters and digits as in `hunter2` where people choose, and more of them elsewhere.
+fn looks_chosen_or_generated(found: &Found<'_>) -> bool {
+    let letters = found.value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let digits = found.value.bytes().any(|byte| byte.is_ascii_digit());
+    let mixed = letters && digits && !is_width(found.value);
+    let long_enough = if names::is_chosen_by_people(found.name) { 6 } else { 16 };
+    looks_random(found.value) || mixed && found.value.len() >= long_enough && !is_code_name(found.value)
+}
+
+/// `sha256`, `uint32`, `argon2id`: a word and a width.
+fn is_width(value: &str) -> bool {
+    let width = value.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    WIDTHS.contains(&width)
+}
+
+/// A number that is no password: `MAX_TOKEN=4096`.
+fn is_count(found: &Found<'_>) -> bool {
+    let number = found.value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_' || byte == b'.');
+    number && (found.value.len() < 6 || !names::is_chosen_by_people(found.name))
+}
+
+/// A number after a quoted key is JSON, and a placeholder without quotes would break it.
+fn is_json_number(found: &Found<'_>) -> bool {
+    let quoted = found.between.trim_start_matches('\\').starts_with(['"', '\'']);
+    quoted && found.value.starts_with(|first: char| first.is_ascii_digit() || first == '-')
+}
+
+/// A call, an index, a field or a type: `get_password()`, `tokens[0]`, `Option<String>`.
+fn is_used_in_code(found: &Found<'_>) -> bool {
+    found.after.starts_with(['(', '[', '{', '<'])
+}

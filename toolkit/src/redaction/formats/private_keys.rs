@@ -1,0 +1,179 @@
+//! Private keys, replaced as whole blocks, with or without their last line.
+//!
+//! The lines of a key count even when a tool has put numbers, file names or quotes before them, and even
+//! when the text was cut before the end. A mere mention of the first line, as code has it, is left alone.
+
+use super::super::rule::{Found, Rule, Start};
+
+/// Between two lines of a key: the end of a line, whatever a tool writes before the next; or a space.
+macro_rules! gap {
+    () => {
+        concat!(
+            r#"(?:["',+;\\ \t]{0,8}?(?:\\{1,2}r)?(?:\r?\n|\\{1,2}n)"#,
+            r#"(?:[^\s:]{0,100}[:-])?(?:[ \t]*[0-9]{1,7}[:\t|-])?[ \t>|+#"'*-]{0,40}|[ ]+)"#
+        )
+    };
+}
+
+/// The lines that may stand before the key itself: blank ones, and `Proc-Type: 4,ENCRYPTED`.
+macro_rules! headers {
+    () => {
+        concat!("(?:", gap!(), r"(?:[A-Z][A-Za-z-]{2,20}: [^\r\n\\]{1,100})?)*?")
+    };
+}
+
+macro_rules! block {
+    ($begin:literal, $end:literal) => {
+        concat!(
+            $begin,
+            headers!(),
+            gap!(),
+            "[A-Za-z0-9+/=]{32,}",
+            "(?:",
+            gap!(),
+            "[A-Za-z0-9+/=]{24,})*",
+            "(?:(?:",
+            gap!(),
+            "[A-Za-z0-9+/=]{1,63}){0,2}",
+            gap!(),
+            "?",
+            $end,
+            "|",
+            gap!(),
+            r"[A-Za-z0-9+/=]{1,63}\s*\z)?"
+        )
+    };
+}
+
+pub(super) static RULES: &[Rule] = &[
+    Rule::new(
+        "private key block",
+        &["-----begin"],
+        Start::Anywhere,
+        block!(
+            "-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----",
+            "-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+        ),
+        always,
+    )
+    .redacts(&[
+        concat!(
+            "a\n«-----BEGIN ",
+            "RSA PRIVATE KEY-----\n",
+            "FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT\n",
+            "Gx0SGDbHtlwASK2BIqWicrnlHG0TfbnibrKuKs==\n",
+            "-----END ",
+            "RSA PRIVATE KEY-----»\n",
+            "b"
+        ),
+        concat!(
+            "\"«-----BEGIN ",
+            "PRIVATE KEY-----\\n",
+            "FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT\\n",
+            "Gx0S\\n",
+            "-----END ",
+            "PRIVATE KEY-----»\\n\""
+        ),
+        concat!(
+            "1\t«-----BEGIN ",
+            "OPENSSH PRIVATE KEY-----\n",
+            "2\tFAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT\n",
+            "3\tGx0SGDbHtlwASK2BIqWicrnl\n",
+            "4\t-----END ",
+            "OPENSSH PRIVATE KEY-----»\n",
+            "5\tx"
+        ),
+        concat!(
+            "k.pem:1:«-----BEGIN ",
+            "EC PRIVATE KEY-----\n",
+            "k.pem:2:FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT\n",
+            "k.pem-3-Gx0SGDbHtlwASK2BIqWicrnl»\n",
+            "no key"
+        ),
+        concat!(
+            "«-----BEGIN ",
+            "RSA PRIVATE KEY-----\n",
+            "Proc-Type: 4,ENCRYPTED\n",
+            "DEK-Info: AES-128-CBC,0011\n\n",
+            "FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT\n",
+            "Gx0SG»"
+        ),
+        concat!(
+            "+«-----BEGIN ",
+            "PGP PRIVATE KEY BLOCK-----\n",
+            "+Version: GnuPG\n",
+            "+\n",
+            "+FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT\n",
+            "+=aB1c\n",
+            "+-----END ",
+            "PGP PRIVATE KEY BLOCK-----»"
+        ),
+        concat!(
+            "«-----BEGIN ",
+            "PRIVATE KEY----- FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT Gx0S ",
+            "-----END ",
+            "PRIVATE KEY-----»"
+        ),
+    ])
+    .leaves(&[
+        "if line == \"-----BEGIN PRIVATE KEY-----\" {\n    key = true;\n}",
+        "-----BEGIN RSA PRIVATE KEY-----\n...\n-----END RSA PRIVATE KEY-----",
+        concat!(
+            "-----BEGIN CERTIFICATE-----\n",
+            "B9Z/fqStc41Zx+Jp1gBL6TITxZH6vQxPoEX2ypekwMNZImLkzWazLKruqVu5v+T0\n",
+            "-----END CERTIFICATE-----"
+        ),
+        concat!(
+            "-----BEGIN PUBLIC KEY-----\n",
+            "B9Z/fqStc41Zx+Jp1gBL6TITxZH6vQxPoEX2ypekwMNZImLkzWazLKruqVu5v+T0\n",
+            "-----END PUBLIC KEY-----"
+        ),
+    ]),
+    Rule::new(
+        "private key block of SSH2",
+        &["---- begin ssh2"],
+        Start::Anywhere,
+        block!("---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----", "---- END SSH2 ENCRYPTED PRIVATE KEY ----"),
+        always,
+    )
+    .redacts(&[concat!(
+        "«---- BEGIN ",
+        "SSH2 ENCRYPTED PRIVATE KEY ----\n",
+        "FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT\n",
+        "---- END ",
+        "SSH2 ENCRYPTED PRIVATE KEY ----»"
+    )]),
+    Rule::new(
+        "private key of PuTTY",
+        &["private-lines:"],
+        Start::Anywhere,
+        concat!(
+            "Private-Lines: [0-9]+((?:",
+            gap!(),
+            "[A-Za-z0-9+/=]{24,})+(?:",
+            gap!(),
+            r"[A-Za-z0-9+/=]{1,23}\r?\n)?)"
+        ),
+        always,
+    )
+    .redacts(&[concat!(
+        "Private-Lines: 2«\nFAKE6Idr96riOHdfUrAytPDQj0DxOI",
+        "LDtLvUFeLRzlOT\nGx0S\n»Private-MAC: 00"
+    )]),
+    Rule::new(
+        "private key block in base64",
+        &["ls0tls1crudjti"],
+        Start::Anywhere,
+        concat!(
+            "LS0tLS1CRUdJTi(?:BQUklWQVRFIEtFW|BSU0EgUFJJVkFURS|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZBVE",
+            r"|BFTkNSWVBURUQg|BEU0EgUFJJVkFURS|BQR1AgUFJJVkFUR)[A-Za-z0-9+/]*={0,2}"
+        ),
+        always,
+    )
+    .redacts(&[concat!("tls.key: «LS0tLS1CRUdJTi", "BQUklWQVRFIEtFWS0tLS0tCk1JSQ==»")])
+    .leaves(&["tls.crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSQ=="]),
+];
+
+fn always(_: &Found<'_>) -> bool {
+    true
+}

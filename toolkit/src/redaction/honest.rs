@@ -1,0 +1,91 @@
+//! What a value may be and still be no secret: a stand-in, a reference, a name, a word.
+//!
+//! These decide between a secret and honest text beside a secret's name. They are pure, and they lean to
+//! honest text where people would (`password = var.db_password`), to secrets where machines write.
+
+use super::references::is_reference;
+use super::rule::Found;
+use super::shape::{is_monotonous, looks_random, words};
+
+/// What documentation writes where a secret would stand, in lower case.
+const STAND_INS: &str = "\
+    example placeholder redacted changeme change-me change_me change-this change_this your- your_ \
+    yourtoken yourapi yourpass yoursecret yourkey replace- replace_ insert- insert_ *** ... … •";
+
+/// Words that are no value: of types, of emptiness, of forms.
+const WORDS: &str = "\
+    none null nil true false undefined empty unset default required optional hidden masked secure \
+    omitted invalid missing expired valid str string strings bytes bool boolean int integer number \
+    object any text unknown void char varchar secretstr secretstring cstring symbol array self this \
+    test disabled enabled prompt stdin keyring keychain argon2 argon2id";
+
+/// Words that name a secret; a value made of these alone is a name, not a secret.
+const NAMING_WORDS: &str = "\
+    access account admin api apikey app application auth authorization authtoken base bearer bot \
+    client confirm credential credentials csrf current database db default encryption env field \
+    forgot from get git github gitlab header here id in input invalid is jwt key login master my \
+    name new no oauth of old or pass passphrase passwd password passwords private public pw pwd \
+    refresh reset root secret secrets service session set signing slack some telegram the to token \
+    tokens type user username value web webhook with x xsrf your";
+
+/// Whether a token of a known format is no stand-in for one.
+pub(super) fn is_no_stand_in(found: &Found<'_>) -> bool {
+    !is_stand_in(found.value)
+}
+
+/// Whether a token of a weak format is as irregular as tokens are.
+pub(super) fn is_random(found: &Found<'_>) -> bool {
+    !is_stand_in(found.value) && looks_random(found.value)
+}
+
+/// Whether the value plainly is no secret, whatever it is assigned to.
+pub(super) fn is_plainly_no_secret(name: &str, value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    is_stand_in(value)
+        || WORDS.split_ascii_whitespace().any(|word| word == lower)
+        || is_reference(value)
+        || is_made_of_names(name, value)
+}
+
+/// Whether documentation or a mask put it where a secret would stand.
+pub(super) fn is_stand_in(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    STAND_INS.split_ascii_whitespace().any(|stand_in| lower.contains(stand_in)) || is_monotonous(value)
+}
+
+/// Whether it is made of the name's own words and of words that name secrets, or ends in such a word:
+/// `access_token`, `app.token`, `my-secret`.
+fn is_made_of_names(name: &str, value: &str) -> bool {
+    let values = words(value);
+    let names = words(name);
+    let is_naming = |word: &String| {
+        names.contains(word) || NAMING_WORDS.split_ascii_whitespace().any(|naming| naming == word)
+    };
+    if values.is_empty() {
+        return !value.bytes().any(|byte| byte.is_ascii_digit());
+    }
+    let punctuated = value.bytes().any(|byte| b"!@#$%^&*".contains(&byte));
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_alphabetic() || b"_-.: ".contains(&byte));
+    let ends_as_name = values.len() > 1 && values.last().is_some_and(is_naming) && !looks_random(value);
+    values.iter().all(is_naming) && !punctuated || is_plain && ends_as_name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_plainly_no_secret_is_known() {
+        let honest = "\
+            ${DB_PASSWORD} <your-token> *** var.db_password changeme your-api-key access_token password1 \
+            xxxxxxxxxx String None app.token user_password my-secret //// dbPassword";
+        for value in honest.split_ascii_whitespace() {
+            assert!(is_plainly_no_secret("password", value), "{value}");
+        }
+        for value in
+            ["hunter2", "FAKEx1y2z3", "swordfish", "Summer2024!", "12345678", "P@ssw0rd!", "password!1"]
+        {
+            assert!(!is_plainly_no_secret("password", value), "{value}");
+        }
+    }
+}

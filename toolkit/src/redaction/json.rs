@@ -1,0 +1,65 @@
+//! Redaction of JSON values: texts at any depth, and what stands under a key that names a secret.
+
+use serde_json::{Map, Value};
+
+use super::{PLACEHOLDER, Redactor, assignments};
+
+/// Redacts a value in place; true when something was replaced.
+pub(super) fn redact(redactor: &Redactor, value: &mut Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => redact_text(redactor, text),
+        Value::Array(items) => each(items, |item| redact(redactor, item)),
+        Value::Object(fields) => redact_fields(redactor, fields),
+    }
+}
+
+/// Applies a change to every item; true when one of them changed.
+fn each(items: &mut [Value], change: impl Fn(&mut Value) -> bool) -> bool {
+    let changes: Vec<bool> = items.iter_mut().map(change).collect();
+    changes.contains(&true)
+}
+
+fn redact_text(redactor: &Redactor, text: &mut String) -> bool {
+    let std::borrow::Cow::Owned(clean) = redactor.redact(text) else { return false };
+    *text = clean;
+    true
+}
+
+fn redact_fields(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {
+    let mut changed = redact_pair(fields);
+    for (key, value) in fields.iter_mut() {
+        changed |= redact_under(key, value);
+        changed |= redact(redactor, value);
+    }
+    redact_keys(redactor, fields) || changed
+}
+
+/// `{"name": "API_KEY", "value": "…"}`, as lists of variables are written.
+fn redact_pair(fields: &mut Map<String, Value>) -> bool {
+    let Some(Value::String(name)) = fields.get("name").or_else(|| fields.get("key")) else { return false };
+    let name = name.clone();
+    fields.get_mut("value").is_some_and(|value| redact_under(&name, value))
+}
+
+/// Replaces a text, or the texts of a list, under a key that names a secret.
+fn redact_under(key: &str, value: &mut Value) -> bool {
+    match value {
+        Value::String(text) if assignments::is_secret_under(key, text) => {
+            *text = PLACEHOLDER.to_owned();
+            true
+        }
+        Value::Array(items) => each(items, |item| redact_under(key, item)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => false,
+    }
+}
+
+/// A key can be a secret itself, such as a file's name. The order of the fields stays.
+fn redact_keys(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {
+    if fields.keys().all(|key| matches!(redactor.redact(key), std::borrow::Cow::Borrowed(_))) {
+        return false;
+    }
+    let old = std::mem::take(fields);
+    fields.extend(old.into_iter().map(|(key, value)| (redactor.redact(&key).into_owned(), value)));
+    true
+}

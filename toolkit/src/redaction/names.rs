@@ -1,0 +1,141 @@
+//! Names that say that their value is secret: `DB_PASSWORD`, `apiKey`, `--auth-token`.
+
+use std::ops::Range;
+
+/// What such a name ends with, in whichever case.
+pub(super) const KINDS: &[&str] = &[
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "passwort",
+    "pwd",
+    "_pass",
+    "-pass",
+    "api_key",
+    "api-key",
+    "apikey",
+    "access_key",
+    "access-key",
+    "accesskey",
+    "secret_key",
+    "secret-key",
+    "secretkey",
+    "private_key",
+    "private-key",
+    "privatekey",
+    "account_key",
+    "account-key",
+    "accountkey",
+    "signing_key",
+    "signing-key",
+    "signingkey",
+    "encryption_key",
+    "encryption-key",
+    "encryptionkey",
+    "master_key",
+    "master-key",
+    "masterkey",
+    "auth_key",
+    "auth-key",
+    "authkey",
+    "service_key",
+    "app_key",
+    "secret_key_base",
+];
+
+/// Tokens that say where to go on in a list, or that a language model splits text into.
+const NO_SECRETS: &[&str] = &[
+    "nexttoken",
+    "pagetoken",
+    "continuationtoken",
+    "paginationtoken",
+    "startingtoken",
+    "synctoken",
+    "padtoken",
+    "eostoken",
+    "bostoken",
+    "unktoken",
+    "septoken",
+    "clstoken",
+    "masktoken",
+];
+
+/// The longest name that is looked at.
+const LONGEST: usize = 64;
+
+/// The name that ends at `end`: the last part of a dotted path, without the dashes of a flag.
+pub(super) fn before(text: &str, end: usize) -> Range<usize> {
+    let bytes = &text.as_bytes()[..end];
+    let belongs = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'-');
+    let length = bytes.iter().rev().take(LONGEST).take_while(belongs).count();
+    let mut start = end - length;
+    if matches!(bytes[start..], [b'n' | b'r' | b't', ..]) && bytes[..start].last() == Some(&b'\\') {
+        start += 1;
+    }
+    let dashes = bytes[start..].iter().take_while(|byte| **byte == b'-').count();
+    start + dashes..end
+}
+
+/// Whether a name says that its value is secret.
+pub(super) fn names_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    KINDS.iter().any(|kind| lower.ends_with(kind)) && !is_harmless(name)
+}
+
+/// Whether it is a known name for something else.
+pub(super) fn is_harmless(name: &str) -> bool {
+    let flat = flat(name);
+    NO_SECRETS.iter().any(|harmless| flat.ends_with(harmless)) || matches!(flat.as_str(), "pwd" | "oldpwd")
+}
+
+/// Whether it is the name of an environment variable: capitals, as in `DB_PASSWORD`.
+pub(super) fn is_variable(name: &str) -> bool {
+    name.bytes().any(|byte| byte.is_ascii_uppercase()) && !name.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+/// Whether it is only a kind, as in `PASSWORD`, which is also a heading or the key of a translation.
+pub(super) fn is_bare_kind(name: &str) -> bool {
+    KINDS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether people choose the value, so that it may be short and regular.
+pub(super) fn is_chosen_by_people(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower.contains("pass") || lower.contains("pwd")
+}
+
+fn flat(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_where_its_keyword_ends_and_begins_at_its_last_part() {
+        for (text, name) in [
+            ("export DB_PASSWORD", "DB_PASSWORD"),
+            ("spring.datasource.password", "password"),
+            ("--auth-token", "auth-token"),
+            ("\\nAPI_KEY", "API_KEY"),
+            ("\"apiKey", "apiKey"),
+        ] {
+            assert_eq!(&text[before(text, text.len())], name);
+        }
+    }
+
+    #[test]
+    fn names_of_secrets_are_told_from_others() {
+        for name in ["GITHUB_TOKEN", "dbPassword", "api_key", "x-api-key", "clientSecret", "MYSQL_PWD"] {
+            assert!(names_secret(name), "{name}");
+        }
+        for name in
+            ["tokens", "secretary", "PWD", "next_token", "nextPageToken", "key", "TOKEN_URL", "author"]
+        {
+            assert!(!names_secret(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Our own secrets, found by their exact values in every usual encoding.
+//!
+//! This does not depend on any format: a token of random letters is found because it is ours.
+
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+
+use super::{PLACEHOLDER, own_encodings, spans};
+
+/// Values shorter than this are words that honest text could hold, so they are replaced as whole words.
+const SAFE_INSIDE_WORDS: usize = 8;
+
+/// Values shorter than this are not replaced at all.
+const SHORTEST: usize = 4;
+
+/// The values to look for.
+pub(super) struct OwnSecrets {
+    values: Vec<Value>,
+    automaton: Option<AhoCorasick>,
+}
+
+struct Value {
+    text: String,
+    whole_word: bool,
+}
+
+impl OwnSecrets {
+    /// The given secrets in all encodings.
+    pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let values: Vec<Value> = secrets.into_iter().flat_map(values_of).collect();
+        let patterns = values.iter().map(|value| value.text.as_bytes());
+        let automaton = if values.is_empty() { None } else { AhoCorasick::new(patterns).ok() };
+        Self { values, automaton }
+    }
+
+    /// Where the text holds one of them.
+    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let Some(automaton) = &self.automaton else { return Vec::new() };
+        automaton
+            .find_overlapping_iter(text)
+            .filter(|hit| !self.values[hit.pattern()].whole_word || is_whole_word(text, hit.range()))
+            .filter_map(|hit| spans::snapped(text, hit.range()))
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for OwnSecrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OwnSecrets({})", self.values.len())
+    }
+}
+
+/// A part of the placeholder is not looked for: replacing it would never end.
+fn values_of(secret: &str) -> Vec<Value> {
+    if secret.chars().count() < SHORTEST || PLACEHOLDER.contains(secret) {
+        return Vec::new();
+    }
+    own_encodings::of(secret)
+        .into_iter()
+        .map(|text| Value { whole_word: text.len() < SAFE_INSIDE_WORDS, text })
+        .collect()
+}
+
+fn is_whole_word(text: &str, span: Range<usize>) -> bool {
+    let joins = |character: char| character.is_alphanumeric() || character == '_';
+    !text[..span.start].ends_with(joins) && !text[span.end..].starts_with(joins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(secrets: &[&str], text: &str) -> usize {
+        OwnSecrets::new(secrets.iter().copied()).find(text).len()
+    }
+
+    #[test]
+    fn a_short_secret_is_replaced_only_as_a_whole_word() {
+        assert_eq!(found(&["oak5"], "(oak5)"), 1);
+        assert_eq!(found(&["oak5"], "soak5 oak55 oak5_"), 0);
+    }
+
+    #[test]
+    fn a_secret_too_short_or_like_the_placeholder_is_never_replaced() {
+        assert_eq!(found(&["", "abc", "REDACTED"], "abc ***REDACTED***"), 0);
+    }
+
+    #[test]
+    fn secrets_do_not_print() {
+        assert!(!format!("{:?}", OwnSecrets::new(["hunter2hunter2"])).contains("hunter2"));
+    }
+}

@@ -1,0 +1,219 @@
+//! The scanner: one automaton over the keywords of all rules, and a rule's pattern only where one is found.
+//!
+//! Patterns are compiled when their keyword is met for the first time, because most never are. A rule does
+//! not look again inside what it has just found, so that a long run of keywords costs no more than others.
+
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+use aho_corasick::{AhoCorasick, Match};
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::rule::{Found, Rule, Start};
+use super::{assignments, formats, names, spans};
+
+/// How much of a line is looked at before and after what a pattern found.
+const BEFORE_BYTES: usize = 160;
+const AFTER_BYTES: usize = 80;
+
+/// The scanner for what is secret everywhere: formats and assignments.
+pub(super) fn everyday() -> &'static Scanner {
+    static EVERYDAY: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(all_rules()));
+    &EVERYDAY
+}
+
+/// Every rule there is.
+fn all_rules() -> impl Iterator<Item = &'static Rule> {
+    formats::ALL.iter().copied().flatten().chain(assignments::RULES)
+}
+
+/// Finds what a set of rules describes.
+pub(super) struct Scanner {
+    automaton: AhoCorasick,
+    rules: Vec<Compiled>,
+    /// For each of the automaton's keywords the rules that it belongs to.
+    rules_of: Vec<Vec<usize>>,
+}
+
+struct Compiled {
+    rule: &'static Rule,
+    regex: OnceLock<Regex>,
+}
+
+impl Scanner {
+    /// A scanner for these rules.
+    pub(super) fn new(rules: impl Iterator<Item = &'static Rule>) -> Self {
+        let rules: Vec<_> = rules.map(|rule| Compiled { rule, regex: OnceLock::new() }).collect();
+        let mut keywords: Vec<&str> = Vec::new();
+        let mut rules_of: Vec<Vec<usize>> = Vec::new();
+        for (index, compiled) in rules.iter().enumerate() {
+            for keyword in compiled.rule.keywords {
+                match keywords.iter().position(|known| known == keyword) {
+                    Some(known) => rules_of[known].push(index),
+                    None => {
+                        keywords.push(keyword);
+                        rules_of.push(vec![index]);
+                    }
+                }
+            }
+        }
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(&keywords)
+            .expect("a few hundred short keywords fit into an automaton");
+        Self { automaton, rules, rules_of }
+    }
+
+    /// Where the text holds a secret, in no order.
+    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let mut done = vec![0; self.rules.len()];
+        for hit in self.automaton.find_overlapping_iter(text) {
+            for rule in &self.rules_of[hit.pattern().as_usize()] {
+                if hit.start() < done[*rule] {
+                    continue;
+                }
+                if let Some(span) = self.rules[*rule].find_at(text, &hit) {
+                    done[*rule] = span.end;
+                    found.push(span);
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Compiled {
+    fn find_at(&self, text: &str, hit: &Match) -> Option<Range<usize>> {
+        let start = start(text.as_bytes(), self.rule.start, hit)?;
+        let span = spans::snapped(text, self.replaced(&text.as_bytes()[start..], start)?)?;
+        let name = match self.rule.start {
+            Start::Name => names::before(text, hit.end()),
+            _ => start..start,
+        };
+        let line = text.floor_char_boundary(name.start.saturating_sub(BEFORE_BYTES));
+        let rest = text.ceil_char_boundary(span.end.saturating_add(AFTER_BYTES).min(text.len()));
+        let found = Found {
+            before: &text[line..name.start],
+            between: text.get(name.end..span.start).unwrap_or_default(),
+            name: &text[name],
+            value: &text[span.clone()],
+            after: &text[span.end..rest],
+        };
+        (self.rule.is_secret)(&found).then_some(span)
+    }
+
+    /// The part of a match that is replaced.
+    fn replaced(&self, bytes: &[u8], start: usize) -> Option<Range<usize>> {
+        let regex = self.regex.get_or_init(|| compiled(self.rule.pattern));
+        let span = if regex.captures_len() == 1 {
+            regex.find(bytes)?.range()
+        } else {
+            regex.captures(bytes)?.iter().skip(1).flatten().next()?.range()
+        };
+        Some(start + span.start..start + span.end)
+    }
+}
+
+/// Without Unicode classes a pattern costs kilobytes instead of megabytes.
+fn compiled(pattern: &str) -> Regex {
+    RegexBuilder::new(&format!(r"\A(?:{pattern})"))
+        .unicode(false)
+        .build()
+        .expect("a test compiles the pattern of every rule")
+}
+
+fn start(bytes: &[u8], start: Start, hit: &Match) -> Option<usize> {
+    match start {
+        Start::Anywhere => Some(hit.start()),
+        Start::Word => continues_no_word(bytes, hit.start()).then_some(hit.start()),
+        Start::Run => {
+            let previous = bytes[..hit.start()].last();
+            let begins = !matches!(previous, Some(b'-' | b'_')) && continues_no_word(bytes, hit.start());
+            begins.then_some(hit.start())
+        }
+        Start::Back(belongs, at_most) => {
+            let lead = &bytes[hit.start().saturating_sub(at_most)..hit.start()];
+            Some(hit.start() - lead.iter().rev().take_while(|byte| belongs(**byte)).count())
+        }
+        Start::Name => {
+            let next = bytes.get(hit.end())?;
+            (!next.is_ascii_alphanumeric() && *next != b'_').then_some(hit.end())
+        }
+    }
+}
+
+/// Whether something else than a word's middle begins here. The last letter of an escape (`\n`, `%3D`, a
+/// terminal's colour) belongs to no word.
+fn continues_no_word(bytes: &[u8], at: usize) -> bool {
+    match &bytes[..at] {
+        [.., last] if !last.is_ascii_alphanumeric() => true,
+        [] | [.., b'\\', b'n' | b'r' | b't'] => true,
+        [.., b'%', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
+        [lead @ .., b'm'] => ends_in_colour(lead),
+        _ => false,
+    }
+}
+
+fn ends_in_colour(lead: &[u8]) -> bool {
+    let numbers = lead.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+    let lead = &lead[..lead.len() - numbers];
+    numbers <= 16 && (lead.ends_with(b"\x1b[") || lead.ends_with(b"1b[") || lead.ends_with(b"33["))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PLACEHOLDER;
+    use super::*;
+
+    fn redacted(scanner: &Scanner, text: &str) -> String {
+        spans::replace(text, scanner.find(text)).unwrap_or_else(|| text.to_owned())
+    }
+
+    #[test]
+    fn every_rule_redacts_and_leaves_its_examples() {
+        for rule in all_rules() {
+            let scanner = Scanner::new(std::iter::once(rule));
+            assert!(!rule.redacts.is_empty(), "{} has no example", rule.name);
+            for example in rule.redacts {
+                let (before, rest) = example.split_once('«').expect(rule.name);
+                let (secret, after) = rest.split_once('»').expect(rule.name);
+                let text = format!("{before}{secret}{after}");
+                let expected = format!("{before}{PLACEHOLDER}{after}");
+                assert_eq!(redacted(&scanner, &text), expected, "{}: {text}", rule.name);
+            }
+            for text in rule.leaves {
+                assert_eq!(redacted(&scanner, text), *text, "{}", rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_rule_has_a_name_of_its_own() {
+        let mut names: Vec<_> = all_rules().map(|rule| rule.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn what_one_rule_must_leave_all_rules_leave() {
+        for rule in all_rules() {
+            for text in rule.leaves {
+                assert_eq!(redacted(everyday(), text), *text, "{}", rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_after_an_escape_or_a_colour_is_found_and_one_inside_a_word_is_not() {
+        let token = concat!("ghp_", "FAKEqB5MgSBLlDTieKDsetmpCkeevCuwbMjR");
+        for before in ["", " ", "=", "\\n", "\\t", "%3D", "\u{1b}[1;32m", "\\u001b[0m", "é"] {
+            let text = format!("{before}{token}");
+            assert_eq!(redacted(everyday(), &text), format!("{before}{PLACEHOLDER}"), "{before:?}");
+        }
+        for before in ["x", "0", "%zz", "[32m"] {
+            let text = format!("{before}{token}");
+            assert_eq!(redacted(everyday(), &text), text, "{before:?}");
+        }
+    }
+}
