@@ -14,12 +14,14 @@ pub const DEFAULT_DENIED: &str = ".env,.env.*,*.pem,id_rsa*,id_ed25519*,.ssh/,.g
 #[derive(Debug, Clone)]
 pub struct DeniedPaths {
     patterns: GlobSet,
+    names: NameFilter,
 }
 
 impl DeniedPaths {
     /// Compiles patterns; an error names the one that is no glob.
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
         let mut set = GlobSetBuilder::new();
+        let mut names = NameFilter::default();
         for pattern in patterns {
             let name = pattern.trim_end_matches('/');
             let anywhere = if name.contains('/') {
@@ -28,8 +30,15 @@ impl DeniedPaths {
                 format!("**/{name}")
             };
             set.add(Glob::new(&anywhere)?);
+            names.admit(name);
         }
-        Ok(Self { patterns: set.build()? })
+        Ok(Self { patterns: set.build()?, names })
+    }
+
+    /// Whether an entry of this name can be denied at all. A walk asks it first, of every entry: it costs
+    /// next to nothing.
+    pub fn may_cover_name(&self, name: &[u8]) -> bool {
+        self.names.may_match(name)
     }
 
     /// Whether a path beneath a root is denied, by itself or by a directory that it lies in.
@@ -44,6 +53,38 @@ impl DeniedPaths {
     /// Whether an entry is denied whose directory is known not to be.
     pub fn covers_entry(&self, beneath: &Path) -> bool {
         !self.patterns.is_empty() && self.patterns.is_match(beneath)
+    }
+}
+
+/// What a denied name begins or ends with, as far as the patterns fix it.
+#[derive(Debug, Clone, Default)]
+struct NameFilter {
+    beginnings: Vec<Vec<u8>>,
+    endings: Vec<Vec<u8>>,
+    /// Whether a pattern fixes neither.
+    any: bool,
+}
+
+impl NameFilter {
+    fn admit(&mut self, pattern: &str) {
+        let is_literal = |byte: &&u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        let bytes = pattern.as_bytes();
+        let beginning = &bytes[..bytes.iter().take_while(is_literal).count()];
+        let ending = &bytes[bytes.len() - bytes.iter().rev().take_while(is_literal).count()..];
+        // A star at the end may stand for a `/` and more, but then the directory before it is denied, too.
+        if bytes == beginning || bytes.strip_suffix(b"*") == Some(beginning) {
+            self.beginnings.push(beginning.to_vec());
+        } else if ending.is_empty() {
+            self.any = true;
+        } else {
+            self.endings.push(ending.to_vec());
+        }
+    }
+
+    fn may_match(&self, name: &[u8]) -> bool {
+        self.any
+            || self.beginnings.iter().any(|beginning| name.starts_with(beginning))
+            || self.endings.iter().any(|ending| name.ends_with(ending))
     }
 }
 
@@ -65,6 +106,22 @@ mod tests {
         for path in ["env", "src/environment.rs", "pem/readme.md", "ssh/config", ""] {
             assert!(!denied(DEFAULT_DENIED, path), "{path}");
         }
+    }
+
+    #[test]
+    fn no_denied_entry_has_a_name_that_the_quick_look_lets_through() {
+        let patterns = format!("{DEFAULT_DENIED},private/*.key,a*b,keys/*,x[0-9]");
+        for patterns in [patterns.as_str(), DEFAULT_DENIED, "private/*.key,a*b"] {
+            let denied = DeniedPaths::new(patterns.split(',')).unwrap();
+            for path in ["d/.env", ".env.x", "a/b.pem", "id_rsa", "private/x.key", "d/a-b", "keys/k", "d/x1"]
+            {
+                let name = path.rsplit('/').next().unwrap();
+                let path = Path::new(path);
+                assert!(!denied.covers_entry(path) || denied.may_cover_name(name.as_bytes()), "{path:?}");
+            }
+        }
+        let defaults = DeniedPaths::new(DEFAULT_DENIED.split(',')).unwrap();
+        assert!(!defaults.may_cover_name(b"index.html") && !defaults.may_cover_name(b".gitignore"));
     }
 
     #[test]

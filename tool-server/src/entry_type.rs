@@ -1,0 +1,47 @@
+//! What an entry of a directory is, for every tool that shows entries.
+//!
+//! Links are named as links; nothing here follows one.
+
+use std::ffi::OsStr;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, FileType, statat};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EntryType {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+impl From<FileType> for EntryType {
+    fn from(file_type: FileType) -> Self {
+        match file_type {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Dir,
+            FileType::Symlink => Self::Symlink,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl EntryType {
+    /// What the directory says of an entry; file systems that do not say are asked for the entry itself.
+    pub(crate) fn listed(directory: BorrowedFd<'_>, name: &[u8], listed_as: FileType) -> Self {
+        if listed_as != FileType::Unknown {
+            return Self::from(listed_as);
+        }
+        statat(directory, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)
+            .map_or(Self::Other, |stat| Self::from(FileType::from_raw_mode(stat.st_mode)))
+    }
+}

@@ -1,0 +1,113 @@
+//! A folder: one directory on the walk, opened by handle and read to its end, sorted.
+//!
+//! Its names lie in one buffer, so that a directory of a million entries costs a few bytes for each. What
+//! is beneath it is opened through its handle, one name at a time and never through a link; so whatever is
+//! renamed meanwhile, nothing outside is reached.
+
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use rustix::fs::{FileType, RawDir};
+use rustix::io::Errno;
+
+use super::fuse::Fuse;
+use super::rules::{Marks, Rules};
+use crate::entry_type::EntryType;
+
+/// How many entries are read between two looks at the clock.
+const ENTRIES_PER_CHECK: usize = 4096;
+
+/// A directory that was read.
+pub(crate) struct Folder {
+    /// To open what is in it.
+    pub(crate) handle: OwnedFd,
+    /// Its path beneath the root; empty for the root itself, else ending in `/`.
+    pub(crate) path: Vec<u8>,
+    /// How many directories lie between it and the searched one.
+    pub(super) depth: usize,
+    /// The rules of the ignore files here and above.
+    pub(super) rules: Option<Arc<Rules>>,
+    names: Vec<u8>,
+    records: Vec<Record>,
+}
+
+struct Record {
+    start: usize,
+    length: u16,
+    entry_type: EntryType,
+}
+
+impl Folder {
+    /// Reads a directory up to the fuse, with the marks that its ignore files leave.
+    pub(super) fn read(
+        handle: OwnedFd,
+        path: Vec<u8>,
+        depth: usize,
+        fuse: &Fuse,
+    ) -> Result<(Self, Marks), Errno> {
+        let mut names = Vec::new();
+        let mut records = Vec::new();
+        let mut marks = Marks::default();
+        let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+        let mut entries = RawDir::new(&handle, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            if !fuse.admits_entry()
+                || records.len() % ENTRIES_PER_CHECK == ENTRIES_PER_CHECK - 1 && !fuse.holds()
+            {
+                break;
+            }
+            marks.note(name);
+            records.push(record(&handle, name, entry.file_type(), &mut names));
+        }
+        records.sort_unstable_by(|left, right| left.key(&names).cmp(right.key(&names)));
+        Ok((Self { handle, path, depth, rules: None, names, records }, marks))
+    }
+
+    /// How many entries it has.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The name of an entry, a directory's ending in `/`, and its type.
+    pub(super) fn entry(&self, index: usize) -> (&[u8], EntryType) {
+        let record = &self.records[index];
+        (record.key(&self.names), record.entry_type)
+    }
+
+    /// Keeps the entries that `is_wanted` says true of.
+    pub(super) fn retain(&mut self, mut is_wanted: impl FnMut(&[u8], EntryType) -> bool) {
+        let names = &self.names;
+        self.records.retain(|record| is_wanted(record.key(names), record.entry_type));
+    }
+}
+
+impl Record {
+    fn key<'a>(&self, names: &'a [u8]) -> &'a [u8] {
+        &names[self.start..self.start + usize::from(self.length)]
+    }
+}
+
+fn record(handle: &OwnedFd, name: &[u8], listed_as: FileType, names: &mut Vec<u8>) -> Record {
+    let entry_type = EntryType::listed(handle.as_fd(), name, listed_as);
+    let start = names.len();
+    names.extend_from_slice(name);
+    if entry_type == EntryType::Dir {
+        names.push(b'/');
+    }
+    // The kernel's names have at most 255 bytes.
+    let length = u16::try_from(names.len() - start).unwrap_or(u16::MAX);
+    Record { start, length, entry_type }
+}
+
+/// The name of an entry without the `/` of a directory.
+pub(super) fn bare(key: &[u8]) -> &OsStr {
+    OsStr::from_bytes(key.strip_suffix(b"/").unwrap_or(key))
+}

@@ -1,0 +1,96 @@
+//! A line of a file as it is shown: as text, and when it is long, cut around its match.
+
+/// The most characters of a line that are shown.
+pub(crate) const MAX_LINE_CHARS: usize = 500;
+
+/// The characters that are shown before a match that lies far into a long line.
+const CHARS_BEFORE_MATCH: usize = 100;
+
+/// What stands where a line was cut.
+const CUT_MARK: char = '…';
+
+/// A line that can be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShownLine {
+    /// At most [`MAX_LINE_CHARS`] characters, and a mark at each cut.
+    pub(crate) text: String,
+    /// Whether it was cut.
+    pub(crate) is_cut: bool,
+    /// Whether bytes that are no UTF-8 are shown as U+FFFD.
+    pub(crate) is_lossy: bool,
+}
+
+/// A line, its terminator left out, so that what begins at the byte `match_start` is seen.
+pub(crate) fn shown(line: &[u8], match_start: usize) -> ShownLine {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let match_start = match_start.min(line.len());
+    let (mut start, mut end) = (0, forward(line, 0, MAX_LINE_CHARS));
+    if end < line.len() && forward(line, 0, MAX_LINE_CHARS - CHARS_BEFORE_MATCH) < match_start {
+        end = forward(line, back(line, match_start, CHARS_BEFORE_MATCH), MAX_LINE_CHARS);
+        // A match near the end leaves room for more before it.
+        start = back(line, end, MAX_LINE_CHARS);
+    }
+    let text = String::from_utf8_lossy(&line[start..end]);
+    let is_lossy = matches!(text, std::borrow::Cow::Owned(_));
+    let mut shown = String::with_capacity(text.len() + 2 * CUT_MARK.len_utf8());
+    shown.extend((start > 0).then_some(CUT_MARK));
+    shown.push_str(&text);
+    shown.extend((end < line.len()).then_some(CUT_MARK));
+    ShownLine { text: shown, is_cut: start > 0 || end < line.len(), is_lossy }
+}
+
+/// Where `characters` after `from` end. None has more than four bytes; what is longer is no UTF-8.
+fn forward(line: &[u8], from: usize, characters: usize) -> usize {
+    let most = line.len().min(from + 4 * characters);
+    (from..most).filter(|&at| is_start(line[at])).nth(characters).unwrap_or(most)
+}
+
+/// Where `characters` before `to` begin.
+fn back(line: &[u8], to: usize, characters: usize) -> usize {
+    let least = to.saturating_sub(4 * characters);
+    (least..to).rev().filter(|&at| is_start(line[at])).nth(characters - 1).unwrap_or(least)
+}
+
+/// Whether a byte is no continuation of a character.
+fn is_start(byte: u8) -> bool {
+    byte & 0b1100_0000 != 0b1000_0000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_line_is_shown_whole_without_its_terminator() {
+        for line in ["a é", "a é\n", "a é\r\n"] {
+            let shown = shown(line.as_bytes(), 0);
+            assert_eq!((shown.text.as_str(), shown.is_cut, shown.is_lossy), ("a é", false, false));
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_match_and_never_within_a_character() {
+        let check = |before: usize, after: usize| {
+            let line = format!("{}MATCH{}", "é".repeat(before), "日".repeat(after));
+            let shown = shown(line.as_bytes(), line.find("MATCH").unwrap());
+            let cuts = shown.text.matches(CUT_MARK).count();
+            assert!(shown.text.contains("MATCH") && !shown.is_lossy, "{before} {after}");
+            assert_eq!(shown.text.chars().count() - cuts, MAX_LINE_CHARS.min(before + 5 + after));
+            assert_eq!(shown.is_cut, cuts > 0);
+            cuts
+        };
+        assert_eq!(check(0, 495), 0);
+        assert_eq!(check(0, 496), 1);
+        assert_eq!(check(5000, 0), 1);
+        assert_eq!(check(5000, 5000), 2);
+        assert_eq!(check(390, 5000), 1);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_as_such() {
+        let shown = shown(b"caf\xe9", 0);
+        assert_eq!((shown.text.as_str(), shown.is_lossy), ("caf\u{fffd}", true));
+        assert_eq!(super::shown(&[0x80; 9000], 8999).text.chars().count(), 4 * MAX_LINE_CHARS + 1);
+    }
+}

@@ -1,0 +1,69 @@
+//! The work that is open, shared by the threads of a walk: last in, first out.
+//!
+//! Taking the newest work first keeps the walk deep and narrow, so that few directories are open at once,
+//! and near the order of the result, so that a full page ends it early.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Work that is open.
+pub(super) struct Queue<Job> {
+    state: Mutex<State<Job>>,
+    changed: Condvar,
+}
+
+struct State<Job> {
+    jobs: Vec<Job>,
+    /// Jobs that wait and jobs that were taken and are not done.
+    unfinished: usize,
+}
+
+/// Counts its job as done when it is dropped, also by a panic, so that no thread waits for ever.
+pub(super) struct Taken<'a, Job>(&'a Queue<Job>);
+
+impl<Job> Queue<Job> {
+    /// A queue with one job.
+    pub(super) fn new(first: Job) -> Self {
+        let state = State { jobs: vec![first], unfinished: 1 };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Adds jobs; the last of them is taken first.
+    pub(super) fn extend(&self, jobs: Vec<Job>) {
+        if jobs.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        state.unfinished += jobs.len();
+        state.jobs.extend(jobs);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The next job; waits for one, and is `None` once all are done.
+    pub(super) fn take(&self) -> Option<(Job, Taken<'_, Job>)> {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.jobs.pop() {
+                return Some((job, Taken(self)));
+            }
+            if state.unfinished == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<Job>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<Job> Drop for Taken<'_, Job> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.unfinished -= 1;
+        if state.unfinished == 0 {
+            self.0.changed.notify_all();
+        }
+    }
+}

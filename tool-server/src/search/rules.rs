@@ -1,0 +1,159 @@
+//! The rules of ignore files: `.ignore`, and inside a git repository `.gitignore` and `.git/info/exclude`.
+//!
+//! The patterns and their matching are the `ignore` crate's. The files are opened here, beneath their
+//! directory's handle, because that crate would follow a link out of the root, read the parents up to `/`,
+//! and wait for ever at a pipe named `.gitignore`. The rules of directories between the root and the
+//! searched one count; nothing outside a root is read, nor any user's global file. Like git, no ignore
+//! file is read through a link.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder, Glob};
+use rustix::fs::{AtFlags, FileType, fstat, statat};
+
+use crate::roots::open_child_file;
+
+/// The most of an ignore file that is read; the largest real ones have some hundred kilobytes.
+const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
+
+/// Which files with a meaning for ignoring a directory has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Marks {
+    git: bool,
+    git_ignore: bool,
+    ignore: bool,
+}
+
+/// The rules that hold in a directory, its own first and then its parents'.
+pub(super) struct Rules {
+    parent: Option<Arc<Rules>>,
+    /// How long the directory's path beneath the root is, its last `/` included.
+    base: usize,
+    is_repository: bool,
+    ignore: Gitignore,
+    git_ignore: Gitignore,
+    git_exclude: Gitignore,
+}
+
+/// What the rules say of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// They do not speak of it.
+    None,
+    /// It is ignored.
+    Ignored,
+    /// It is named as not ignored, which also shows a hidden name.
+    Shown,
+}
+
+impl Marks {
+    /// Notes a name that the directory has.
+    pub(super) fn note(&mut self, name: &[u8]) {
+        match name {
+            b".git" => self.git = true,
+            b".gitignore" => self.git_ignore = true,
+            b".ignore" => self.ignore = true,
+            _ => {}
+        }
+    }
+
+    /// The marks of a directory whose names were not read.
+    pub(super) fn probe(directory: BorrowedFd<'_>) -> Self {
+        let mut marks = Self::default();
+        for name in [".git", ".gitignore", ".ignore"] {
+            if statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                marks.note(name.as_bytes());
+            }
+        }
+        marks
+    }
+
+    fn any(self) -> bool {
+        self.git || self.git_ignore || self.ignore
+    }
+}
+
+impl Rules {
+    /// The rules in a directory whose path beneath the root has `base` bytes; its parent's, if it adds none.
+    pub(super) fn within(
+        parent: Option<Arc<Self>>,
+        directory: BorrowedFd<'_>,
+        marks: Marks,
+        base: usize,
+    ) -> Option<Arc<Self>> {
+        if !marks.any() {
+            return parent;
+        }
+        let read = |is_there, name| if is_there { read(directory, name) } else { Gitignore::empty() };
+        Some(Arc::new(Self {
+            parent,
+            base,
+            is_repository: marks.git,
+            ignore: read(marks.ignore, ".ignore"),
+            git_ignore: read(marks.git_ignore, ".gitignore"),
+            // A worktree's `.git` is a file that leads elsewhere; where it leads is not read.
+            git_exclude: read(marks.git, ".git/info/exclude"),
+        }))
+    }
+
+    /// What the rules say of a path beneath the root. Of each kind the nearest rule counts, `.ignore`
+    /// before `.gitignore` before `exclude`, and git's only up to the repository's top.
+    pub(super) fn judge(&self, path: &[u8], is_directory: bool) -> Verdict {
+        let in_repository = self.upwards().any(|rules| rules.is_repository);
+        let (mut ignore, mut git_ignore, mut git_exclude) = (Verdict::None, Verdict::None, Verdict::None);
+        let mut above_repository = false;
+        for rules in self.upwards() {
+            let below = Path::new(OsStr::from_bytes(&path[rules.base..]));
+            let verdict = |found: Verdict, matcher: &Gitignore| match found {
+                Verdict::None => Verdict::from(matcher.matched(below, is_directory)),
+                settled => settled,
+            };
+            ignore = verdict(ignore, &rules.ignore);
+            if in_repository && !above_repository {
+                git_ignore = verdict(git_ignore, &rules.git_ignore);
+                git_exclude = verdict(git_exclude, &rules.git_exclude);
+            }
+            above_repository |= rules.is_repository;
+        }
+        [ignore, git_ignore, git_exclude]
+            .into_iter()
+            .find(|verdict| *verdict != Verdict::None)
+            .unwrap_or(Verdict::None)
+    }
+
+    fn upwards(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |rules| rules.parent.as_deref())
+    }
+}
+
+impl From<Match<&Glob>> for Verdict {
+    fn from(matched: Match<&Glob>) -> Self {
+        match matched {
+            Match::None => Self::None,
+            Match::Ignore(_) => Self::Ignored,
+            Match::Whitelist(_) => Self::Shown,
+        }
+    }
+}
+
+/// The patterns of an ignore file, as far as it can be read; a line that is no pattern is passed over.
+fn read(directory: BorrowedFd<'_>, name: &str) -> Gitignore {
+    let mut patterns = GitignoreBuilder::new("");
+    let file = open_child_file(directory, Path::new(name)).ok();
+    let is_regular = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if let Some(file) = file.filter(|file| fstat(file.as_fd()).is_ok_and(is_regular)) {
+        let lines = BufReader::new(File::from(file).take(MAX_IGNORE_FILE_BYTES)).lines();
+        for (number, line) in lines.map_while(Result::ok).enumerate() {
+            let line = if number == 0 { line.trim_start_matches('\u{feff}') } else { &line };
+            let _ = patterns.add_line(None, line);
+        }
+    }
+    patterns.build().unwrap_or_else(|_| Gitignore::empty())
+}

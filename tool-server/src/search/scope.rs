@@ -1,0 +1,118 @@
+//! The scope: where a search begins, what it leaves out, and how its paths are shown.
+//!
+//! Paths are shown so that every tool takes them back: relative to the first root if the searched
+//! directory lies in it, else absolute.
+
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::rules::{Marks, Rules};
+use crate::roots::{DeniedPaths, Opened, Roots, names};
+
+/// How the paths of a search are shown.
+pub(crate) struct Shown {
+    prefix: String,
+}
+
+/// Where and what to search.
+pub(crate) struct Scope<'a> {
+    denied: &'a DeniedPaths,
+    /// The searched directory beneath its root; empty, or ending in `/`.
+    start: Vec<u8>,
+    /// How paths below the searched directory are shown.
+    pub(crate) shown: Shown,
+    rules: Option<Arc<Rules>>,
+    /// Whether names that begin with a dot are searched.
+    pub(crate) include_hidden: bool,
+    /// Whether what ignore files name is searched.
+    pub(crate) include_ignored: bool,
+    /// How many levels below the searched directory an entry may be.
+    pub(crate) max_depth: usize,
+}
+
+impl<'a> Scope<'a> {
+    /// All beneath a directory but what is hidden, ignored or denied.
+    pub(crate) fn of(
+        roots: &'a Roots,
+        directory: &Opened,
+        include_hidden: bool,
+        include_ignored: bool,
+    ) -> Self {
+        Self {
+            denied: roots.denied(),
+            start: as_directory(&directory.beneath),
+            shown: Shown::beneath(roots, &directory.path),
+            rules: if include_ignored { None } else { rules_above(roots, directory) },
+            include_hidden,
+            include_ignored,
+            max_depth: usize::MAX,
+        }
+    }
+
+    /// The searched directory beneath its root.
+    pub(super) fn start(&self) -> Vec<u8> {
+        self.start.clone()
+    }
+
+    /// The rules of the directories above the searched one.
+    pub(super) fn rules(&self) -> Option<Arc<Rules>> {
+        self.rules.clone()
+    }
+
+    /// What of a path beneath the root is below the searched directory.
+    pub(super) fn below<'p>(&self, path: &'p [u8]) -> &'p [u8] {
+        &path[self.start.len()..]
+    }
+
+    /// Whether an entry is denied; the directory that it is in is not.
+    pub(super) fn denies(&self, path: &[u8], name: &[u8]) -> bool {
+        self.denied.may_cover_name(name) && self.denied.covers_entry(Path::new(OsStr::from_bytes(path)))
+    }
+}
+
+impl Shown {
+    /// For paths below this directory.
+    pub(crate) fn beneath(roots: &Roots, directory: &Path) -> Self {
+        let from = directory.strip_prefix(roots.first()).unwrap_or(directory);
+        Self { prefix: names::to_text(&as_directory(from)) }
+    }
+
+    /// A path below the directory as text that every tool takes back.
+    pub(crate) fn path(&self, below: &[u8]) -> String {
+        let mut shown = self.prefix.clone();
+        shown.push_str(&names::to_text(below));
+        shown
+    }
+}
+
+fn as_directory(path: &Path) -> Vec<u8> {
+    let mut bytes = path.as_os_str().as_bytes().to_vec();
+    if !bytes.is_empty() && !bytes.ends_with(b"/") {
+        bytes.push(b'/');
+    }
+    bytes
+}
+
+/// The rules of the directories from the root down to the searched one's parent.
+fn rules_above(roots: &Roots, directory: &Opened) -> Option<Arc<Rules>> {
+    let mut root: PathBuf = directory.path.clone();
+    directory.beneath.components().for_each(|_| {
+        root.pop();
+    });
+    let mut parents: Vec<&Path> = directory.beneath.ancestors().skip(1).collect();
+    parents.reverse();
+    parents.into_iter().fold(None, |rules, parent| {
+        let path = names::to_text(root.join(parent).as_os_str().as_bytes());
+        match roots.open_directory(&path) {
+            Ok(opened) => {
+                let handle = opened.handle.as_fd();
+                Rules::within(rules, handle, Marks::probe(handle), as_directory(parent).len())
+            }
+            // A parent that cannot be opened by itself has no rules that could be read.
+            Err(_) => rules,
+        }
+    })
+}

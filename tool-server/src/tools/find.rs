@@ -1,0 +1,216 @@
+//! `find`: where something is, by its name, in a whole tree.
+//!
+//! It looks at names alone and opens no file.
+
+use std::ops::Bound;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use protocol::{Annotations, Risk, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolkit::{Call, Output, Page, Slot, Tool};
+
+use crate::cursor;
+use crate::entry_type::EntryType;
+use crate::roots::{Roots, names};
+use crate::search::{
+    self, AbortedReason, Entry, Found, Fuse, LeftOut, Load, PathGlob, Scope, SearchLimits, Visitor, walk,
+};
+use crate::workplace::Workplace;
+
+/// Finds files and directories by name in a whole tree: one path a line, sorted, directories ending in `/`.
+///
+/// Use it when you know a name or a part of it and not where it is. To see what one directory holds use
+/// `ls`, to find what files contain use `grep`. Paths are relative to the first root where they lie in it,
+/// else absolute, so every tool takes them as they are. Names that begin with a dot and what ignore files
+/// name (`.ignore`, and in a git repository `.gitignore` and `.git/info/exclude`) are left out unless you
+/// include them; the notices say so. Links are found and not followed. A result that has more gives
+/// `next_page_cursor`: call again with the same arguments and that `cursor`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FindArguments {
+    /// The directory to search, absolute or relative to the first root.
+    #[serde(default = "here")]
+    path: String,
+    /// A glob for the name, such as `*.rs`, `Makefile` or `*test*`; without it everything is found. With a
+    /// `/` it is for the whole path below `path`, such as `src/**/*.rs`.
+    #[serde(default)]
+    #[schemars(length(max = 1000))]
+    name_pattern: Option<String>,
+    /// What to find; `file` means regular files.
+    #[serde(default, rename = "type")]
+    wanted: WantedType,
+    /// How many levels below `path` to look; 1 is the directory itself.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 100_000))]
+    max_depth: Option<usize>,
+    /// The most paths of a page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100_000))]
+    limit: usize,
+    /// Whether to find names that begin with a dot, and what is beneath them.
+    #[serde(default)]
+    include_hidden: bool,
+    /// Whether to find what ignore files name.
+    #[serde(default)]
+    include_ignored: bool,
+    /// The `next_page_cursor` of the page before.
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+// Without doc comments, so that the schema stays a plain list of values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WantedType {
+    #[default]
+    Any,
+    File,
+    Dir,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+const fn default_limit() -> usize {
+    1000
+}
+
+/// The entries of one page, in the order of `stdout`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct FindData {
+    /// One for each line.
+    entries: Vec<FoundEntry>,
+    /// Which fuse ended the search before it had seen everything; absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aborted_reason: Option<AbortedReason>,
+}
+
+/// An entry that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FoundEntry {
+    /// Its path as shown, without the `/` of a directory.
+    path: String,
+    /// What it is; a link is never followed.
+    #[serde(rename = "type")]
+    entry_type: EntryType,
+}
+
+/// The tool.
+pub(crate) struct Find {
+    roots: Arc<Roots>,
+    limits: SearchLimits,
+}
+
+impl Find {
+    /// `find` in this workplace.
+    pub(crate) fn new(workplace: &Workplace) -> Self {
+        Self { roots: Arc::clone(&workplace.roots), limits: workplace.search }
+    }
+}
+
+impl Tool for Find {
+    type Arguments = FindArguments;
+    type Data = FindData;
+    const NAME: &'static str = "find";
+    const RISK: Risk = Risk::Low;
+    const ANNOTATIONS: Annotations =
+        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const SLOT: Slot = Slot::File;
+
+    fn example() -> Value {
+        json!({"name_pattern": "*.md"})
+    }
+
+    fn run(&self, arguments: FindArguments, call: &Call) -> Result<Output<FindData>, ToolError> {
+        let directory = self.roots.open_directory(&arguments.path)?;
+        let path = names::to_text(directory.path.as_os_str().as_bytes());
+        let searched = arguments.describe(&path);
+        let after =
+            arguments.cursor.as_deref().map(|cursor| cursor::decode(&searched, cursor)).transpose()?;
+        let glob =
+            arguments.name_pattern.as_deref().map(|glob| PathGlob::new("name_pattern", glob)).transpose()?;
+
+        let mut scope =
+            Scope::of(&self.roots, &directory, arguments.include_hidden, arguments.include_ignored);
+        scope.max_depth = arguments.max_depth.unwrap_or(usize::MAX);
+        let page = Page::new(arguments.limit, call.bounds);
+        let room = Load { items: page.room(), bytes: usize::MAX };
+        let begins_late = after.is_some();
+        let found = Found::new(after.map_or(Bound::Unbounded, Bound::Excluded), room);
+        let fuse = Fuse::new(call, self.limits.max_entries);
+        let visitor = || Finder { wanted: arguments.wanted, glob: glob.as_ref(), found: &found };
+        let visitors = (0..self.limits.threads.get()).map(|_| visitor()).collect();
+        let mut left_out = walk(&scope, &fuse, directory.handle, visitors);
+        left_out.passed_over |= begins_late;
+
+        let aborted = fuse.into_outcome()?;
+        Ok(Output { path_resolved: Some(path), ..answer(&searched, &scope, page, found, &left_out, aborted) })
+    }
+}
+
+impl FindArguments {
+    /// What a cursor belongs to.
+    fn describe(&self, path: &str) -> String {
+        format!(
+            "find {path} {:?} {:?} {:?} {} {}",
+            self.name_pattern, self.wanted, self.max_depth, self.include_hidden, self.include_ignored
+        )
+    }
+}
+
+/// One thread's look at names.
+struct Finder<'a> {
+    wanted: WantedType,
+    glob: Option<&'a PathGlob>,
+    found: &'a Found<EntryType>,
+}
+
+impl Visitor for Finder<'_> {
+    /// A name costs so little that a directory is best done at one go.
+    const ENTRIES_PER_JOB: usize = usize::MAX;
+
+    fn wants_beneath(&self, directory: &[u8]) -> bool {
+        self.found.wants_beneath(directory)
+    }
+
+    fn visit(&mut self, entry: &Entry<'_>, _: &mut LeftOut) {
+        let is_wanted = match self.wanted {
+            WantedType::Any => true,
+            WantedType::File => entry.entry_type == EntryType::File,
+            WantedType::Dir => entry.entry_type == EntryType::Dir,
+        };
+        let matches = is_wanted && self.glob.is_none_or(|glob| glob.matches(entry.path, entry.name));
+        if matches && self.found.wants(entry.path) {
+            self.found.add(entry.path, Load { items: 1, bytes: entry.path.len() }, entry.entry_type);
+        }
+    }
+}
+
+/// Fills the page with what was found.
+fn answer(
+    searched: &str,
+    scope: &Scope<'_>,
+    mut page: Page,
+    found: Found<EntryType>,
+    left_out: &LeftOut,
+    aborted: Option<AbortedReason>,
+) -> Output<FindData> {
+    let mut entries = Vec::new();
+    let mut last = Vec::new();
+    for (path, entry_type) in found.into_sorted() {
+        let shown = scope.shown.path(&path);
+        if !page.push(&shown) {
+            break;
+        }
+        entries.push(FoundEntry { path: shown.strip_suffix('/').unwrap_or(&shown).to_owned(), entry_type });
+        last = path;
+    }
+    let shown = format!("{} paths are", entries.len());
+    let next = cursor::encode(searched, &last);
+    let data = FindData { entries, aborted_reason: aborted };
+    search::output(page, data, &shown, next, left_out, aborted)
+}

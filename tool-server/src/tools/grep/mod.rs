@@ -1,0 +1,251 @@
+//! `grep`: which lines of which files match a pattern.
+//!
+//! ripgrep's own searcher and pattern engine in this process, so that nothing a caller writes is ever an
+//! option of a program.
+
+mod files;
+mod page;
+
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolkit::{Call, Output, Slot, Tool};
+
+use self::files::{Files, Tree};
+use self::page::Position;
+use crate::roots::{Opened, Roots, names};
+use crate::search::{
+    self, AbortedReason, FileSearch, Found, Fuse, LeftOut, PathGlob, Scope, SearchLimits, Shown, Wanted, walk,
+};
+use crate::workplace::Workplace;
+
+/// Searches files for a pattern: one `file:line:text` a line, sorted by path and line.
+///
+/// Use it to find where something is defined, used or said. `pattern` is a regular expression (Rust
+/// syntax) that matches within a line; set `literal` for text with `(`, `[`, `.` and the like. `output`
+/// `files` gives only the names of files that match, `count` the number of matching lines of each; both
+/// are cheaper to read. `context` adds lines around each match, as `file-line-text`. To see a whole file
+/// use `read`, to find files by name use `find`.
+///
+/// Paths are relative to the first root where they lie in it, else absolute, so every tool takes them as
+/// they are. Names that begin with a dot and what ignore files name (`.ignore`, and in a git repository
+/// `.gitignore` and `.git/info/exclude`) are left out unless you include them; binary files are left out;
+/// the notices say so. Links are not followed. No match is a success with no output. A line over 500
+/// characters is cut around its match. A result that has more gives `next_page_cursor`: call again with
+/// the same arguments and that `cursor`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GrepArguments {
+    /// What to look for: a regular expression, or plain text with `literal`.
+    #[schemars(length(max = 10_000))]
+    pattern: String,
+    /// The directory or file to search, absolute or relative to the first root.
+    #[serde(default = "here")]
+    path: String,
+    /// A glob for the names of the files to search, such as `*.rs` or `*.{ts,tsx}`. With a `/` it is for
+    /// the whole path below `path`, such as `src/**/*.rs`. A file that `path` names is searched in any case.
+    #[serde(default)]
+    #[schemars(length(max = 1000))]
+    glob: Option<String>,
+    /// Whether the pattern is plain text.
+    #[serde(default)]
+    literal: bool,
+    /// Whether upper and lower case differ.
+    #[serde(default = "yes")]
+    case_sensitive: bool,
+    /// How many lines to show before and after each match, with `output` `content`.
+    #[serde(default)]
+    #[schemars(range(max = 50))]
+    context: usize,
+    /// What to show: the matching lines, the names of files with a match, or how many lines match in each.
+    #[serde(default)]
+    output: Form,
+    /// The most matching lines of a page, or files with the outputs `files` and `count`.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100_000))]
+    limit: usize,
+    /// Whether to search names that begin with a dot, and what is beneath them.
+    #[serde(default)]
+    include_hidden: bool,
+    /// Whether to search what ignore files name.
+    #[serde(default)]
+    include_ignored: bool,
+    /// The `next_page_cursor` of the page before.
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+// Without doc comments, so that the schema stays a plain list of values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Form {
+    #[default]
+    Content,
+    Files,
+    Count,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn default_limit() -> usize {
+    100
+}
+
+/// What one page shows; the lists that do not belong to the asked `output` are empty.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct GrepData {
+    /// The matching lines.
+    matches: Vec<MatchingLine>,
+    /// The lines around them.
+    context_lines: Vec<ContextLine>,
+    /// The files with a match, with `output` `files`.
+    files: Vec<String>,
+    /// The numbers of matching lines, with `output` `count`.
+    counts: Vec<FileCount>,
+    /// Which fuse ended the search before it had seen everything; absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aborted_reason: Option<AbortedReason>,
+}
+
+/// A line that matches.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MatchingLine {
+    /// The file, as shown.
+    path: String,
+    /// The line's number, from 1.
+    line: u64,
+    /// Where the first match begins: a byte of the line's text in UTF-8, from 1.
+    column: usize,
+    /// The line, cut around the match when it is long.
+    text: String,
+}
+
+/// A line before or after a match.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ContextLine {
+    /// The file, as shown.
+    path: String,
+    /// The line's number, from 1.
+    line: u64,
+    /// The line, cut when it is long.
+    text: String,
+}
+
+/// How often a file matches.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FileCount {
+    /// The file, as shown.
+    path: String,
+    /// How many of its lines match.
+    matching_lines: usize,
+}
+
+/// The tool.
+pub(crate) struct Grep {
+    roots: Arc<Roots>,
+    limits: SearchLimits,
+}
+
+impl Grep {
+    /// `grep` in this workplace.
+    pub(crate) fn new(workplace: &Workplace) -> Self {
+        Self { roots: Arc::clone(&workplace.roots), limits: workplace.search }
+    }
+}
+
+impl Tool for Grep {
+    type Arguments = GrepArguments;
+    type Data = GrepData;
+    const NAME: &'static str = "grep";
+    const RISK: Risk = Risk::Low;
+    const ANNOTATIONS: Annotations =
+        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const SLOT: Slot = Slot::File;
+
+    fn example() -> Value {
+        json!({"pattern": "TODO", "literal": true})
+    }
+
+    fn run(&self, arguments: GrepArguments, call: &Call) -> Result<Output<GrepData>, ToolError> {
+        let matcher = search::compile(&arguments.pattern, arguments.literal, arguments.case_sensitive)?;
+        let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
+        let (opened, is_file) = self.open(&arguments.path)?;
+        let path = names::to_text(opened.path.as_os_str().as_bytes());
+        let searched = arguments.describe(&path);
+        let position = Position::read(&searched, arguments.cursor.as_deref())?;
+
+        let fuse = Fuse::new(call, self.limits.max_entries);
+        let room = page::room(arguments.limit, call.bounds);
+        let found = Found::new(position.bound(arguments.output), room);
+        let files = || FileSearch::new(matcher.clone(), arguments.wanted(), room, &fuse);
+        let (shown, mut left_out) = if is_file {
+            let shown = Shown::beneath(&self.roots, opened.path.parent().unwrap_or(&opened.path));
+            let mut files = Files { files: files(), position: &position, found: &found, shown: &shown };
+            let mut left_out = LeftOut::default();
+            let name = opened.path.file_name().unwrap_or_default().as_bytes();
+            files.search(name, File::from(opened.handle), &mut left_out);
+            (shown, left_out)
+        } else {
+            let scope = Scope::of(&self.roots, &opened, arguments.include_hidden, arguments.include_ignored);
+            let visitors = (0..self.limits.threads.get())
+                .map(|_| Files { files: files(), position: &position, found: &found, shown: &scope.shown })
+                .map(|files| Tree { files, glob: glob.as_ref() })
+                .collect();
+            let left_out = walk(&scope, &fuse, opened.handle, visitors);
+            (scope.shown, left_out)
+        };
+        left_out.passed_over |= position.is_late();
+
+        let aborted = fuse.into_outcome()?;
+        let page = page::Filled::new(&arguments, call.bounds, &shown, found);
+        Ok(Output { path_resolved: Some(path), ..page.into_output(&searched, &left_out, aborted) })
+    }
+}
+
+impl Grep {
+    /// Opens what is to be searched, and says whether it is a file.
+    fn open(&self, path: &str) -> Result<(Opened, bool), ToolError> {
+        match self.roots.open_file(path) {
+            Err(error) if error.code == ErrorCode::IsDirectory => {
+                Ok((self.roots.open_directory(path)?, false))
+            }
+            opened => Ok((opened?, true)),
+        }
+    }
+}
+
+impl GrepArguments {
+    /// What a cursor belongs to.
+    fn describe(&self, path: &str) -> String {
+        format!(
+            "grep {path} {:?} {:?} {} {} {} {:?} {} {}",
+            self.pattern,
+            self.glob,
+            self.literal,
+            self.case_sensitive,
+            self.context,
+            self.output,
+            self.include_hidden,
+            self.include_ignored
+        )
+    }
+
+    fn wanted(&self) -> Wanted {
+        match self.output {
+            Form::Content => Wanted::Lines { context: self.context },
+            Form::Files => Wanted::Whether,
+            Form::Count => Wanted::Count,
+        }
+    }
+}
