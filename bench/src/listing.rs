@@ -1,0 +1,31 @@
+//! A page of a huge directory, beside what merely reading all of its names takes.
+
+use std::fs;
+
+use crate::call::{Connection, fill};
+use crate::measure::Durations;
+use crate::program::{Program, until_ready};
+use crate::table::Table;
+
+const ENTRIES: usize = 100_000;
+const CALLS: usize = 30;
+
+/// Measures a page of 200 entries.
+pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+    let place = tempfile::tempdir()?;
+    let root = place.path().join("root");
+    fill(&root, ENTRIES)?;
+    let (_server, address) = Program::tool_server(&root, &place.path().join("data"))?;
+    until_ready(address)?;
+    let mut page = Connection::post(address, "/tools/ls", r#"{"path":".","limit":200}"#)?;
+    let page_time = Durations::of(CALLS, || page.exchange().map(drop))?;
+    let names_time = Durations::of(CALLS, || names_of(&root).map(drop))?;
+    table.note("reading all names in this process, p50", format!("{:.1} ms", names_time.p50_ms()));
+    table.note("POST /tools/ls with limit 200, p50", format!("{:.1} ms", page_time.p50_ms()));
+    table.note("ratio of the p50s", format!("{:.1} times", page_time.p50_us() / names_time.p50_us()));
+    Ok(())
+}
+
+fn names_of(directory: &std::path::Path) -> std::io::Result<Vec<std::ffi::OsString>> {
+    fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
+}

@@ -1,0 +1,65 @@
+//! Durations: taken many times, and summed up by what half of them, or all but a few, stay below.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Many durations of the same thing.
+#[derive(Debug, Clone)]
+pub struct Durations(Vec<Duration>);
+
+impl Durations {
+    /// Durations in any order; there must be one.
+    pub fn new(mut durations: Vec<Duration>) -> Self {
+        assert!(!durations.is_empty(), "nothing was measured");
+        durations.sort_unstable();
+        Self(durations)
+    }
+
+    /// Runs `work` without measuring for a tenth of `times`, and then measures it.
+    pub fn of<E>(times: usize, mut work: impl FnMut() -> Result<(), E>) -> Result<Self, E> {
+        for _ in 0..times / 10 {
+            work()?;
+        }
+        let mut durations = Vec::with_capacity(times);
+        for _ in 0..times {
+            let began = Instant::now();
+            black_box(work())?;
+            durations.push(began.elapsed());
+        }
+        Ok(Self::new(durations))
+    }
+
+    /// Microseconds that this many of a hundred stay below.
+    pub fn percentile_us(&self, percent: usize) -> f64 {
+        let index = (self.0.len() * percent / 100).min(self.0.len() - 1);
+        self.0[index].as_secs_f64() * 1e6
+    }
+
+    /// Microseconds in the middle.
+    pub fn p50_us(&self) -> f64 {
+        self.percentile_us(50)
+    }
+
+    /// Milliseconds in the middle.
+    pub fn p50_ms(&self) -> f64 {
+        self.p50_us() / 1e3
+    }
+}
+
+/// Microseconds in words.
+pub fn us(microseconds: f64) -> String {
+    format!("{microseconds:.2} µs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_taken_from_the_sorted_durations() {
+        let durations = Durations::new((1..=100).rev().map(Duration::from_micros).collect());
+        assert_eq!(durations.p50_us().round(), 51.0);
+        assert_eq!(durations.percentile_us(99).round(), 100.0);
+        assert_eq!(durations.percentile_us(100).round(), 100.0);
+    }
+}

@@ -1,0 +1,149 @@
+//! Where the time of a call goes: each piece alone, in this process, with the server's own code.
+//!
+//! What is left of the call over HTTP is HTTP itself, both directions and the client included.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use protocol::journal::{CallEnded, CallStarted};
+use protocol::{Envelope, EventId, SessionId};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tool_server::journal::Journal;
+use tool_server::roots::{DeniedPaths, Roots};
+use toolkit::runner::CallIds;
+use toolkit::{Bounds, Recorder, Registry, Request, Runner, RunnerSettings, arguments};
+
+use crate::call::BODY;
+use crate::measure::{Durations, us};
+use crate::table::Table;
+
+const TIMES: usize = 10_000;
+
+/// Measures the pieces of a call that takes `call_us` over HTTP and is answered with `answer`.
+pub fn bench(
+    table: &mut Table,
+    root: &Path,
+    place: &Path,
+    answer: &[u8],
+    call_us: f64,
+) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let parsing = Durations::of(TIMES, || arguments::parse_object(BODY.as_bytes()).map(drop))?.p50_us();
+    let validation = validation(&registry(root)?)?.p50_us();
+    let hop = Durations::of(TIMES, || runtime.block_on(hop()))?.p50_us();
+    let run = run(&runtime, root, place)?.p50_us();
+    let journal = journal(place)?.p50_us();
+    let envelope: Envelope = serde_json::from_slice(answer)?;
+    let answering = Durations::of(TIMES, || serde_json::to_vec(&envelope).map(drop))?.p50_us();
+    let tool = run - parsing - validation - hop;
+    for (name, time) in [
+        ("parsing the body", parsing),
+        ("validating the arguments", validation),
+        ("the hop to a thread that may block", hop),
+        ("the tool, and its envelope", tool),
+        ("the journal's two records", journal),
+        ("writing the answer", answering),
+        ("HTTP", call_us - run - journal - answering),
+    ] {
+        table.note(&format!("of which {name}"), us(time));
+    }
+    Ok(())
+}
+
+/// To a thread that may block, and back.
+async fn hop() -> Result<(), tokio::task::JoinError> {
+    tokio::task::spawn_blocking(|| ()).await
+}
+
+fn registry(root: &Path) -> anyhow::Result<Registry> {
+    let roots = Roots::open(&[root.to_owned()], DeniedPaths::new([])?, |_| None)?;
+    Ok(tool_server::tools::registry(&Arc::new(roots))?)
+}
+
+fn validation(registry: &Registry) -> anyhow::Result<Durations> {
+    let spec = registry.specs().find(|spec| spec.name == "ls").context("there is a tool ls")?;
+    let validator = jsonschema::validator_for(&spec.input_schema)?;
+    let body: Value = serde_json::from_str(BODY)?;
+    Ok(Durations::of(TIMES, || arguments::validate(&validator, &spec.input_schema, &body))?)
+}
+
+/// A whole call, but for HTTP and the journal.
+fn run(runtime: &Runtime, root: &Path, place: &Path) -> anyhow::Result<Durations> {
+    let settings = RunnerSettings {
+        disabled: BTreeSet::new(),
+        timeout: Duration::from_secs(30),
+        bounds: Bounds::default(),
+        cwd: root.display().to_string(),
+        idempotency_dir: place.join("idempotency"),
+    };
+    let runner = Arc::new(Runner::new(registry(root)?, settings, Arc::new(Nowhere))?);
+    let measured = Durations::of(TIMES, || {
+        let envelope = runtime.block_on(runner.run(request()));
+        if envelope.ok { Ok(()) } else { Err(anyhow::anyhow!("{}", envelope.stderr)) }
+    });
+    measured.context("ls in this process")
+}
+
+fn request() -> Request {
+    Request {
+        tool: "ls".to_owned(),
+        body: BODY.as_bytes().to_vec(),
+        session: SessionId::default_session(),
+        task: None,
+        parent: None,
+        request_id: None,
+        traceparent: None,
+        idempotency_key: None,
+    }
+}
+
+/// The records of a call's start and end.
+fn journal(place: &Path) -> anyhow::Result<Durations> {
+    let journal = Journal::open(&place.join("journal.jsonl"))?;
+    let ids =
+        CallIds { call: EventId::new(), parent: None, task: None, session: SessionId::default_session() };
+    Ok(Durations::of(TIMES, || {
+        journal.started(&ids, started())?;
+        journal.ended(&ids, ended());
+        io::Result::Ok(())
+    })?)
+}
+
+fn started() -> CallStarted {
+    let arguments = arguments::parse_object(BODY.as_bytes()).unwrap_or_default();
+    CallStarted {
+        tool_name: "ls".to_owned(),
+        arguments,
+        risk: protocol::Risk::Low,
+        request_id: None,
+        traceparent: None,
+    }
+}
+
+fn ended() -> CallEnded {
+    CallEnded {
+        tool_name: "ls".to_owned(),
+        latency_ms: 0,
+        exit_code: 0,
+        truncated_lines: false,
+        truncated_bytes: false,
+        output_text: "file-000000.txt\n".repeat(20),
+        failure: None,
+    }
+}
+
+/// Records nothing.
+struct Nowhere;
+
+impl Recorder for Nowhere {
+    fn started(&self, _ids: &CallIds, _body: CallStarted) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn ended(&self, _ids: &CallIds, _body: CallEnded) {}
+}

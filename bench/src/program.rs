@@ -1,0 +1,118 @@
+//! The programs under measurement: started with an environment from nothing, ended when they are dropped.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use crate::call::Connection;
+
+/// How long a program may take to be ready before the measurement gives up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is asked; short against every start.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// Where programs find the programs that they look for.
+const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A running program.
+#[derive(Debug)]
+pub struct Program(Child);
+
+impl Program {
+    /// Starts the program `name` that lies beside this one.
+    pub fn start(name: &str, arguments: &[&str], variables: &[(&str, String)]) -> anyhow::Result<Self> {
+        let mut command = Command::new(path_of(name)?);
+        command.args(arguments).env_clear().env("PATH", SEARCH_PATH);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Self(command.spawn().with_context(|| format!("{name} does not start"))?))
+    }
+
+    /// A tool server with one root, and where it listens.
+    pub fn tool_server(root: &Path, data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
+        let address = free_address()?;
+        let variables = [
+            ("AUTONOUS_TOOL_ALLOWED_ROOTS", root.display().to_string()),
+            ("AUTONOUS_DATA_DIR", data.display().to_string()),
+            ("AUTONOUS_TOOL_LISTEN", address.to_string()),
+        ];
+        Ok((Self::start("tool-server", &["serve"], &variables)?, address))
+    }
+
+    /// The whole system in a data directory, and where its control port listens.
+    pub fn system(data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
+        let (control, tools) = (free_address()?, free_address()?);
+        let variables = [
+            ("AUTONOUS_DATA_DIR", data.display().to_string()),
+            ("AUTONOUS_CONTROL_LISTEN", control.to_string()),
+            ("AUTONOUS_TOOL_LISTEN", tools.to_string()),
+        ];
+        Ok((Self::start("supervisor", &["run"], &variables)?, control))
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The path of a program that lies beside this one.
+pub fn path_of(name: &str) -> anyhow::Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    anyhow::ensure!(path.is_file(), "{} is missing: `make bench` builds it", path.display());
+    Ok(path)
+}
+
+/// Waits until `GET /readyz` answers 200.
+pub fn until_ready(address: SocketAddr) -> anyhow::Result<()> {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        if Connection::get(address, "/readyz").is_ok_and(|mut asked| asked.exchange().is_ok()) {
+            return Ok(());
+        }
+        anyhow::ensure!(Instant::now() < give_up, "nothing is ready at {address} after {PATIENCE:?}");
+        thread::sleep(PAUSE);
+    }
+}
+
+/// The ids and names of the processes that a process has started.
+pub fn children_of(parent: u32) -> anyhow::Result<Vec<(u32, String)>> {
+    let mut children = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Ok(status) = fs::read_to_string(entry.path().join("status")) else { continue };
+        if field(&status, "PPid") == Some(parent.to_string().as_str()) {
+            children.push((pid, field(&status, "Name").unwrap_or_default().to_owned()));
+        }
+    }
+    Ok(children)
+}
+
+/// Resident memory of a process, in MiB.
+pub fn resident_mib(pid: u32) -> anyhow::Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let kib = field(&status, "VmRSS").and_then(|value| value.split(' ').next()?.parse::<f64>().ok());
+    Ok(kib.context("the process has no resident memory")? / 1024.0)
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+}
+
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind("127.0.0.1:0")?.local_addr()
+}

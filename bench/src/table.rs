@@ -1,0 +1,69 @@
+//! The table: what was measured, how much it was, and whether that is within its target.
+
+use std::fmt;
+
+/// Rows under a title.
+#[derive(Debug)]
+pub struct Table {
+    title: &'static str,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    what: String,
+    measured: String,
+    target: String,
+    verdict: &'static str,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(title: &'static str) -> Self {
+        Self { title, rows: Vec::new() }
+    }
+
+    /// A number that only informs.
+    pub fn note(&mut self, what: &str, measured: impl fmt::Display) {
+        self.add(what, measured.to_string(), String::new(), "");
+    }
+
+    /// A number that should stay at or below a bound, both in `unit`.
+    pub fn bound(&mut self, what: &str, measured: f64, most: f64, unit: &str) {
+        let verdict = if measured <= most { "ok" } else { "MISSED" };
+        self.add(what, format!("{measured:.1} {unit}"), format!("at most {most} {unit}"), verdict);
+    }
+
+    fn add(&mut self, what: &str, measured: String, target: String, verdict: &'static str) {
+        self.rows.push(Row { what: what.to_owned(), measured, target, verdict });
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.title)?;
+        for Row { what, measured, target, verdict } in &self.rows {
+            let line = format!("  {what:<52} {measured:>14}   {target:<16} {verdict}");
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_whether_its_target_is_kept() {
+        let mut table = Table::new("Title");
+        table.bound("kept", 2.0, 2.0, "ms");
+        table.bound("not kept", 2.1, 2.0, "ms");
+        table.note("only said", "7");
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "Title");
+        assert!(lines[1].contains("2.0 ms") && lines[1].ends_with("at most 2 ms     ok"), "{text}");
+        assert!(lines[2].ends_with("MISSED") && lines[3].ends_with(" 7"), "{text}");
+    }
+}
