@@ -10,10 +10,13 @@ use std::time::Duration;
 use process::{Secret, VariableError, Variables};
 use toolkit::Bounds;
 
-use crate::roots::{DEFAULT_DENIED, DeniedPaths};
+use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, ProtectedPaths};
 
 /// The variables that hold secrets: they leave the environment before anything else happens.
 pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];
+
+/// How many entries one search looks at where the variable says nothing else.
+pub const DEFAULT_SEARCH_MAX_ENTRIES: u64 = 1_000_000;
 
 /// All settings.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub struct Files {
     pub roots: Vec<PathBuf>,
     /// `AUTONOUS_TOOL_DENY_PATHS`: names that are withheld beneath the roots.
     pub denied: DeniedPaths,
+    /// `AUTONOUS_TOOL_PROTECTED`: control files, which tools never write.
+    pub protected: ProtectedPaths,
     /// `AUTONOUS_TOOL_JOURNAL` (`<data>/journal/tool-calls.jsonl`).
     pub journal: PathBuf,
     /// `AUTONOUS_TOOL_OUTPUT_DIR` (`<data>/output`).
@@ -65,6 +70,10 @@ pub struct Limits {
     pub timeout: Duration,
     /// `AUTONOUS_TOOL_MAX_OUTPUT_LINES` (2000) and `AUTONOUS_TOOL_MAX_OUTPUT_BYTES` (51200).
     pub bounds: Bounds,
+    /// `AUTONOUS_TOOL_MAX_EDIT_BYTES` (16 MiB): the largest file that is hashed and edited.
+    pub max_edit_bytes: u64,
+    /// `AUTONOUS_TOOL_SEARCH_MAX_ENTRIES` (1,000,000): the most entries that one search looks at.
+    pub search_max_entries: u64,
 }
 
 impl Config {
@@ -126,6 +135,7 @@ impl Files {
         Ok(Self {
             roots: roots(variables)?,
             denied: denied(variables)?,
+            protected: protected(variables),
             journal: place("AUTONOUS_TOOL_JOURNAL", "journal/tool-calls.jsonl"),
             output_dir: place("AUTONOUS_TOOL_OUTPUT_DIR", "output"),
             skills_dir: place("AUTONOUS_SKILLS_DIR", "skills"),
@@ -164,6 +174,13 @@ fn denied(variables: &Variables) -> Result<DeniedPaths, VariableError> {
     })
 }
 
+fn protected(variables: &Variables) -> ProtectedPaths {
+    match variables.list("AUTONOUS_TOOL_PROTECTED") {
+        Some(patterns) => ProtectedPaths::new(patterns.iter().map(String::as_str)),
+        None => ProtectedPaths::new(DEFAULT_PROTECTED.split(',')),
+    }
+}
+
 impl Limits {
     fn from_variables(variables: &Variables) -> Result<Self, VariableError> {
         let bounds = Bounds::default();
@@ -174,6 +191,12 @@ impl Limits {
                 .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
         Ok(Self {
+            search_max_entries: variables.number(
+                "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",
+                DEFAULT_SEARCH_MAX_ENTRIES,
+                1..=1_000_000_000,
+            )?,
+            max_edit_bytes: variables.number("AUTONOUS_TOOL_MAX_EDIT_BYTES", 16 << 20, 1..=1 << 30)?,
             timeout: Duration::from_secs(variables.number("AUTONOUS_TOOL_TIMEOUT_SECONDS", 30, 1..=600)?),
             bounds: Bounds {
                 lines: size("AUTONOUS_TOOL_MAX_OUTPUT_LINES", bounds.lines, 1_000_000)?,

@@ -4,12 +4,17 @@
 //! [`http`], pass the runner's guards, reach the disk only through [`roots`], and are written to the
 //! [`journal`] before they act.
 
+pub mod change;
 pub mod config;
 mod cursor;
+mod entry_type;
 pub mod http;
 pub mod journal;
 pub mod roots;
+pub mod search;
 pub mod self_check;
 pub mod server;
 pub mod service_report;
+mod text;
 pub mod tools;
+pub mod workplace;

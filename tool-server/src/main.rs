@@ -8,11 +8,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use process::{Variables, lifeline, logs, secrets, shutdown};
+use tool_server::change::Durability;
 use tool_server::config::{Config, SECRET_VARIABLES};
 use tool_server::journal::verify;
-use tool_server::roots::{DeniedPaths, Roots};
+use tool_server::roots::{DeniedPaths, ProtectedPaths, Roots};
 use tool_server::server::Server;
 use tool_server::tools;
+use tool_server::workplace::Workplace;
+use toolkit::Registry;
 
 /// Runs an agent's tools over HTTP, each call confined by the kernel and answered with one envelope.
 ///
@@ -102,12 +105,21 @@ async fn end(lifeline: bool) {
     }
 }
 
-/// The document does not depend on the roots, so any directory serves.
+/// The document does not depend on the workplace, so an empty one that is gone again serves.
 fn print_openapi() -> anyhow::Result<()> {
-    let roots = Roots::open(&[PathBuf::from("/")], DeniedPaths::new([])?, |_| None)?;
-    let document = toolkit::openapi::document(&tools::registry(&roots.into())?);
+    let place = std::env::temp_dir().join(format!("autonous-openapi-{}", std::process::id()));
+    std::fs::create_dir(&place)?;
+    let registry = openapi_registry(&place);
+    std::fs::remove_dir_all(&place)?;
+    let document = toolkit::openapi::document(&registry?);
     writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
     Ok(())
+}
+
+fn openapi_registry(place: &Path) -> anyhow::Result<Registry> {
+    let roots = Roots::open(&[place.to_owned()], DeniedPaths::new([])?, ProtectedPaths::new([]), |_| None)?;
+    let workplace = Workplace::with_pending(roots, &place.join("pending"), 0, Durability::Cached)?;
+    Ok(tools::registry(&workplace)?)
 }
 
 fn verify_journal(path: Option<PathBuf>) -> anyhow::Result<()> {

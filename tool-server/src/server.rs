@@ -15,7 +15,7 @@ use bytes::Bytes;
 use listenfd::ListenFd;
 use sandbox::Reach;
 use serde_json::json;
-use toolkit::{Registry, Runner, RunnerSettings, openapi};
+use toolkit::{Runner, RunnerSettings, openapi};
 
 use crate::config::Config;
 use crate::http::{self, Access, App};
@@ -24,6 +24,7 @@ use crate::roots::Roots;
 use crate::self_check;
 use crate::service_report::ServiceReport;
 use crate::tools;
+use crate::workplace::Workplace;
 
 /// How long running calls may take to end after the server was asked to.
 const LAST_CALLS: Duration = Duration::from_secs(5);
@@ -38,25 +39,18 @@ pub struct Server {
 impl Server {
     /// Opens all that the server needs, and confines the process to it. `search_path` is PATH.
     pub fn open(config: &Config, search_path: &str) -> anyhow::Result<Self> {
-        let roots = Roots::open(&config.files.roots, config.files.denied.clone(), |root| {
+        make_private(&config.files.output_dir)?;
+        let files = &config.files;
+        let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |root| {
             self_check::why_forbidden(root, config)
         })
+        .and_then(|roots| roots.with_output(&files.output_dir))
         .context("AUTONOUS_TOOL_ALLOWED_ROOTS cannot be used")?;
-        let roots = Arc::new(roots);
-        let registry = tools::registry(&roots)?;
-        Self::with_tools(config, search_path, &roots, registry)
-    }
-
-    /// The same with other tools than this server's own.
-    pub fn with_tools(
-        config: &Config,
-        search_path: &str,
-        roots: &Roots,
-        registry: Registry,
-    ) -> anyhow::Result<Self> {
         let listener = listen(config)?;
         let journal = Journal::open(&config.files.journal)?;
-        make_private(&config.files.output_dir)?;
+        let workplace = Workplace::open(roots, config).context("what the tools share cannot be opened")?;
+        let registry = tools::registry(&workplace)?;
+        let roots = &workplace.roots;
         let confinement = sandbox::confine_this_thread(&reach(config, roots))?;
         let report = ServiceReport { checks: self_check::run(config, confinement, search_path), confinement };
         report.require()?;

@@ -6,13 +6,14 @@ mod support;
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::TestServer;
 use toolkit::Registry;
 
 fn registry() -> Registry {
     let root = tempfile::tempdir().unwrap();
-    tool_server::tools::registry(&support::roots(root.path())).unwrap()
+    let pending = root.path().join("pending");
+    tool_server::tools::registry(&support::workplace(root.path(), &pending)).unwrap()
 }
 
 /// Names every property of a schema that has no description.
@@ -47,9 +48,12 @@ fn every_tool_refuses_unknown_arguments_and_says_when_to_use_it() {
 }
 
 #[tokio::test]
-async fn the_example_of_every_tool_works_in_an_empty_root() {
-    let server = TestServer::start().await;
+async fn the_example_of_every_tool_works_on_a_note_that_was_read() {
     for (spec, example) in registry().examples() {
+        let server = TestServer::start().await;
+        std::fs::create_dir(server.root.join("notes")).unwrap();
+        std::fs::write(server.root.join("notes/hello.txt"), "hello\n").unwrap();
+        assert!(server.call("read", json!({"path": "notes/hello.txt"})).await.ok);
         let envelope = server.call(&spec.name, example).await;
         assert!(envelope.ok, "{}: {}", spec.name, envelope.stderr);
     }

@@ -17,12 +17,18 @@ const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 /// How much more is read and thrown away.
 const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
 
+/// A body that declares more than this is not even read.
+const MAX_READ_BYTES: u64 = (MAX_BODY_BYTES + MAX_DISCARDED_BYTES) as u64;
+
 /// How long a client may take to send its body.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Reads a call's body.
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, ToolError> {
     let declared = check_declaration(headers);
+    if body.size_hint().lower() > MAX_READ_BYTES {
+        return Err(too_large());
+    }
     match tokio::time::timeout(MAX_TIME, collect(body)).await {
         Ok(collected) => declared.and(collected),
         Err(_) => {
@@ -68,8 +74,11 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, ToolError> {
         }
     }
     if received > MAX_BODY_BYTES {
-        let message = format!("The body has more than {MAX_BODY_BYTES} bytes.");
-        return Err(ToolError::new(ErrorCode::PayloadTooLarge, message));
+        return Err(too_large());
     }
     Ok(bytes)
+}
+
+fn too_large() -> ToolError {
+    ToolError::new(ErrorCode::PayloadTooLarge, format!("The body has more than {MAX_BODY_BYTES} bytes."))
 }

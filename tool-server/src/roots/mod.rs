@@ -6,7 +6,9 @@
 
 mod denied;
 pub mod names;
+mod protected;
 mod resolve;
+mod target;
 
 use std::ffi::OsStr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -19,6 +21,8 @@ use rustix::io::Errno;
 use toolkit::arguments::{elide, invalid};
 
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
+pub use protected::{DEFAULT_PROTECTED, ProtectedPaths};
+pub use target::{Entry, Missing, Target};
 
 /// The longest path that the kernel takes, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
@@ -38,6 +42,8 @@ pub struct Root {
 pub struct Roots {
     roots: Vec<Root>,
     denied: DeniedPaths,
+    protected: ProtectedPaths,
+    output: Option<Root>,
 }
 
 /// Why the roots cannot be opened.
@@ -73,6 +79,7 @@ impl Roots {
     pub fn open(
         paths: &[PathBuf],
         denied: DeniedPaths,
+        protected: ProtectedPaths,
         is_forbidden: impl Fn(&Path) -> Option<String>,
     ) -> Result<Self, RootsError> {
         let mut roots: Vec<Root> = Vec::with_capacity(paths.len());
@@ -85,7 +92,17 @@ impl Roots {
                 roots.push(root);
             }
         }
-        if roots.is_empty() { Err(RootsError::None) } else { Ok(Self { roots, denied }) }
+        if roots.is_empty() {
+            Err(RootsError::None)
+        } else {
+            Ok(Self { roots, denied, protected, output: None })
+        }
+    }
+
+    /// The same with a directory whose files can be read and nothing else: the output of commands.
+    pub fn with_output(mut self, directory: &Path) -> Result<Self, RootsError> {
+        self.output = Some(Root::open(directory)?);
+        Ok(self)
     }
 
     /// Where relative paths start.
@@ -113,13 +130,26 @@ impl Roots {
     /// blocking, looked at, and refused.
     pub fn open_file(&self, path: &str) -> Result<Opened, ToolError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened = self.open_named(path, flags)?;
+        let opened = match self.open_output(path, flags) {
+            Some(opened) => opened?,
+            None => self.open_named(path, flags)?,
+        };
         let stat = rustix::fs::fstat(&opened.handle).map_err(|errno| open_error(path, errno))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok(opened),
             FileType::Directory => Err(open_error(path, Errno::ISDIR)),
             _ => Err(open_error(path, Errno::NXIO)),
         }
+    }
+
+    /// Opens a file of the output directory, if the path lies there.
+    fn open_output(&self, path: &str, flags: OFlags) -> Option<Result<Opened, ToolError>> {
+        let output = self.output.as_ref()?;
+        let beneath = Path::new(path).strip_prefix(&output.path).ok()?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let handle = rustix::fs::openat2(&output.handle, beneath, flags, Mode::empty(), resolve);
+        let opened = |handle| Opened { path: path.into(), beneath: beneath.to_owned(), handle };
+        Some(handle.map(opened).map_err(|errno| open_error(path, errno)))
     }
 
     fn open_named(&self, path: &str, flags: OFlags) -> Result<Opened, ToolError> {

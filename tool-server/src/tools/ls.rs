@@ -22,8 +22,11 @@ use serde_json::{Value, json};
 use toolkit::output::Full;
 use toolkit::{Call, Output, Page, Slot, Tool};
 
+use crate::change::mtime_ms;
 use crate::cursor;
+use crate::entry_type::EntryType;
 use crate::roots::{Opened, Roots, names, open_child_directory};
+use crate::workplace::Workplace;
 
 /// How deep a recursive listing goes; each level holds an open directory.
 const MAX_DEPTH: usize = 400;
@@ -87,29 +90,15 @@ struct Entry {
     mtime_ms: i64,
 }
 
-/// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum EntryType {
-    /// A regular file.
-    File,
-    /// A directory.
-    Dir,
-    /// A symbolic link.
-    Symlink,
-    /// A pipe, a socket or a device.
-    Other,
-}
-
 /// The tool.
 pub(crate) struct Ls {
     roots: Arc<Roots>,
 }
 
 impl Ls {
-    /// `ls` beneath these roots.
-    pub(crate) fn new(roots: Arc<Roots>) -> Self {
-        Self { roots }
+    /// `ls` in this workplace.
+    pub(crate) fn new(workplace: &Workplace) -> Self {
+        Self { roots: Arc::clone(&workplace.roots) }
     }
 }
 
@@ -279,7 +268,7 @@ impl Listing<'_> {
             }
             key.clear();
             key.extend_from_slice(name);
-            if is_directory(directory, name, entry.file_type()) {
+            if EntryType::listed(directory, name, entry.file_type()) == EntryType::Dir {
                 key.push(b'/');
             }
             if after.as_deref().is_some_and(|after| self.was_shown(&key, after)) {
@@ -372,31 +361,12 @@ impl LeftOut {
 
 impl Entry {
     fn new(path: &[u8], stat: &Stat) -> Self {
-        let entry_type = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => EntryType::File,
-            FileType::Directory => EntryType::Dir,
-            FileType::Symlink => EntryType::Symlink,
-            _ => EntryType::Other,
-        };
         Self {
             name: names::to_text(path.strip_suffix(b"/").unwrap_or(path)),
-            entry_type,
+            entry_type: EntryType::from(FileType::from_raw_mode(stat.st_mode)),
             size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            mtime_ms: stat
-                .st_mtime
-                .saturating_mul(1000)
-                .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or(0) / 1_000_000),
+            mtime_ms: mtime_ms(stat),
         }
-    }
-}
-
-/// What the directory says of an entry; file systems that do not say are asked for the entry itself.
-fn is_directory(directory: BorrowedFd<'_>, name: &[u8], listed_as: FileType) -> bool {
-    match listed_as {
-        FileType::Directory => true,
-        FileType::Unknown => statat(directory, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory),
-        _ => false,
     }
 }
 

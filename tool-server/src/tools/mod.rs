@@ -1,14 +1,27 @@
 //! The tools: one file and one line each.
 
+mod delete;
+mod edit;
+mod find;
+mod grep;
 mod ls;
-
-use std::sync::Arc;
+mod multi_edit;
+mod read;
+mod write;
 
 use toolkit::{Registry, RegistryError};
 
-use crate::roots::Roots;
+use crate::workplace::Workplace;
 
 /// All tools of this server.
-pub fn registry(roots: &Arc<Roots>) -> Result<Registry, RegistryError> {
-    Registry::new().with(ls::Ls::new(Arc::clone(roots)))
+pub fn registry(workplace: &Workplace) -> Result<Registry, RegistryError> {
+    Registry::new()
+        .with(ls::Ls::new(workplace))?
+        .with(find::Find::new(workplace))?
+        .with(grep::Grep::new(workplace))?
+        .with(read::Read::new(workplace))?
+        .with(write::Write::new(workplace))?
+        .with(edit::EditTool::new(workplace))?
+        .with(multi_edit::MultiEdit::new(workplace))?
+        .with(delete::Delete::new(workplace))
 }

@@ -5,6 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(dead_code, reason = "each test file uses another part")]
 
+pub mod tree;
+
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,11 +17,17 @@ use protocol::{Envelope, JournalRecord};
 use sandbox::Confinement;
 use serde_json::Value;
 use tempfile::TempDir;
+use tool_server::change::Durability;
 use tool_server::http::{Access, App, router};
 use tool_server::journal::Journal;
-use tool_server::roots::{DEFAULT_DENIED, DeniedPaths, Roots};
+use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, ProtectedPaths, Roots};
+use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
+use tool_server::workplace::Workplace;
 use toolkit::{Bounds, Registry, Runner, RunnerSettings, openapi};
+
+/// The largest file that a test's server edits; small, so that a test can exceed it.
+pub const MAX_EDIT_BYTES: u64 = 1 << 20;
 
 /// A running server; it ends with its test.
 pub struct TestServer {
@@ -36,18 +44,33 @@ pub struct Settings {
     pub timeout: Duration,
     /// How much an answer may hold.
     pub bounds: Bounds,
+    /// How much a search may take.
+    pub search: SearchLimits,
+    /// The roots; a fresh one where there is none.
+    pub roots: Vec<PathBuf>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), bounds: Bounds::default() }
+        Self {
+            timeout: Duration::from_secs(30),
+            bounds: Bounds::default(),
+            search: SearchLimits::new(1_000_000),
+            roots: Vec::new(),
+        }
     }
 }
 
-/// The roots of a test, with the default denied paths.
-pub fn roots(root: &Path) -> Arc<Roots> {
+/// A workplace with one root, the default denied paths and the default control files.
+pub fn workplace(root: &Path, pending: &Path) -> Workplace {
+    workplace_in(&[root.to_owned()], pending)
+}
+
+fn workplace_in(roots: &[PathBuf], pending: &Path) -> Workplace {
     let denied = DeniedPaths::new(DEFAULT_DENIED.split(',')).unwrap();
-    Arc::new(Roots::open(&[root.to_owned()], denied, |_| None).unwrap())
+    let protected = ProtectedPaths::new(DEFAULT_PROTECTED.split(','));
+    let roots = Roots::open(roots, denied, protected, |_| None).unwrap();
+    Workplace::with_pending(roots, pending, MAX_EDIT_BYTES, Durability::Cached).unwrap()
 }
 
 impl TestServer {
@@ -59,9 +82,13 @@ impl TestServer {
     /// A server with other settings and more tools.
     pub async fn start_with(settings: Settings, more: impl FnOnce(Registry) -> Registry) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().join("root");
-        std::fs::create_dir(&root).unwrap();
-        let registry = more(tool_server::tools::registry(&roots(&root)).unwrap());
+        let fresh = directory.path().join("root");
+        std::fs::create_dir(&fresh).unwrap();
+        let roots = if settings.roots.is_empty() { vec![fresh] } else { settings.roots };
+        let root = roots[0].clone();
+        let workplace = workplace_in(&roots, &directory.path().join("pending"));
+        let workplace = Workplace { search: settings.search, ..workplace };
+        let registry = more(tool_server::tools::registry(&workplace).unwrap());
         let journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
         let settings = RunnerSettings {
             disabled: BTreeSet::new(),
@@ -89,6 +116,12 @@ impl TestServer {
         let response = self.request(tool, arguments).send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         (status, headers, response.json().await.unwrap())
+    }
+
+    /// Calls a tool in a session of its own.
+    pub async fn call_in(&self, session: &str, tool: &str, arguments: Value) -> Envelope {
+        let request = self.request(tool, &arguments).header("x-session-id", session);
+        request.send().await.unwrap().json().await.unwrap()
     }
 
     /// Calls a tool.

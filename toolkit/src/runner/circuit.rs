@@ -68,9 +68,9 @@ impl Circuits {
                 return;
             }
             Verdict::NotTried => {
-                let probing =
-                    circuits.get_mut(&key).filter(|circuit| matches!(circuit, Circuit::Probing { .. }));
-                probing.map(|circuit| *circuit = Circuit::Open { until: now });
+                if let Some(circuit @ Circuit::Probing { .. }) = circuits.get_mut(&key) {
+                    *circuit = Circuit::Open { until: now };
+                }
                 return;
             }
         }

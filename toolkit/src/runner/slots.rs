@@ -41,10 +41,10 @@ impl Slots {
         };
         match tokio::time::timeout(PATIENCE, Arc::clone(slots).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(ToolError::new(
-                ErrorCode::Overloaded,
-                "Too many calls are running; this one was not begun.",
-            )),
+            Ok(Err(_)) | Err(_) => {
+                let message = "Too many calls are running; this one was not begun.";
+                Err(ToolError::new(ErrorCode::Overloaded, message).with_retry_after(1))
+            }
         }
     }
 }

@@ -1,0 +1,83 @@
+//! What a file is at the moment when a change looks at it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Stat, fstat};
+use sha2::{Digest, Sha256};
+use toolkit::Fingerprint;
+
+/// A file as it was looked at.
+#[derive(Debug)]
+pub struct Current {
+    /// What to compare it with later.
+    pub fingerprint: Fingerprint,
+    /// Its content; none when it is too large to be edited.
+    pub content: Option<Vec<u8>>,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// What the file system says of it.
+    pub stat: Stat,
+}
+
+impl Current {
+    /// Reads a file up to `max_bytes`; of a larger one only its size and mtime.
+    pub(super) fn look(file: &OwnedFd, max_bytes: u64) -> io::Result<Self> {
+        let stat = fstat(file)?;
+        let content = read_whole(file, max_bytes)?;
+        let fingerprint = match &content {
+            Some(content) => Fingerprint::Sha256(sha256(content)),
+            None => size_and_mtime(&stat),
+        };
+        let size_bytes = match &content {
+            Some(content) => u64::try_from(content.len()).unwrap_or(u64::MAX),
+            None => u64::try_from(stat.st_size).unwrap_or(0),
+        };
+        Ok(Self { fingerprint, content, size_bytes, stat })
+    }
+
+    /// Whether the file already has this content.
+    pub fn is(&self, content: &[u8]) -> bool {
+        self.content.as_deref() == Some(content)
+    }
+}
+
+/// All of a file from its beginning, or none when it has more than `max_bytes`. The size that the file
+/// system claims is only a hint.
+pub fn read_whole(file: &OwnedFd, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
+    let claimed = u64::try_from(fstat(file)?.st_size).unwrap_or(0);
+    if claimed > max_bytes {
+        return Ok(None);
+    }
+    let mut content = Vec::with_capacity(usize::try_from(claimed + 1).unwrap_or(0));
+    let mut file = File::from(file.try_clone()?);
+    io::Seek::rewind(&mut file)?;
+    file.take(max_bytes + 1).read_to_end(&mut content)?;
+    let fits = u64::try_from(content.len()).is_ok_and(|length| length <= max_bytes);
+    Ok(fits.then_some(content))
+}
+
+/// The SHA-256 of a content, in lower-case hex.
+pub fn sha256(content: &[u8]) -> String {
+    let digest = Sha256::digest(content);
+    digest
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0'))
+        .collect()
+}
+
+/// The fingerprint of a file that is too large to hash.
+pub fn size_and_mtime(stat: &Stat) -> Fingerprint {
+    Fingerprint::SizeAndMtime {
+        size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+    }
+}
+
+/// When a file last changed, in milliseconds since the Unix epoch.
+pub fn mtime_ms(stat: &Stat) -> i64 {
+    let part = i64::try_from(stat.st_mtime_nsec).unwrap_or(0) / 1_000_000;
+    stat.st_mtime.saturating_mul(1000).saturating_add(part)
+}

@@ -1,0 +1,116 @@
+//! Deleting: a file that the session has seen, a link itself, or an empty directory.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use protocol::{ErrorCode, ToolError};
+use rustix::fs::{AtFlags, FileType, unlinkat};
+use rustix::io::Errno;
+use toolkit::output::Full;
+use toolkit::{Call, Output, Seen};
+
+use super::{ChangeData, Changer, DRY_RUN, Operation, Request, diff, io_error, judge, put_error, sha256_of};
+use crate::roots::{Entry, Missing, names};
+
+impl Changer {
+    /// Deletes what a path names; a link is deleted itself, not what it leads to.
+    pub fn delete(&self, call: &Call, request: &Request<'_>) -> Result<Output<ChangeData>, ToolError> {
+        let entry = self.roots.entry(request.path)?;
+        match entry.file_type {
+            FileType::RegularFile => self.delete_file(call, request),
+            FileType::Directory => self.delete_entry(request, &entry, AtFlags::REMOVEDIR, "directory"),
+            FileType::Symlink => self.delete_entry(request, &entry, AtFlags::empty(), "link"),
+            _ => Err(ToolError::new(ErrorCode::NotARegularFile, "The path is a pipe, a socket or a device.")),
+        }
+    }
+
+    fn delete_file(&self, call: &Call, request: &Request<'_>) -> Result<Output<ChangeData>, ToolError> {
+        let target = self.roots.target(request.path, Missing::Refuse)?;
+        let _stripe = self.stripe(&target.path);
+        let Some(current) = self.look(&target, request.path)? else {
+            return Err(ToolError::new(ErrorCode::NotFound, "The file is gone."));
+        };
+        judge(call, request, &target, Some(&current))?;
+        let shown = names::to_text(target.path.as_os_str().as_bytes());
+        let difference = diff::unified(&shown, Some(current.content.as_deref()), None, call.bounds);
+        if !request.dry_run {
+            self.remove(&target, &current).map_err(|error| put_error(request.path, error))?;
+        }
+        let data = ChangeData {
+            bytes_before: Some(current.size_bytes),
+            sha256_before: sha256_of(&current.fingerprint),
+            ..deleted(request)
+        };
+        Ok(Output {
+            stdout: difference.text,
+            notices: difference.notice.into_iter().chain(dry_run(request)).collect(),
+            partial: request.dry_run || difference.cut.is_some(),
+            truncated_lines: difference.cut == Some(Full::Lines),
+            truncated_bytes: difference.cut == Some(Full::Bytes),
+            path_resolved: Some(shown),
+            seen: (!request.dry_run).then(|| Seen { path: target.path.clone(), fingerprint: None }),
+            data,
+            ..Output::default()
+        })
+    }
+
+    fn delete_entry(
+        &self,
+        request: &Request<'_>,
+        entry: &Entry,
+        flags: AtFlags,
+        kind: &str,
+    ) -> Result<Output<ChangeData>, ToolError> {
+        if request.dry_run {
+            if flags == AtFlags::REMOVEDIR && !is_empty(entry) {
+                return Err(not_empty());
+            }
+        } else {
+            unlinkat(&entry.parent, &entry.name, flags).map_err(|errno| match errno {
+                Errno::NOTEMPTY | Errno::EXIST => not_empty(),
+                other => io_error(request.path, "deleted", &other.into()),
+            })?;
+            self.sync(&File::from(
+                entry.parent.try_clone().map_err(|error| io_error(request.path, "deleted", &error))?,
+            ))
+            .map_err(|error| put_error(request.path, error))?;
+        }
+        let shown = names::to_text(entry.path.as_os_str().as_bytes());
+        let verb = if request.dry_run { "would be deleted" } else { "deleted" };
+        Ok(Output {
+            stdout: format!("{kind} {shown} {verb}\n"),
+            notices: dry_run(request).into_iter().collect(),
+            partial: request.dry_run,
+            path_resolved: Some(shown),
+            data: deleted(request),
+            ..Output::default()
+        })
+    }
+}
+
+fn deleted(request: &Request<'_>) -> ChangeData {
+    ChangeData { operation: Operation::Delete, dry_run: request.dry_run, ..ChangeData::default() }
+}
+
+fn dry_run(request: &Request<'_>) -> Option<String> {
+    request.dry_run.then(|| DRY_RUN.to_owned())
+}
+
+fn not_empty() -> ToolError {
+    ToolError::new(ErrorCode::IsDirectory, "The directory is not empty; only empty ones are deleted.")
+        .with_hint("Delete what is in it first.")
+}
+
+fn is_empty(entry: &Entry) -> bool {
+    let open = |parent: &OwnedFd| crate::roots::open_child_directory(parent.as_fd(), &entry.name).ok();
+    let Some(directory) = open(&entry.parent) else { return false };
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
+    let mut entries = rustix::fs::RawDir::new(&directory, &mut buffer);
+    while let Some(Ok(entry)) = entries.next() {
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,172 @@
+//! The difference between two contents, as a unified diff.
+//!
+//! What both begin and end with is set aside first, so the cost depends on what was changed and not on the
+//! size of the file; and the same two contents always give the same text.
+
+use std::borrow::Cow;
+
+use similar::TextDiff;
+use toolkit::output::Full;
+use toolkit::{Bounds, Page};
+
+/// Lines of context around a change.
+const CONTEXT: usize = 3;
+
+/// Where more lines than this differ on one side, they are shown as one block: finding the smallest
+/// difference would take quadratic time.
+const MAX_COMPARED_LINES: usize = 4000;
+
+/// A difference, within the bounds of an answer.
+#[derive(Debug, Default)]
+pub struct Difference {
+    /// The diff, or as much of it as fits.
+    pub text: String,
+    /// Which bound cut it.
+    pub cut: Option<Full>,
+    /// What was cut, or shown otherwise than it is.
+    pub notice: Option<String>,
+}
+
+/// The difference of a file's contents; `None` stands for no file, `Some(None)` for a file that was too
+/// large to be read.
+pub fn unified(
+    path: &str,
+    before: Option<Option<&[u8]>>,
+    after: Option<&[u8]>,
+    bounds: Bounds,
+) -> Difference {
+    let Some(before_bytes) = before.unwrap_or(Some(b"")) else {
+        let notice = "The file was too large to be compared; no difference is shown.".to_owned();
+        return Difference { notice: Some(notice), ..Difference::default() };
+    };
+    let (old, new) = (lines(before_bytes), lines(after.unwrap_or(b"")));
+    if old == new && before.is_some() == after.is_some() {
+        return Difference::default();
+    }
+    let header = [
+        format!("--- {}", if before.is_some() { path } else { "/dev/null" }),
+        format!("+++ {}", if after.is_some() { path } else { "/dev/null" }),
+    ];
+    let mut page = Page::new(usize::MAX, bounds);
+    for line in header.into_iter().chain(hunks(&old, &new)) {
+        if !page.push(&line) {
+            break;
+        }
+    }
+    let cut = page.full();
+    let notice = cut
+        .map(|_| format!("The difference is longer than an answer: {} lines of it are shown.", page.lines()));
+    Difference { text: page.into_text(), cut, notice }
+}
+
+/// Lines with their ends, as text; bytes that are no UTF-8 are shown replaced.
+fn lines(content: &[u8]) -> Vec<Cow<'_, str>> {
+    content.split_inclusive(|byte| *byte == b'\n').map(String::from_utf8_lossy).collect()
+}
+
+fn hunks(old: &[Cow<'_, str>], new: &[Cow<'_, str>]) -> Vec<String> {
+    let start = old.iter().zip(new).take_while(|(left, right)| left == right).count();
+    let most = old.len().min(new.len()) - start;
+    let end =
+        old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(left, right)| left == right).count();
+    let (from, to) = (start.saturating_sub(CONTEXT), end.saturating_sub(CONTEXT));
+    let (old_part, new_part) = (&old[from..old.len() - to], &new[from..new.len() - to]);
+    if old_part.len().max(new_part.len()) > MAX_COMPARED_LINES {
+        return block(old, new, start, end);
+    }
+    let old_part: Vec<&str> = old_part.iter().map(AsRef::as_ref).collect();
+    let new_part: Vec<&str> = new_part.iter().map(AsRef::as_ref).collect();
+    let diff = TextDiff::from_slices(&old_part, &new_part);
+    let mut text = Vec::new();
+    for group in diff.grouped_ops(CONTEXT) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let old_range = first.old_range().start..last.old_range().end;
+        let new_range = first.new_range().start..last.new_range().end;
+        text.push(heading(from + old_range.start, old_range.len(), from + new_range.start, new_range.len()));
+        for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
+            push_line(&mut text, change.tag().to_string().chars().next().unwrap_or(' '), change.value());
+        }
+    }
+    text
+}
+
+/// Everything between the common beginning and end, taken out and put in.
+fn block(old: &[Cow<'_, str>], new: &[Cow<'_, str>], start: usize, end: usize) -> Vec<String> {
+    let (old_part, new_part) = (&old[start..old.len() - end], &new[start..new.len() - end]);
+    let mut text = vec![heading(start, old_part.len(), start, new_part.len())];
+    old_part.iter().for_each(|line| push_line(&mut text, '-', line));
+    new_part.iter().for_each(|line| push_line(&mut text, '+', line));
+    text
+}
+
+fn heading(old_start: usize, old_length: usize, new_start: usize, new_length: usize) -> String {
+    format!("@@ -{} +{} @@", range(old_start, old_length), range(new_start, new_length))
+}
+
+/// A range as diff writes it: an empty one names the line before it.
+fn range(start: usize, length: usize) -> String {
+    match length {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        _ => format!("{},{length}", start + 1),
+    }
+}
+
+fn push_line(text: &mut Vec<String>, sign: char, line: &str) {
+    match line.strip_suffix('\n') {
+        Some(line) => text.push(format!("{sign}{line}")),
+        None => {
+            text.push(format!("{sign}{line}"));
+            text.push("\\ No newline at end of file".to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(before: Option<&str>, after: Option<&str>, expected: &str) {
+        let difference = unified(
+            "f",
+            before.map(|text| Some(text.as_bytes())),
+            after.map(str::as_bytes),
+            Bounds::default(),
+        );
+        assert_eq!(difference.text, expected);
+    }
+
+    #[test]
+    fn differences_are_unified_diffs() {
+        check(Some("a\nb\nc\n"), Some("a\nB\nc\n"), "--- f\n+++ f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n");
+        check(None, Some("a\n"), "--- /dev/null\n+++ f\n@@ -0,0 +1 @@\n+a\n");
+        check(Some("a\n"), None, "--- f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n");
+        check(Some("a"), Some("a\n"), "--- f\n+++ f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n");
+        check(Some("a\n"), Some("a\n"), "");
+        check(None, Some(""), "--- /dev/null\n+++ f\n");
+    }
+
+    #[test]
+    fn a_change_deep_in_a_file_has_its_own_line_numbers() {
+        let before: String = (1..=100).map(|number| format!("{number}\n")).collect();
+        let after = before.replace("50\n", "fifty\n");
+        let difference =
+            unified("f", Some(Some(before.as_bytes())), Some(after.as_bytes()), Bounds::default());
+        assert!(
+            difference.text.contains("@@ -47,7 +47,7 @@\n 47\n 48\n 49\n-50\n+fifty\n 51\n"),
+            "{}",
+            difference.text
+        );
+    }
+
+    #[test]
+    fn a_difference_of_everything_is_one_block_and_is_cut_at_the_bounds() {
+        let text = |word: &str| (0..9000).map(|number| format!("{word}{number}\n")).collect::<String>();
+        let (before, after) = (text("a"), text("b"));
+        let difference =
+            unified("f", Some(Some(before.as_bytes())), Some(after.as_bytes()), Bounds::default());
+        assert!(difference.text.contains("@@ -1,9000 +1,9000 @@"));
+        assert_eq!(difference.cut, Some(Full::Lines));
+        assert!(difference.notice.is_some());
+    }
+}

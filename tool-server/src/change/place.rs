@@ -1,0 +1,187 @@
+//! Putting a whole file in its place: write beside it, sync, look once more, rename, sync.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags, fchmod, fchown, fgetxattr,
+    flistxattr, fsetxattr, fstat, openat, renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::content::{Current, read_whole, sha256};
+use super::{Changer, Durability};
+use crate::roots::Target;
+use toolkit::Fingerprint;
+
+/// The most bytes that the attributes of a file may have together; Linux allows no more.
+const MAX_XATTR_BYTES: usize = 64 * 1024;
+
+/// Why a file was not put in its place. The old one is untouched.
+#[derive(Debug)]
+pub(super) enum PutError {
+    /// Somebody else changed the file since it was looked at.
+    Changed,
+    /// Somebody else made the file since it was looked for.
+    Appeared,
+    /// The file is too large to be written anew.
+    TooLarge,
+    /// The operating system refused.
+    Io(io::Error),
+}
+
+impl<E: Into<io::Error>> From<E> for PutError {
+    fn from(error: E) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+impl Changer {
+    /// Gives a file new content; `current` is what it was when it was looked at.
+    pub(super) fn put(
+        &self,
+        target: &Target,
+        current: Option<&Current>,
+        content: &[u8],
+    ) -> Result<(), PutError> {
+        let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
+        let note = self.pending.note(&target.path)?;
+        let put = self.put_by(parent, &note.name, target, current, content);
+        if put.is_err() {
+            // Where the rename was done there is nothing to remove, and where nothing was made neither.
+            let _ = unlinkat(parent, &note.name, AtFlags::empty());
+        }
+        put
+    }
+
+    fn put_by(
+        &self,
+        parent: &OwnedFd,
+        temporary: &str,
+        target: &Target,
+        current: Option<&Current>,
+        content: &[u8],
+    ) -> Result<(), PutError> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(parent, temporary, flags, Mode::from_raw_mode(0o666))?);
+        file.write_all(content)?;
+        if let (Some(existing), Some(current)) = (&target.existing, current) {
+            keep_attributes(existing, &current.stat, file.as_fd())?;
+        }
+        self.sync(&file)?;
+        match current {
+            Some(current) => {
+                require_unchanged(parent, target, current)?;
+                renameat_with(parent, temporary, parent, &target.name, RenameFlags::empty())?;
+            }
+            None => match renameat_with(parent, temporary, parent, &target.name, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => return Err(PutError::Appeared),
+                renamed => renamed?,
+            },
+        }
+        self.sync(&File::from(parent.try_clone()?))
+    }
+
+    /// Adds to the end of a file, in place; what could not be added whole is taken back.
+    pub(super) fn append(&self, target: &Target, current: &Current, tail: &[u8]) -> Result<(), PutError> {
+        let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = File::from(openat(parent, &target.name, flags, Mode::empty())?);
+        let stat = fstat(&file)?;
+        if (stat.st_dev, stat.st_ino, stat.st_nlink) != (current.stat.st_dev, current.stat.st_ino, 1) {
+            return Err(PutError::Changed);
+        }
+        if let Err(error) = file.write_all(tail) {
+            file.set_len(u64::try_from(stat.st_size).unwrap_or(0))?;
+            return Err(error.into());
+        }
+        self.sync(&file)
+    }
+
+    /// Removes a file that is still what it was when it was looked at.
+    pub(super) fn remove(&self, target: &Target, current: &Current) -> Result<(), PutError> {
+        let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
+        require_unchanged(parent, target, current)?;
+        unlinkat(parent, &target.name, AtFlags::empty())?;
+        self.sync(&File::from(parent.try_clone()?))
+    }
+
+    pub(super) fn sync(&self, file: &File) -> Result<(), PutError> {
+        match self.durability {
+            Durability::Synced => file.sync_all().map_err(PutError::Io),
+            Durability::Cached => Ok(()),
+        }
+    }
+}
+
+/// The same file with the same content is still at its place. A touch changes nothing: where the file
+/// system's facts differ, the content decides.
+fn require_unchanged(parent: &OwnedFd, target: &Target, current: &Current) -> Result<(), PutError> {
+    let now = match statat(parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(now) => now,
+        Err(Errno::NOENT) => return Err(PutError::Changed),
+        Err(errno) => return Err(errno.into()),
+    };
+    if same_facts(&now, &current.stat) {
+        return Ok(());
+    }
+    let same_file = (now.st_dev, now.st_ino) == (current.stat.st_dev, current.stat.st_ino);
+    let content = match (&target.existing, &current.content) {
+        (Some(existing), Some(content))
+            if same_file && FileType::from_raw_mode(now.st_mode) == FileType::RegularFile =>
+        {
+            let limit = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            read_whole(existing, limit)?
+        }
+        _ => None,
+    };
+    match content {
+        Some(content) if Fingerprint::Sha256(sha256(&content)) == current.fingerprint => Ok(()),
+        _ => Err(PutError::Changed),
+    }
+}
+
+fn same_facts(left: &Stat, right: &Stat) -> bool {
+    let facts = |stat: &Stat| {
+        (
+            stat.st_dev,
+            stat.st_ino,
+            stat.st_size,
+            stat.st_mtime,
+            stat.st_mtime_nsec,
+            stat.st_ctime,
+            stat.st_ctime_nsec,
+        )
+    };
+    facts(left) == facts(right)
+}
+
+/// The new file gets the old one's owner, mode and user attributes, but never a set-id bit.
+fn keep_attributes(old: &OwnedFd, stat: &Stat, new: BorrowedFd<'_>) -> io::Result<()> {
+    // Only root can give a file away; for everybody else the owner is the same already, or stays theirs.
+    let _ = fchown(new, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
+    fchmod(new, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+    match keep_user_xattrs(old, new) {
+        Err(Errno::NOTSUP) => Ok(()),
+        kept => Ok(kept?),
+    }
+}
+
+fn keep_user_xattrs(old: &OwnedFd, new: BorrowedFd<'_>) -> Result<(), Errno> {
+    let mut names = vec![0_u8; 4096];
+    let length = match flistxattr(old, names.as_mut_slice()) {
+        Err(Errno::RANGE) => {
+            names.resize(MAX_XATTR_BYTES, 0);
+            flistxattr(old, names.as_mut_slice())?
+        }
+        listed => listed?,
+    };
+    let user = names[..length].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user."));
+    for name in user {
+        let mut value = vec![0_u8; MAX_XATTR_BYTES];
+        let length = fgetxattr(old, name, value.as_mut_slice())?;
+        fsetxattr(new, name, &value[..length], XattrFlags::empty())?;
+    }
+    Ok(())
+}

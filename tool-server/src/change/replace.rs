@@ -1,0 +1,289 @@
+//! Replacing text: literal, on bytes, so that what is not replaced stays as it is to the last bit.
+//!
+//! Every edit is matched against the original. Without `all` it must match exactly once, where overlapping
+//! matches count; a miss shows the nearest text that there is, and an ambiguity all the lines.
+
+use std::ops::Range;
+
+use memchr::memmem;
+use protocol::{ErrorCode, ToolError};
+use toolkit::arguments::{elide, invalid};
+
+/// The most lines that an error lists.
+const MAX_LISTED: usize = 20;
+
+/// How much of a file is searched for text that is nearly the same.
+const MAX_NEAR_LINES: usize = 20_000;
+
+/// One replacement.
+#[derive(Debug, Clone, Copy)]
+pub struct Edit<'a> {
+    /// What to look for.
+    pub find: &'a str,
+    /// What to put in its place.
+    pub replace: &'a str,
+    /// Whether to replace every match.
+    pub all: bool,
+}
+
+/// A content with its replacements.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// All of it.
+    pub content: Vec<u8>,
+    /// How many places were replaced.
+    pub replacements: usize,
+    /// What was assumed.
+    pub notices: Vec<String>,
+}
+
+/// Makes all the edits, or none. `name` says how an error calls the edit with an index.
+pub fn replace(
+    original: &[u8],
+    edits: &[Edit<'_>],
+    name: impl Fn(usize) -> String,
+) -> Result<Replaced, ToolError> {
+    require_text(original)?;
+    let line_ends = LineEnds::of(original);
+    let mut places: Vec<(Range<usize>, usize, Vec<u8>)> = Vec::new();
+    for (index, edit) in edits.iter().enumerate() {
+        let named =
+            |error: ToolError| ToolError { message: format!("{}{}", name(index), error.message), ..error };
+        let (find, put) = (line_ends.adapt(edit.find), line_ends.adapt(edit.replace));
+        require_change(edit).map_err(named)?;
+        require_same_encoding(original, &put).map_err(named)?;
+        let found = matches(original, &find, edit).map_err(named)?;
+        places.extend(found.into_iter().map(|place| (place, index, put.clone())));
+    }
+    places.sort_by_key(|(place, ..)| (place.start, place.end));
+    require_apart(original, &places)?;
+    let mut content = Vec::with_capacity(original.len());
+    let mut done = 0;
+    for (place, _, put) in &places {
+        content.extend_from_slice(&original[done..place.start]);
+        content.extend_from_slice(put);
+        done = place.end;
+    }
+    content.extend_from_slice(&original[done..]);
+    if content == original {
+        return Err(invalid("The edits together change nothing."));
+    }
+    Ok(Replaced { content, replacements: places.len(), notices: line_ends.notice(edits) })
+}
+
+fn require_text(original: &[u8]) -> Result<(), ToolError> {
+    let encoding = match original {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16",
+        _ if original.contains(&0) => "binary",
+        _ => return Ok(()),
+    };
+    Err(ToolError::new(
+        ErrorCode::BinaryFile,
+        format!("The file is {encoding}; only text with bytes as in ASCII is edited."),
+    )
+    .with_hint("Change it with a program of its own."))
+}
+
+fn require_change(edit: &Edit<'_>) -> Result<(), ToolError> {
+    if edit.find.is_empty() {
+        return Err(invalid("`find` is empty; it must be the text to replace."));
+    }
+    if edit.find == edit.replace {
+        return Err(invalid("`find` and `replace` are the same, so nothing would change."));
+    }
+    Ok(())
+}
+
+/// A file in an old eight-bit encoding would be mixed up by characters in UTF-8.
+fn require_same_encoding(original: &[u8], put: &[u8]) -> Result<(), ToolError> {
+    if put.is_ascii() || std::str::from_utf8(original).is_ok() {
+        return Ok(());
+    }
+    Err(ToolError::new(
+        ErrorCode::BinaryFile,
+        "The file is not UTF-8, and `replace` has characters beyond ASCII.",
+    )
+    .with_hint("Use ASCII in `replace`, or convert the file to UTF-8 first."))
+}
+
+fn matches(original: &[u8], find: &[u8], edit: &Edit<'_>) -> Result<Vec<Range<usize>>, ToolError> {
+    let range = |start| start..start + find.len();
+    if edit.all {
+        let found: Vec<_> = memmem::find_iter(original, find).map(range).collect();
+        return if found.is_empty() { Err(no_match(original, edit.find)) } else { Ok(found) };
+    }
+    let finder = memmem::Finder::new(find);
+    let mut starts = Vec::new();
+    let mut from = 0;
+    while let Some(at) = finder.find(&original[from..]) {
+        starts.push(from + at);
+        from += at + 1;
+        if starts.len() > MAX_LISTED {
+            break;
+        }
+    }
+    match starts.as_slice() {
+        [] => Err(no_match(original, edit.find)),
+        [start] => Ok(vec![range(*start)]),
+        several => Err(not_unique(original, several)),
+    }
+}
+
+fn not_unique(original: &[u8], starts: &[usize]) -> ToolError {
+    let listed: Vec<String> =
+        starts.iter().take(MAX_LISTED).map(|start| line_number(original, *start).to_string()).collect();
+    let more = if starts.len() > MAX_LISTED { " and more" } else { "" };
+    let number =
+        if starts.len() > MAX_LISTED { format!("more than {MAX_LISTED}") } else { starts.len().to_string() };
+    let message = format!("`find` matches {number} times, at lines {}{more}.", listed.join(", "));
+    ToolError::new(ErrorCode::NotUnique, message)
+}
+
+fn no_match(original: &[u8], find: &str) -> ToolError {
+    let message = match nearest(original, find) {
+        Some((line, text)) => {
+            format!("`find` is not in the file. The nearest text is at line {line}:\n{}", elide(&text, 300))
+        }
+        None => "`find` is not in the file, and nothing in it is similar.".to_owned(),
+    };
+    ToolError::new(ErrorCode::NoMatch, message)
+}
+
+/// The line that is most like the first line of what was looked for that says something.
+fn nearest(original: &[u8], find: &str) -> Option<(usize, String)> {
+    let wanted = find.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let wanted = elide(wanted, 200);
+    original
+        .split(|byte| *byte == b'\n')
+        .take(MAX_NEAR_LINES)
+        .enumerate()
+        .map(|(index, line)| {
+            (index + 1, String::from_utf8_lossy(&line[..line.len().min(400)]).trim_end().to_owned())
+        })
+        .map(|(number, line)| (strsim::sorensen_dice(line.trim(), &wanted), number, line))
+        .filter(|(similarity, ..)| *similarity > 0.5)
+        .max_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)))
+        .map(|(_, number, line)| (number, line))
+}
+
+fn require_apart(original: &[u8], places: &[(Range<usize>, usize, Vec<u8>)]) -> Result<(), ToolError> {
+    for pair in places.windows(2) {
+        let [(left, first, _), (right, second, _)] = pair else { continue };
+        if right.start < left.end {
+            let (low, high) = (first.min(second), first.max(second));
+            let line = line_number(original, right.start);
+            return Err(invalid(format!(
+                "edits[{low}] and edits[{high}] overlap at line {line}; none was made."
+            ))
+            .with_hint("Join the two into one edit."));
+        }
+    }
+    Ok(())
+}
+
+/// The line, from 1, that an offset lies in.
+fn line_number(content: &[u8], offset: usize) -> usize {
+    memchr::memchr_iter(b'\n', &content[..offset]).count() + 1
+}
+
+/// How the lines of a file end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineEnds {
+    /// With a line feed, or mixed: texts are taken as they are.
+    AsGiven,
+    /// All with carriage return and line feed.
+    CrLf,
+}
+
+impl LineEnds {
+    /// How the lines of a content end.
+    pub fn of(content: &[u8]) -> Self {
+        let ends = memchr::memchr_iter(b'\n', content).count();
+        let pairs = memmem::find_iter(content, b"\r\n").count();
+        if pairs > 0 && pairs == ends { Self::CrLf } else { Self::AsGiven }
+    }
+
+    /// A text with the file's line ends, unless it brings its own.
+    pub fn adapt(self, text: &str) -> Vec<u8> {
+        match self {
+            Self::CrLf if !text.contains('\r') => text.replace('\n', "\r\n").into_bytes(),
+            Self::CrLf | Self::AsGiven => text.as_bytes().to_vec(),
+        }
+    }
+
+    fn notice(self, edits: &[Edit<'_>]) -> Vec<String> {
+        let adapted = edits.iter().any(|edit| [edit.find, edit.replace].iter().any(|text| self.adapts(text)));
+        let notice = "The file's lines end with CRLF; the edit was made with the same line ends.".to_owned();
+        if adapted { vec![notice] } else { Vec::new() }
+    }
+
+    /// Whether [`LineEnds::adapt`] changes a text.
+    pub fn adapts(self, text: &str) -> bool {
+        self == Self::CrLf && text.contains('\n') && !text.contains('\r')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(original: &str, find: &str, put: &str, all: bool) -> Result<String, (ErrorCode, String)> {
+        replace(original.as_bytes(), &[Edit { find, replace: put, all }], |_| String::new())
+            .map(|replaced| String::from_utf8(replaced.content).unwrap())
+            .map_err(|error| (error.code, error.message))
+    }
+
+    #[test]
+    fn text_is_literal_and_may_span_lines() {
+        assert_eq!(edited("a.b\nc", ".b\nc", "$1", false).unwrap(), "a$1");
+        assert_eq!(edited("axb", "a.b", "", false).unwrap_err().0, ErrorCode::NoMatch);
+    }
+
+    #[test]
+    fn overlapping_matches_count() {
+        let (code, message) = edited("aaa", "aa", "b", false).unwrap_err();
+        assert_eq!(
+            (code, message.as_str()),
+            (ErrorCode::NotUnique, "`find` matches 2 times, at lines 1, 1.")
+        );
+        assert_eq!(edited("aaa", "aa", "b", true).unwrap(), "ba");
+    }
+
+    #[test]
+    fn a_miss_shows_the_nearest_line() {
+        let (code, message) =
+            edited("fn main() {\n    run();\n}\n", "fn  main () {", "x", false).unwrap_err();
+        assert_eq!(code, ErrorCode::NoMatch);
+        assert!(message.ends_with("at line 1:\nfn main() {"), "{message}");
+    }
+
+    #[test]
+    fn an_edit_that_changes_nothing_is_refused() {
+        assert_eq!(edited("a", "a", "a", false).unwrap_err().0, ErrorCode::InvalidArgument);
+        assert_eq!(edited("a", "", "b", false).unwrap_err().0, ErrorCode::InvalidArgument);
+    }
+
+    #[test]
+    fn crlf_and_what_is_not_utf8_survive() {
+        assert_eq!(edited("a\r\nb\r\n", "a\nb", "x\ny", false).unwrap(), "x\r\ny\r\n");
+        assert_eq!(edited("a\r\nb\n", "b\n", "c\n", false).unwrap(), "a\r\nc\n");
+        let latin =
+            replace(b"caf\xe9", &[Edit { find: "caf", replace: "tea", all: false }], |_| String::new());
+        assert_eq!(latin.unwrap().content, b"tea\xe9");
+        let mixed =
+            replace(b"caf\xe9", &[Edit { find: "caf", replace: "té", all: false }], |_| String::new());
+        assert_eq!(mixed.unwrap_err().code, ErrorCode::BinaryFile);
+    }
+
+    #[test]
+    fn several_edits_match_the_original_and_overlaps_refuse_all() {
+        let edit = |find, put| Edit { find, replace: put, all: false };
+        let name = |index: usize| format!("edits[{index}]: ");
+        let swapped = replace(b"a b", &[edit("a", "b"), edit("b", "a")], name).unwrap();
+        assert_eq!((swapped.content.as_slice(), swapped.replacements), (b"b a".as_slice(), 2));
+        let error = replace(b"abc", &[edit("ab", "x"), edit("bc", "y")], name).unwrap_err();
+        assert!(error.message.starts_with("edits[0] and edits[1] overlap at line 1"), "{}", error.message);
+        let error = replace(b"abc", &[edit("ab", "x"), edit("zz", "y")], name).unwrap_err();
+        assert!(error.message.starts_with("edits[1]: `find` is not in the file"), "{}", error.message);
+    }
+}

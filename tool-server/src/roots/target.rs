@@ -1,0 +1,252 @@
+//! A target: the place of a file that a call wants to change, held by the handle of its directory.
+//!
+//! Links are resolved inside the roots, and what is changed is what they lead to. The directory's handle
+//! and the last name are all that a change needs, so a directory that is swapped meanwhile changes nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use protocol::{ErrorCode, ToolError};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, statat, unlinkat};
+use rustix::io::Errno;
+use toolkit::arguments::elide;
+
+use super::{Roots, lexically_clean, open_child_directory, open_error, outside, path_denied, resolve};
+
+/// What to do about a file that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// Refuse the call.
+    Refuse,
+    /// Make its directories.
+    MakeParents,
+    /// Only say what would be made.
+    Plan,
+}
+
+/// The place of a file that is to be changed.
+#[derive(Debug)]
+pub struct Target {
+    /// The absolute path, with links resolved.
+    pub path: PathBuf,
+    /// The last name of the path.
+    pub name: OsString,
+    /// The directory; none when it does not exist and is only planned.
+    pub parent: Option<OwnedFd>,
+    /// The file, opened for reading; none when it does not exist.
+    pub existing: Option<OwnedFd>,
+    /// Directories that were made for it, outermost first, each by its parent and name.
+    made: Vec<(OwnedFd, OsString)>,
+}
+
+impl Target {
+    /// Takes back the directories that were made for a change that failed.
+    pub fn unmake_parents(&self) {
+        for (parent, name) in self.made.iter().rev() {
+            if unlinkat(parent, name, AtFlags::REMOVEDIR).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Roots {
+    /// Finds the place of a regular file that a call wants to change.
+    pub fn target(&self, path: &str, missing: Missing) -> Result<Target, ToolError> {
+        let (root, beneath) = self.place(path)?;
+        if path.ends_with('/') || lexically_clean(&beneath).as_os_str().is_empty() {
+            return Err(open_error(path, Errno::ISDIR));
+        }
+        self.permit_change(path, &lexically_clean(&beneath))?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        match resolve::open_beneath(&self.roots, root, &beneath, flags) {
+            Ok(handle) => self.existing_target(path, handle),
+            Err(Errno::NOENT) if missing != Missing::Refuse => self.new_target(path, root, &beneath, missing),
+            Err(errno) => Err(open_error(path, errno)),
+        }
+    }
+
+    /// Refuses what is withheld, and what makes other programs run code.
+    pub(super) fn permit_change(&self, path: &str, beneath: &Path) -> Result<(), ToolError> {
+        if self.denied.covers(beneath) {
+            return Err(path_denied(path));
+        }
+        if self.protected.covers(beneath) {
+            let message = format!(
+                "The path {:?} is a control file: other programs run what it says.",
+                elide(path, 200)
+            );
+            return Err(ToolError::new(ErrorCode::ProtectedPath, message));
+        }
+        Ok(())
+    }
+
+    fn existing_target(&self, path: &str, handle: OwnedFd) -> Result<Target, ToolError> {
+        let stat = fstat(&handle).map_err(|errno| open_error(path, errno))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(open_error(path, Errno::ISDIR)),
+            _ => return Err(open_error(path, Errno::NXIO)),
+        }
+        let opened = self.identify(handle).ok_or_else(|| outside(path))?;
+        self.permit_change(path, &opened.beneath)?;
+        let parent = self.parent_of(&opened.path).map_err(|errno| open_error(path, errno))?;
+        let name = opened.path.file_name().ok_or_else(|| outside(path))?.to_owned();
+        let there =
+            statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| open_error(path, errno))?;
+        if (there.st_dev, there.st_ino) != (stat.st_dev, stat.st_ino) {
+            let message = format!("The path {:?} was replaced while it was opened.", elide(path, 200));
+            return Err(ToolError::new(ErrorCode::Conflict, message));
+        }
+        Ok(Target {
+            path: opened.path,
+            name,
+            parent: Some(parent),
+            existing: Some(opened.handle),
+            made: Vec::new(),
+        })
+    }
+
+    /// The directory of a path that is known to be real, opened without following any link.
+    fn parent_of(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        let parent = path.parent().ok_or(Errno::XDEV)?;
+        let (root, beneath) = super::root_of(&self.roots, parent).ok_or(Errno::XDEV)?;
+        let beneath = if beneath.as_os_str().is_empty() { Path::new(".") } else { beneath.as_path() };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        rustix::fs::openat2(&self.roots[root].handle, beneath, DIRECTORY, Mode::empty(), resolve)
+    }
+
+    fn new_target(
+        &self,
+        path: &str,
+        root: usize,
+        beneath: &Path,
+        missing: Missing,
+    ) -> Result<Target, ToolError> {
+        let Some(Component::Normal(name)) = beneath.components().next_back() else {
+            return Err(open_error(path, Errno::NOENT));
+        };
+        let parent = beneath.parent().unwrap_or(Path::new(""));
+        let (existing, rest) =
+            self.deepest_directory(root, parent).map_err(|errno| open_error(path, errno))?;
+        let existing = self.identify(existing).ok_or_else(|| outside(path))?;
+        self.permit_change(path, &existing.beneath.join(&rest).join(name))?;
+        let mut target = Target {
+            path: existing.path.join(&rest).join(name),
+            name: name.to_owned(),
+            parent: None,
+            existing: None,
+            made: Vec::new(),
+        };
+        if rest.as_os_str().is_empty() {
+            if statat(&existing.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                return Err(dangling(path));
+            }
+            target.parent = Some(existing.handle);
+        } else if missing == Missing::MakeParents {
+            let parent = make_directories(existing.handle, &rest, &mut target.made);
+            match parent {
+                Ok(parent) => target.parent = Some(parent),
+                Err(errno) => {
+                    target.unmake_parents();
+                    return Err(if errno == Errno::EXIST { dangling(path) } else { open_error(path, errno) });
+                }
+            }
+        }
+        Ok(target)
+    }
+
+    /// The deepest directory of a path that exists, and the names below it that do not.
+    fn deepest_directory(&self, root: usize, beneath: &Path) -> Result<(OwnedFd, PathBuf), Errno> {
+        for ancestor in beneath.ancestors() {
+            match resolve::open_beneath(&self.roots, root, ancestor, DIRECTORY) {
+                Ok(directory) => {
+                    let rest = beneath.strip_prefix(ancestor).unwrap_or(beneath);
+                    let plain = rest
+                        .components()
+                        .all(|name| matches!(name, Component::Normal(_) | Component::CurDir));
+                    return if plain {
+                        Ok((directory, rest.components().collect()))
+                    } else {
+                        Err(Errno::NOENT)
+                    };
+                }
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::NOENT)
+    }
+}
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+fn make_directories(
+    mut directory: OwnedFd,
+    names: &Path,
+    made: &mut Vec<(OwnedFd, OsString)>,
+) -> Result<OwnedFd, Errno> {
+    for name in names {
+        let is_new = match mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) => true,
+            // Somebody else made it meanwhile; anything but a directory fails in the next line.
+            Err(Errno::EXIST) => false,
+            Err(errno) => return Err(errno),
+        };
+        let child = open_child_directory(directory.as_fd(), name).map_err(|errno| match errno {
+            Errno::LOOP | Errno::NOTDIR => Errno::EXIST,
+            other => other,
+        })?;
+        if is_new {
+            made.push((directory, OsStr::from_bytes(name.as_bytes()).to_owned()));
+        }
+        directory = child;
+    }
+    Ok(directory)
+}
+
+fn dangling(path: &str) -> ToolError {
+    let message = format!("The path {:?} leads through a link to nothing.", elide(path, 200));
+    ToolError::new(ErrorCode::NotFound, message).with_hint("Name the file itself instead of the link.")
+}
+
+/// Something beneath a root by its directory and name, not followed.
+#[derive(Debug)]
+pub struct Entry {
+    /// The absolute path; all but its last name has its links resolved.
+    pub path: PathBuf,
+    /// The directory.
+    pub parent: OwnedFd,
+    /// The name in it.
+    pub name: OsString,
+    /// What it is.
+    pub file_type: FileType,
+}
+
+impl Roots {
+    /// Finds what a path names, without following a link at its end. A root itself is no entry.
+    pub fn entry(&self, path: &str) -> Result<Entry, ToolError> {
+        let (root, beneath) = self.place(path)?;
+        self.permit_change(path, &lexically_clean(&beneath))?;
+        let Some(Component::Normal(name)) = beneath.components().next_back() else {
+            let message = "A root, or a path that ends in `..`, cannot be deleted.";
+            return Err(ToolError::new(ErrorCode::InvalidArgument, message));
+        };
+        let parent = beneath.parent().unwrap_or(Path::new(""));
+        let parent = resolve::open_beneath(&self.roots, root, parent, DIRECTORY)
+            .map_err(|errno| open_error(path, errno))?;
+        let parent = self.identify(parent).ok_or_else(|| outside(path))?;
+        self.permit_change(path, &parent.beneath.join(name))?;
+        let stat = statat(&parent.handle, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| open_error(path, errno))?;
+        Ok(Entry {
+            path: parent.path.join(name),
+            parent: parent.handle,
+            name: name.to_owned(),
+            file_type: FileType::from_raw_mode(stat.st_mode),
+        })
+    }
+}

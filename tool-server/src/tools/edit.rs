@@ -1,0 +1,74 @@
+//! `edit`: one piece of text in a file replaced by another.
+
+use std::sync::Arc;
+
+use protocol::{Annotations, Risk, ToolError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolkit::{Call, Output, Slot, Tool};
+
+use super::multi_edit::make_edits;
+use crate::change::replace::Edit;
+use crate::change::{ChangeData, Changer, refuse_placeholder};
+use crate::workplace::Workplace;
+
+/// Replaces a piece of text in a file that was read in this session.
+///
+/// Use it for one change; for several in one file use `multi_edit`. `find` is literal text, may span lines,
+/// and must match exactly once: copy it from what `read` shows, without the line numbers, with enough
+/// around it to be unique, or set `all`. The answer is the difference. With `dry_run` nothing is changed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EditArguments {
+    /// The file, absolute or relative to the first root.
+    path: String,
+    /// The text to replace, literally.
+    find: String,
+    /// The text to put in its place.
+    replace: String,
+    /// Whether to replace every match instead of exactly one.
+    #[serde(default)]
+    all: bool,
+    /// Whether to change nothing and only show the difference.
+    #[serde(default)]
+    dry_run: bool,
+    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
+    #[serde(default)]
+    expected_sha256: Option<String>,
+}
+
+/// The tool.
+pub(crate) struct EditTool {
+    changer: Arc<Changer>,
+}
+
+impl EditTool {
+    /// `edit` in this workplace.
+    pub(crate) fn new(workplace: &Workplace) -> Self {
+        Self { changer: Arc::clone(&workplace.changer) }
+    }
+}
+
+impl Tool for EditTool {
+    type Arguments = EditArguments;
+    type Data = ChangeData;
+    const NAME: &'static str = "edit";
+    const RISK: Risk = Risk::High;
+    const ANNOTATIONS: Annotations =
+        Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const SLOT: Slot = Slot::File;
+
+    fn example() -> Value {
+        json!({"path": "notes/hello.txt", "find": "hello", "replace": "good morning"})
+    }
+
+    fn run(&self, arguments: EditArguments, call: &Call) -> Result<Output<ChangeData>, ToolError> {
+        refuse_placeholder("replace", &arguments.replace)?;
+        let edits = [Edit { find: &arguments.find, replace: &arguments.replace, all: arguments.all }];
+        let expected = arguments.expected_sha256.as_deref();
+        make_edits(&self.changer, call, &arguments.path, expected, arguments.dry_run, &edits, |_| {
+            String::new()
+        })
+    }
+}

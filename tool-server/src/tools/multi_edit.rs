@@ -1,0 +1,113 @@
+//! `multi_edit`: several replacements in one file, all of them or none.
+
+use std::sync::Arc;
+
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolkit::{Call, Output, Slot, Tool};
+
+use crate::change::replace::{Edit, replace};
+use crate::change::{ChangeData, Changer, Content, Operation, Planned, Request, refuse_placeholder};
+use crate::roots::Missing;
+use crate::workplace::Workplace;
+
+/// Makes several replacements in one file that was read in this session, all of them or none.
+///
+/// Use it for more than one change in a file. Every `find` is literal text and matched against the file as
+/// it is, not as earlier edits of the same call would leave it; edits that overlap refuse the whole call.
+/// The answer is one difference. With `dry_run` nothing is changed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MultiEditArguments {
+    /// The file, absolute or relative to the first root.
+    path: String,
+    /// The replacements.
+    #[schemars(length(min = 1, max = 1000))]
+    edits: Vec<OneEdit>,
+    /// Whether to change nothing and only show the difference.
+    #[serde(default)]
+    dry_run: bool,
+    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
+    #[serde(default)]
+    expected_sha256: Option<String>,
+}
+
+/// One replacement.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneEdit {
+    /// The text to replace, literally.
+    find: String,
+    /// The text to put in its place.
+    replace: String,
+    /// Whether to replace every match instead of exactly one.
+    #[serde(default)]
+    all: bool,
+}
+
+/// The tool.
+pub(crate) struct MultiEdit {
+    changer: Arc<Changer>,
+}
+
+impl MultiEdit {
+    /// `multi_edit` in this workplace.
+    pub(crate) fn new(workplace: &Workplace) -> Self {
+        Self { changer: Arc::clone(&workplace.changer) }
+    }
+}
+
+impl Tool for MultiEdit {
+    type Arguments = MultiEditArguments;
+    type Data = ChangeData;
+    const NAME: &'static str = "multi_edit";
+    const RISK: Risk = Risk::High;
+    const ANNOTATIONS: Annotations =
+        Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const SLOT: Slot = Slot::File;
+
+    fn example() -> Value {
+        json!({"path": "notes/hello.txt", "edits": [{"find": "hello", "replace": "good morning"}]})
+    }
+
+    fn run(&self, arguments: MultiEditArguments, call: &Call) -> Result<Output<ChangeData>, ToolError> {
+        for (index, edit) in arguments.edits.iter().enumerate() {
+            refuse_placeholder(&format!("edits[{index}].replace"), &edit.replace)?;
+        }
+        let edits: Vec<Edit<'_>> = arguments
+            .edits
+            .iter()
+            .map(|edit| Edit { find: &edit.find, replace: &edit.replace, all: edit.all })
+            .collect();
+        let expected = arguments.expected_sha256.as_deref();
+        let name = |index| format!("edits[{index}]: ");
+        make_edits(&self.changer, call, &arguments.path, expected, arguments.dry_run, &edits, name)
+    }
+}
+
+/// Makes edits in a file; `name` says how an error calls the edit with an index.
+pub(super) fn make_edits(
+    changer: &Changer,
+    call: &Call,
+    path: &str,
+    expected_sha256: Option<&str>,
+    dry_run: bool,
+    edits: &[Edit<'_>],
+    name: impl Fn(usize) -> String,
+) -> Result<Output<ChangeData>, ToolError> {
+    let request = Request { path, missing: Missing::Refuse, expected_sha256, needs_lock: true, dry_run };
+    changer.change(call, &request, |current| {
+        let content = current.and_then(|current| current.content.as_deref()).ok_or_else(|| {
+            ToolError::new(ErrorCode::FileTooLarge, "The file is larger than AUTONOUS_TOOL_MAX_EDIT_BYTES.")
+        })?;
+        let replaced = replace(content, edits, name)?;
+        Ok(Planned {
+            content: Content::Whole(replaced.content),
+            operation: Operation::Update,
+            replacements: Some(replaced.replacements),
+            notices: replaced.notices,
+        })
+    })
+}

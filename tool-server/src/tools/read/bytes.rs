@@ -1,0 +1,68 @@
+//! `read` by bytes: text where the bytes are UTF-8, else base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use protocol::ToolError;
+use toolkit::arguments::invalid;
+use toolkit::{Call, Output};
+
+use super::{ReadArguments, ReadData, ReadFile};
+
+pub(super) fn read(
+    file: &ReadFile<'_>,
+    arguments: &ReadArguments,
+    call: &Call,
+) -> Result<Output<ReadData>, ToolError> {
+    let (offset, size) = (arguments.offset.unwrap_or(0), file.size_bytes());
+    if offset > size {
+        return Err(invalid(format!("`offset` {offset} is beyond the end: the file has {size} bytes.")));
+    }
+    let wanted = arguments.limit_bytes.unwrap_or(usize::MAX);
+    let mut part = file.part(offset, wanted.min(call.bounds.bytes))?;
+    let (stdout, encoding) = match text_of(&part, offset + length(&part) < size) {
+        Some(text) => {
+            part.truncate(text.len());
+            (text, "utf-8")
+        }
+        None => {
+            part.truncate(call.bounds.bytes / 4 * 3);
+            (STANDARD.encode(&part), "base64")
+        }
+    };
+    let next = offset + length(&part);
+    let cut_by_bound = wanted > part.len() && next < size;
+    Ok(Output {
+        stdout,
+        notices: notice(offset, next, size).into_iter().collect(),
+        partial: next < size,
+        truncated_bytes: cut_by_bound,
+        data: ReadData {
+            offset: Some(offset),
+            bytes: Some(length(&part)),
+            encoding: Some(encoding),
+            ..ReadData::default()
+        },
+        ..Output::default()
+    })
+}
+
+/// The bytes as text; a character that is cut at the end is left for the next page.
+fn text_of(part: &[u8], goes_on: bool) -> Option<String> {
+    match std::str::from_utf8(part) {
+        Ok(text) => Some(text.to_owned()),
+        Err(error) if goes_on && error.error_len().is_none() && error.valid_up_to() > 0 => {
+            String::from_utf8(part[..error.valid_up_to()].to_vec()).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+fn notice(offset: u64, next: u64, size: u64) -> Option<String> {
+    (next < size).then(|| {
+        format!("Bytes {offset}–{} of {size} are shown; next: offset {next}.", next.saturating_sub(1))
+    })
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,297 @@
+//! `grep` as a caller sees it.
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use protocol::{ErrorCode, Status};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::{Value, json};
+use support::tree::{all_pages, code, lines, make, shown};
+use support::{Settings, TestServer};
+use tool_server::search::SearchLimits;
+use toolkit::Bounds;
+
+const TREE: &[(&str, &str)] = &[
+    ("a.rs", "fn one() {}\nfn two() {}\n"),
+    ("src/b.rs", "// one\n\nfn three() {\n    one();\n}\n"),
+    ("src/c.md", "One and two.\n"),
+];
+
+#[tokio::test]
+async fn matching_lines_are_shown_sorted_with_their_data() {
+    let server = TestServer::start().await;
+    make(&server.root, TREE);
+    let envelope = server.call("grep", json!({"pattern": "one"})).await;
+    assert_eq!(lines(&envelope), ["a.rs:1:fn one() {}", "src/b.rs:1:// one", "src/b.rs:4:    one();"]);
+    assert_eq!(
+        envelope.meta.data["matches"][2],
+        json!({"path": "src/b.rs", "line": 4, "column": 5, "text": "    one();"})
+    );
+    assert_eq!(envelope.meta.status, Status::Success);
+    assert_eq!(envelope.meta.notices, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn options_change_what_matches_and_what_is_shown() {
+    let server = TestServer::start().await;
+    make(&server.root, TREE);
+    for (arguments, expected) in [
+        (json!({"pattern": "one", "case_sensitive": false, "glob": "*.md"}), vec!["src/c.md:1:One and two."]),
+        (
+            json!({"pattern": "e()", "literal": true}),
+            vec!["a.rs:1:fn one() {}", "src/b.rs:4:    one();"][..2].to_vec(),
+        ),
+        (json!({"pattern": "^fn \\w+\\(\\) \\{$"}), vec!["src/b.rs:3:fn three() {"]),
+        (json!({"pattern": "two", "output": "files"}), vec!["a.rs", "src/c.md"]),
+        (json!({"pattern": "one", "output": "count"}), vec!["a.rs:1", "src/b.rs:2"]),
+        (json!({"pattern": "one", "path": "src"}), vec!["src/b.rs:1:// one", "src/b.rs:4:    one();"]),
+        (
+            json!({"pattern": "one", "path": "src/b.rs", "glob": "*.md"}),
+            vec!["src/b.rs:1:// one", "src/b.rs:4:    one();"],
+        ),
+        (json!({"pattern": "two", "glob": "src/*"}), vec!["src/c.md:1:One and two."]),
+        (json!({"pattern": "absent"}), vec![]),
+    ] {
+        let mut expected = expected;
+        if arguments["literal"] == true {
+            expected.insert(1, "src/b.rs:3:fn three() {");
+        }
+        assert_eq!(shown(&server, "grep", arguments.clone()).await, expected, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn context_lines_are_marked_and_never_shown_twice() {
+    let server = TestServer::start().await;
+    make(&server.root, &[("f", "1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n")]);
+    let arguments = json!({"pattern": "x", "context": 1});
+    let envelope = server.call("grep", arguments.clone()).await;
+    let whole = ["f-1-1", "f:2:2 x", "f-3-3", "f:4:4 x", "f-5-5", "f-7-7", "f:8:8 x"];
+    assert_eq!(lines(&envelope), whole);
+    assert_eq!(envelope.meta.data["matches"].as_array().unwrap().len(), 3);
+    assert_eq!(envelope.meta.data["context_lines"][1], json!({"path": "f", "line": 3, "text": "3"}));
+    let first = server.call("grep", json!({"pattern": "x", "context": 1, "limit": 2})).await;
+    assert_eq!(lines(&first), whole[..5]);
+    assert_eq!(all_pages(&server, "grep", json!({"pattern": "x", "context": 1, "limit": 1})).await, whole);
+}
+
+#[tokio::test]
+async fn a_pattern_that_is_none_is_refused_with_the_place_of_its_fault() {
+    let server = TestServer::start().await;
+    make(&server.root, &[("f", "foo(bar --pre=sh\n")]);
+    let refused = server.call("grep", json!({"pattern": "foo(bar"})).await;
+    assert_eq!(code(&refused), ErrorCode::InvalidArgument);
+    assert!(refused.stderr.contains("    foo(bar\n       ^\n"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("literal: true"), "{}", refused.stderr);
+    for arguments in [
+        json!({"pattern": ""}),
+        json!({"pattern": "a", "glob": "a[b"}),
+        json!({"pattern": "(?:a{1,1000}){1,1000}"}),
+        json!({"pattern": "a\nb", "literal": true}),
+        json!({"pattern": "a", "output": "lines"}),
+    ] {
+        assert_eq!(
+            code(&server.call("grep", arguments.clone()).await),
+            ErrorCode::InvalidArgument,
+            "{arguments}"
+        );
+    }
+    assert_eq!(shown(&server, "grep", json!({"pattern": "--pre=sh"})).await.len(), 1);
+    assert_eq!(shown(&server, "grep", json!({"pattern": "foo(bar", "literal": true})).await.len(), 1);
+}
+
+#[tokio::test]
+async fn hidden_ignored_denied_and_binary_files_are_left_out_and_said_so() {
+    let server = TestServer::start().await;
+    make(
+        &server.root,
+        &[
+            (".hidden", "x"),
+            (".ignore", "*.log\n"),
+            ("a.log", "x"),
+            ("binary", "x\n\0x\n"),
+            (".env", "x"),
+            ("key.pem", "x"),
+            ("plain", "x"),
+        ],
+    );
+    let envelope = server.call("grep", json!({"pattern": "x"})).await;
+    assert_eq!(lines(&envelope), ["plain:1:x"]);
+    assert_eq!(
+        envelope.meta.notices,
+        [
+            "2 hidden entries are left out, with all beneath; set include_hidden to search there, too.",
+            "1 ignored entry is left out, with all beneath; set include_ignored to search there, too.",
+            "Names that AUTONOUS_TOOL_DENY_PATHS denies are left out.",
+            "1 binary file is left out.",
+        ]
+    );
+    let all = json!({"pattern": "x", "include_hidden": true, "include_ignored": true, "output": "files"});
+    assert_eq!(shown(&server, "grep", all).await, [".hidden", "a.log", "plain"]);
+    for path in ["key.pem", ".env"] {
+        assert_eq!(
+            code(&server.call("grep", json!({"pattern": "x", "path": path})).await),
+            ErrorCode::PathDenied
+        );
+    }
+}
+
+#[tokio::test]
+async fn links_and_special_files_are_not_searched() {
+    let server = TestServer::start().await;
+    make(&server.root, &[("dir/f", "x")]);
+    symlink("dir/f", server.root.join("inside")).unwrap();
+    symlink("/etc/passwd", server.root.join("outside")).unwrap();
+    symlink("/dev/zero", server.root.join("zero")).unwrap();
+    mknodat(CWD, server.root.join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    assert_eq!(shown(&server, "grep", json!({"pattern": "."})).await, ["dir/f:1:x"]);
+    assert_eq!(shown(&server, "grep", json!({"pattern": ".", "path": "inside"})).await, ["dir/f:1:x"]);
+    for (path, expected) in [
+        ("outside", ErrorCode::PathOutsideRoots),
+        ("zero", ErrorCode::PathOutsideRoots),
+        ("pipe", ErrorCode::NotARegularFile),
+        ("absent", ErrorCode::NotFound),
+    ] {
+        let envelope = server.call("grep", json!({"pattern": ".", "path": path})).await;
+        assert_eq!(code(&envelope), expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn other_encodings_are_searched_as_far_as_they_are_known() {
+    let server = TestServer::start().await;
+    let utf16 = |order: fn(u16) -> [u8; 2], mark: [u8; 2]| {
+        let text: Vec<u8> = "eins\r\nzwei é\r\n".encode_utf16().flat_map(order).collect();
+        [mark.as_slice(), &text].concat()
+    };
+    fs::write(server.root.join("be"), utf16(u16::to_be_bytes, [0xfe, 0xff])).unwrap();
+    fs::write(server.root.join("le"), utf16(u16::to_le_bytes, [0xff, 0xfe])).unwrap();
+    fs::write(server.root.join("latin1"), b"zwei \xe9\n").unwrap();
+    fs::write(server.root.join("crlf"), "zwei\r\n").unwrap();
+    let envelope = server.call("grep", json!({"pattern": "zwei"})).await;
+    assert_eq!(lines(&envelope), ["be:2:zwei é", "crlf:1:zwei", "latin1:1:zwei \u{fffd}", "le:2:zwei é"]);
+    assert_eq!(envelope.meta.notices, ["Bytes that are no UTF-8 are shown as \u{fffd}."]);
+    assert_eq!(shown(&server, "grep", json!({"pattern": "zwei$"})).await, ["crlf:1:zwei"]);
+}
+
+#[tokio::test]
+async fn a_long_line_is_cut_around_its_match() {
+    let server = TestServer::start().await;
+    make(&server.root, &[("f", &format!("{}needle{}\n", "é".repeat(5000), "é".repeat(5000)))]);
+    let envelope = server.call("grep", json!({"pattern": "needle"})).await;
+    let text = envelope.meta.data["matches"][0]["text"].as_str().unwrap();
+    assert!(text.contains("needle") && text.starts_with('…') && text.ends_with('…'));
+    assert_eq!(text.chars().count(), 502);
+    assert_eq!(envelope.meta.data["matches"][0]["column"], 10_001);
+    assert!(envelope.stderr.contains("Lines over 500 characters are cut"), "{}", envelope.stderr);
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_to_hold_ends_the_search_of_its_file_and_is_said_so() {
+    let server = TestServer::start().await;
+    let mut file = File::create(server.root.join("f")).unwrap();
+    file.write_all(b"x before\n").unwrap();
+    file.write_all(&vec![b'a'; 20 << 20]).unwrap();
+    file.write_all(b"\nx after\n").unwrap();
+    let envelope = server.call("grep", json!({"pattern": "x"})).await;
+    assert_eq!((lines(&envelope), envelope.meta.status), (vec!["f:1:x before"], Status::Partial));
+    assert_eq!(envelope.meta.notices, ["1 files were searched only up to a line of over 8 MiB: f."]);
+}
+
+#[tokio::test]
+async fn a_file_of_holes_is_answered_at_once_however_large_it_is() {
+    let server = TestServer::start().await;
+    File::create(server.root.join("sparse")).unwrap().set_len(1 << 40).unwrap();
+    let envelope = server.call("grep", json!({"pattern": "x", "path": "sparse"})).await;
+    assert!(envelope.ok, "{}", envelope.stderr);
+    assert_eq!(envelope.meta.notices, ["1 binary file is left out."]);
+}
+
+#[tokio::test]
+async fn a_search_that_took_too_long_gives_what_it_has_before_the_call_ends() {
+    let timeout = Duration::from_secs(1);
+    let server =
+        TestServer::start_with(Settings { timeout, ..Settings::default() }, |registry| registry).await;
+    let text = format!("start\n{}", "text and more text, and nothing that matches\n".repeat(100_000));
+    fs::write(server.root.join("0"), text).unwrap();
+    // One file of 4 MB under so many names is more than any machine searches in a second.
+    (1..5000).for_each(|number| {
+        fs::hard_link(server.root.join("0"), server.root.join(number.to_string())).unwrap();
+    });
+    let envelope =
+        server.call("grep", json!({"pattern": "start|[a-z ]+,[a-z ]+[0-9]+", "limit": 2000})).await;
+    assert_eq!((envelope.ok, envelope.meta.status), (true, Status::Partial), "{}", envelope.stderr);
+    assert_eq!(envelope.meta.data["aborted_reason"], "time_limit");
+    assert!(!lines(&envelope).is_empty() && envelope.next_page_cursor.is_none());
+    assert!(envelope.stderr.contains("its time was used up"), "{}", envelope.stderr);
+}
+
+#[tokio::test]
+async fn a_search_that_looked_at_too_many_entries_gives_what_it_has() {
+    let search = SearchLimits::new(5);
+    let server =
+        TestServer::start_with(Settings { search, ..Settings::default() }, |registry| registry).await;
+    let names: Vec<String> = (0..20).map(|number| format!("{number:02}")).collect();
+    make(&server.root, &names.iter().map(|name| (name.as_str(), "x")).collect::<Vec<_>>());
+    let envelope = server.call("grep", json!({"pattern": "x"})).await;
+    assert_eq!((lines(&envelope).len(), envelope.meta.status), (5, Status::Partial));
+    assert_eq!(envelope.meta.data["aborted_reason"], "count_limit");
+}
+
+#[tokio::test]
+async fn a_page_ends_at_its_limit_and_at_the_bounds_of_an_answer() {
+    let bounds = Bounds { lines: 4, bytes: 60 };
+    let server =
+        TestServer::start_with(Settings { bounds, ..Settings::default() }, |registry| registry).await;
+    make(&server.root, &[("a", "x\nx\nx\n"), ("b", "x\nx\nx\n")]);
+    let page = server.call("grep", json!({"pattern": "x", "limit": 2})).await;
+    assert_eq!((lines(&page), page.meta.status), (vec!["a:1:x", "a:2:x"], Status::Partial));
+    assert!(
+        page.meta.notices[0].starts_with("There is more: 2 matching lines are shown"),
+        "{:?}",
+        page.meta.notices
+    );
+    let page = server.call("grep", json!({"pattern": "x"})).await;
+    assert_eq!((lines(&page).len(), page.truncated_lines, page.truncated_bytes), (4, true, false));
+    let other = json!({"pattern": "y", "cursor": page.next_page_cursor});
+    assert_eq!(code(&server.call("grep", other).await), ErrorCode::InvalidArgument);
+    make(&server.root, &[("a", &format!("x{}\nx{}\n", "-".repeat(40), "-".repeat(40)))]);
+    let page = server.call("grep", json!({"pattern": "x"})).await;
+    assert_eq!((lines(&page).len(), page.truncated_lines, page.truncated_bytes), (1, false, true));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_joined_are_the_whole_result(
+        files in prop::collection::btree_map("[ab.-]{1,2}(/[abc]{1,2}){0,2}", "([xy ]{0,3}\n){0,12}", 1..12),
+        limit in 1_usize..6,
+        context in 0_usize..3,
+    ) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let server = TestServer::start().await;
+            for (path, content) in &files {
+                let is_name = path.split('/').all(|name| name != "." && name != "..");
+                let path = server.root.join(path);
+                // Where one path needs a directory and another a file of that name, the first wins.
+                if is_name && fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
+                    fs::write(path, content).unwrap();
+                }
+            }
+            for output in ["content", "files", "count"] {
+                let mut arguments = json!({"pattern": "x", "context": context, "output": output});
+                let whole = shown(&server, "grep", arguments.clone()).await;
+                arguments["limit"] = Value::from(limit);
+                prop_assert_eq!(all_pages(&server, "grep", arguments).await, whole);
+            }
+            Ok(())
+        })?;
+    }
+}

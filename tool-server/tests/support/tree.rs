@@ -1,0 +1,54 @@
+//! Trees of files, and what a page of a tool shows of them.
+
+use std::fs;
+use std::path::Path;
+
+use protocol::{Envelope, ErrorCode};
+use serde_json::Value;
+
+use super::TestServer;
+
+/// Makes files with a content and, where a path ends in `/`, directories.
+pub fn make(root: &Path, entries: &[(&str, &str)]) {
+    for (path, content) in entries {
+        let is_directory = path.ends_with('/');
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if is_directory {
+            fs::create_dir_all(path).unwrap();
+        } else {
+            fs::write(path, content).unwrap();
+        }
+    }
+}
+
+/// The lines of an answer.
+pub fn lines(envelope: &Envelope) -> Vec<&str> {
+    envelope.stdout.lines().collect()
+}
+
+/// The code of a call that must have failed.
+pub fn code(envelope: &Envelope) -> ErrorCode {
+    envelope.meta.error.as_ref().expect("the call should fail").code
+}
+
+/// Calls a tool that must succeed and returns its lines.
+pub async fn shown(server: &TestServer, tool: &str, arguments: Value) -> Vec<String> {
+    let envelope = server.call(tool, arguments).await;
+    assert!(envelope.ok, "{}", envelope.stderr);
+    envelope.stdout.lines().map(str::to_owned).collect()
+}
+
+/// The lines of all pages, one after the other.
+pub async fn all_pages(server: &TestServer, tool: &str, mut arguments: Value) -> Vec<String> {
+    let mut found = Vec::new();
+    loop {
+        let page = server.call(tool, arguments.clone()).await;
+        assert!(page.ok, "{}", page.stderr);
+        found.extend(page.stdout.lines().map(str::to_owned));
+        match page.next_page_cursor {
+            Some(next) => arguments["cursor"] = Value::from(next),
+            None => return found,
+        }
+    }
+}
