@@ -1,7 +1,7 @@
 # Autonous: `make run` starts everything, `make test` checks everything.
 #
 # `make run` builds without optimisation on purpose: from a clean clone the first reply is a few minutes away,
-# not a quarter of an hour. The image uses the release profile.
+# not a quarter of an hour. Measurements and the image use the release profile.
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
@@ -49,6 +49,12 @@ test: ## Check format and lints, and run all tests
 	else \
 		$(CARGO) test --locked --workspace; \
 	fi
+
+.PHONY: bench
+bench: ## Measure speed and memory (release profile; the first build takes long)
+	$(call require,)
+	$(CARGO) build --locked --release $(PROGRAMS) -p bench --bins
+	@$(TARGET)/release/bench
 
 .PHONY: openapi
 openapi: ## Write openapi/tool-server.json anew

@@ -2,21 +2,22 @@
 //!
 //! What is left of the call over HTTP is HTTP itself, both directions and the client included.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
+use process::Variables;
 use protocol::journal::{CallEnded, CallStarted};
 use protocol::{Envelope, EventId, SessionId};
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tool_server::config::Config;
 use tool_server::journal::Journal;
-use tool_server::roots::{DeniedPaths, Roots};
+use tool_server::roots::Roots;
+use tool_server::workplace::Workplace;
 use toolkit::runner::CallIds;
-use toolkit::{Bounds, Recorder, Registry, Request, Runner, RunnerSettings, arguments};
+use toolkit::{Recorder, Registry, Request, Runner, RunnerSettings, arguments};
 
 use crate::call::BODY;
 use crate::measure::{Durations, us};
@@ -32,12 +33,13 @@ pub fn bench(
     answer: &[u8],
     call_us: f64,
 ) -> anyhow::Result<()> {
+    let config = config(root, place)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let parsing = Durations::of(TIMES, || arguments::parse_object(BODY.as_bytes()).map(drop))?.p50_us();
-    let validation = validation(&registry(root)?)?.p50_us();
+    let validation = validation(&registry(&config)?)?.p50_us();
     let hop = Durations::of(TIMES, || runtime.block_on(hop()))?.p50_us();
-    let run = run(&runtime, root, place)?.p50_us();
-    let journal = journal(place)?.p50_us();
+    let run = run(&runtime, &config)?.p50_us();
+    let journal = journal(&config)?.p50_us();
     let envelope: Envelope = serde_json::from_slice(answer)?;
     let answering = Durations::of(TIMES, || serde_json::to_vec(&envelope).map(drop))?.p50_us();
     let tool = run - parsing - validation - hop;
@@ -60,9 +62,18 @@ async fn hop() -> Result<(), tokio::task::JoinError> {
     tokio::task::spawn_blocking(|| ()).await
 }
 
-fn registry(root: &Path) -> anyhow::Result<Registry> {
-    let roots = Roots::open(&[root.to_owned()], DeniedPaths::new([])?, |_| None)?;
-    Ok(tool_server::tools::registry(&Arc::new(roots))?)
+/// The settings of a server with this root.
+fn config(root: &Path, place: &Path) -> anyhow::Result<Config> {
+    let (root, place) = (root.display().to_string(), place.display().to_string());
+    let variables =
+        Variables::from_pairs([("AUTONOUS_TOOL_ALLOWED_ROOTS", &root), ("AUTONOUS_DATA_DIR", &place)]);
+    Config::from_variables(&variables, Path::new("/"))
+}
+
+fn registry(config: &Config) -> anyhow::Result<Registry> {
+    let files = &config.files;
+    let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |_| None)?;
+    Ok(tool_server::tools::registry(&Workplace::open(roots, config)?)?)
 }
 
 fn validation(registry: &Registry) -> anyhow::Result<Durations> {
@@ -73,15 +84,15 @@ fn validation(registry: &Registry) -> anyhow::Result<Durations> {
 }
 
 /// A whole call, but for HTTP and the journal.
-fn run(runtime: &Runtime, root: &Path, place: &Path) -> anyhow::Result<Durations> {
+fn run(runtime: &Runtime, config: &Config) -> anyhow::Result<Durations> {
     let settings = RunnerSettings {
-        disabled: BTreeSet::new(),
-        timeout: Duration::from_secs(30),
-        bounds: Bounds::default(),
-        cwd: root.display().to_string(),
-        idempotency_dir: place.join("idempotency"),
+        disabled: config.disabled.clone(),
+        timeout: config.limits.timeout,
+        bounds: config.limits.bounds,
+        cwd: config.files.roots[0].display().to_string(),
+        idempotency_dir: config.files.idempotency_dir(),
     };
-    let runner = Arc::new(Runner::new(registry(root)?, settings, Arc::new(Nowhere))?);
+    let runner = Arc::new(Runner::new(registry(config)?, settings, Arc::new(Nowhere))?);
     let measured = Durations::of(TIMES, || {
         let envelope = runtime.block_on(runner.run(request()));
         if envelope.ok { Ok(()) } else { Err(anyhow::anyhow!("{}", envelope.stderr)) }
@@ -103,8 +114,8 @@ fn request() -> Request {
 }
 
 /// The records of a call's start and end.
-fn journal(place: &Path) -> anyhow::Result<Durations> {
-    let journal = Journal::open(&place.join("journal.jsonl"))?;
+fn journal(config: &Config) -> anyhow::Result<Durations> {
+    let journal = Journal::open(&config.files.journal)?;
     let ids =
         CallIds { call: EventId::new(), parent: None, task: None, session: SessionId::default_session() };
     Ok(Durations::of(TIMES, || {
