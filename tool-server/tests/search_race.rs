@@ -1,0 +1,66 @@
+//! A directory that is swapped with a link outside while it is searched: not one search leaks.
+//!
+//! The server runs in the test's own process, without any kernel's confinement, so that it is the walk
+//! alone that holds.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::{Value, json};
+use support::TestServer;
+use support::tree::make;
+
+const CALLS: usize = 1000;
+
+/// Searches while the directory `swapped` and the link `link` change places, and returns how often what is
+/// inside was found.
+async fn race(tool: &str, questions: &[Value]) -> usize {
+    let server = TestServer::start().await;
+    let outside = tempfile::tempdir().unwrap();
+    make(outside.path(), &[("below/secret.txt", "SECRET"), ("below/inside.txt", "SECRET")]);
+    make(&server.root, &[("swapped/below/inside.txt", "INSIDE")]);
+    symlink(outside.path(), server.root.join("link")).unwrap();
+
+    let (one, other) = (server.root.join("swapped"), server.root.join("link"));
+    let over = Arc::new(AtomicBool::new(false));
+    let is_over = Arc::clone(&over);
+    let swapping = std::thread::spawn(move || {
+        while !is_over.load(Ordering::Relaxed) {
+            renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+        }
+    });
+    let mut found = 0;
+    for call in 0..CALLS {
+        let envelope = server.call(tool, questions[call % questions.len()].clone()).await;
+        let said = format!("{}{}{}", envelope.stdout, envelope.stderr, envelope.meta.data);
+        assert!(!said.contains("secret.txt") && !said.contains("SECRET"), "call {call}: {said}");
+        found += usize::from(said.contains("inside.txt"));
+    }
+    over.store(true, Ordering::Relaxed);
+    swapping.join().unwrap();
+    found
+}
+
+#[tokio::test]
+async fn find_shows_nothing_outside_in_a_rename_race() {
+    let questions = [json!({}), json!({"path": "swapped"}), json!({"path": "swapped/below"})];
+    let found = race("find", &questions).await;
+    assert!(found > CALLS / 20, "the tool finds what is inside while it is there: {found} of {CALLS}");
+}
+
+#[tokio::test]
+async fn grep_shows_nothing_outside_in_a_rename_race() {
+    let questions = [
+        json!({"pattern": "SECRET|INSIDE"}),
+        json!({"pattern": "SECRET|INSIDE", "path": "swapped"}),
+        json!({"pattern": "SECRET|INSIDE", "path": "swapped/below/inside.txt"}),
+    ];
+    let found = race("grep", &questions).await;
+    assert!(found > CALLS / 20, "the tool finds what is inside while it is there: {found} of {CALLS}");
+}
