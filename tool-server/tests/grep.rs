@@ -200,7 +200,7 @@ async fn a_line_that_is_too_long_to_hold_ends_the_search_of_its_file_and_is_said
     file.write_all(b"\nx after\n").unwrap();
     let envelope = server.call("grep", json!({"pattern": "x"})).await;
     assert_eq!((lines(&envelope), envelope.meta.status), (vec!["f:1:x before"], Status::Partial));
-    assert_eq!(envelope.meta.notices, ["1 files were searched only up to a line of over 8 MiB: f."]);
+    assert_eq!(envelope.meta.notices, ["Searched only up to a line of over 8 MiB (1): f."]);
 }
 
 #[tokio::test]
@@ -214,12 +214,12 @@ async fn a_file_of_holes_is_answered_at_once_however_large_it_is() {
 
 #[tokio::test]
 async fn a_search_that_took_too_long_gives_what_it_has_before_the_call_ends() {
-    let timeout = Duration::from_secs(1);
+    let timeout = Duration::from_secs(3);
     let server =
         TestServer::start_with(Settings { timeout, ..Settings::default() }, |registry| registry).await;
     let text = format!("start\n{}", "text and more text, and nothing that matches\n".repeat(100_000));
     fs::write(server.root.join("0"), text).unwrap();
-    // One file of 4 MB under so many names is more than any machine searches in a second.
+    // One file of 4 MB under so many names is more than any machine searches in that time.
     (1..5000).for_each(|number| {
         fs::hard_link(server.root.join("0"), server.root.join(number.to_string())).unwrap();
     });

@@ -65,15 +65,19 @@ fn finds() -> Vec<Value> {
     ]
 }
 
-/// Puts all questions, and more that suit this tree alone, and returns how many results there were.
-async fn compare(tree: &Tree, more_greps: &[Value], more_finds: &[Value]) {
+/// Puts all questions to a tree and to the programs.
+async fn compare(
+    tree: &Tree,
+    greps: impl IntoIterator<Item = Value>,
+    finds: impl IntoIterator<Item = Value>,
+) {
     let comparison = Comparison::of(tree).await;
     let mut results = 0;
-    for question in greps().iter().chain(more_greps) {
-        results += comparison.grep(question).await;
+    for question in greps {
+        results += comparison.grep(&question).await;
     }
-    for question in finds().iter().chain(more_finds) {
-        results += comparison.find(question).await;
+    for question in finds {
+        results += comparison.find(&question).await;
     }
     assert!(results > 1000, "the questions suit the tree: {results} results");
 }
@@ -83,30 +87,43 @@ async fn this_repository_is_searched_as_rg_and_fd_do() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let in_sources = [json!({"pattern": "Roots", "path": "tool-server/src"})];
     let below = [json!({"path": "tool-server"}), json!({"path": "tool-server/src", "name_pattern": "*.rs"})];
-    compare(&Tree::copied(workspace, u64::MAX), &in_sources, &below).await;
+    let tree = Tree::copied(workspace, u64::MAX);
+    compare(&tree, greps().into_iter().chain(in_sources), finds().into_iter().chain(below)).await;
 }
 
 #[tokio::test]
 async fn the_registry_is_searched_as_rg_and_fd_do() {
-    compare(&Tree::registry(), &[], &[]).await;
+    compare(&Tree::registry(), greps(), finds()).await;
 }
 
 #[tokio::test]
 async fn a_tree_of_fifty_thousand_files_is_searched_as_rg_and_fd_do() {
     let greps = [
         json!({"pattern": "needle"}),
-        json!({"pattern": "needle", "include_hidden": true, "include_ignored": true}),
+        json!({"pattern": "NEEDLE", "case_sensitive": false, "include_hidden": true, "include_ignored": true}),
+        json!({"pattern": "größe", "case_sensitive": false, "include_hidden": true, "output": "count"}),
+        json!({"pattern": "^$", "include_ignored": true, "output": "count"}),
+        json!({"pattern": "binary", "output": "files"}),
+        json!({"pattern": "()", "literal": true, "path": "d06", "include_hidden": true}),
         json!({"pattern": "needle", "path": "d07", "output": "files"}),
         json!({"pattern": "needle", "path": "d07/s3", "include_hidden": true}),
         json!({"pattern": "needle$", "path": "odd", "output": "count"}),
         json!({"pattern": "needle", "glob": "d0[1-3]/**", "include_hidden": true, "include_ignored": true}),
     ];
     let finds = [
+        json!({}),
+        json!({"include_hidden": true}),
+        json!({"include_ignored": true, "type": "file", "name_pattern": "*.tmp"}),
+        json!({"include_hidden": true, "type": "dir"}),
+        json!({"name_pattern": "**/src/**/*.rs", "include_hidden": true}),
+        json!({"name_pattern": "d0*/s1/*.{rs,log}"}),
+        json!({"name_pattern": "?????"}),
+        json!({"max_depth": 2}),
         json!({"path": "odd", "include_hidden": true, "include_ignored": true}),
         json!({"path": "d07/s3"}),
         json!({"path": "d11", "include_hidden": true}),
         json!({"path": "links"}),
         json!({"name_pattern": "f*1.txt", "path": "d03", "type": "file"}),
     ];
-    compare(&Tree::generated(), &greps, &finds).await;
+    compare(&Tree::generated(), greps, finds).await;
 }

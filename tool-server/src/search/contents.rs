@@ -18,10 +18,10 @@ use super::fuse::Fuse;
 use super::line::{ShownLine, shown};
 
 /// The longest line that is held. A file with a longer one is searched up to it.
-const MAX_LINE_BYTES: usize = 8 << 20;
+pub(super) const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// How many bytes are read between two looks at the clock.
-const BYTES_PER_CHECK: usize = 1 << 20;
+const BYTES_PER_CHECK: usize = 128 << 10;
 
 /// What is wanted of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl<'a> FileSearch<'a> {
 
     /// Searches one file for lines after `after_line`.
     pub(crate) fn search(&mut self, file: File, after_line: u64) -> Searched {
-        let mut reader = Reader { file, fuse: self.fuse, until_check: BYTES_PER_CHECK, has_failed: false };
+        let mut reader = Reader { file, fuse: self.fuse, until_check: 0, has_failed: false };
         let mut collector = Collector {
             matcher: &self.matcher,
             wanted: self.wanted,

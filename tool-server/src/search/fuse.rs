@@ -1,8 +1,8 @@
 //! The fuses of a search: its time and the number of entries that it may look at.
 //!
 //! A blown fuse ends the search with what it has found, so it blows a little before the call's deadline,
-//! at which the call would be answered without any result. The clock is looked at once a directory and
-//! once a mebibyte of a file, never once an entry.
+//! at which the call would be answered without any result. The clock is looked at once a directory,
+//! once a file that is read and now and then within it, never once an entry.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use super::contents::MAX_LINE_BYTES;
 use super::fuse::AbortedReason;
+use super::walk::MAX_DEPTH;
 
 /// How many names a notice gives as examples.
 const EXAMPLES: usize = 5;
@@ -59,7 +61,7 @@ impl Examples {
 
     fn notice(&self, what: &str) -> Option<String> {
         let first = self.first.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        (self.number > 0).then(|| format!("{} {what}: {first}.", self.number))
+        (self.number > 0).then(|| format!("{what} ({}): {first}.", self.number))
     }
 }
 
@@ -94,11 +96,13 @@ impl LeftOut {
             let binary = counted(self.binary, is_exact, "binary file", "binary files");
             notices.push(format!("{binary} left out."));
         }
-        notices.extend(self.unreadable.notice("directories or files cannot be read by the server's user"));
-        notices.extend(self.long_lined.notice("files were searched only up to a line of over 8 MiB"));
+        notices.extend(self.unreadable.notice("Not readable by the server's user"));
+        let most = MAX_LINE_BYTES >> 20;
+        notices.extend(self.long_lined.notice(&format!("Searched only up to a line of over {most} MiB")));
         if self.too_deep {
-            notices
-                .push("Directories more than 400 levels down are left out; name one as `path`.".to_owned());
+            notices.push(format!(
+                "Directories more than {MAX_DEPTH} levels down are left out; name one as `path`."
+            ));
         }
         notices
     }

@@ -47,8 +47,10 @@ fn refusal(pattern: &str, kind: &ErrorKind) -> ToolError {
             invalid(format!("The pattern is no regular expression that can be used.\n{fault}"))
                 .with_hint("Set `literal: true` to search for the text as it stands, or correct the expression (Rust regex syntax: no look-around, no backreferences).")
         }
-        ErrorKind::NotAllowed(_) => invalid("The pattern demands a newline, and grep searches line by line.")
-            .with_hint("Search for one of its lines; with `literal: true` a backslash stands for itself."),
+        ErrorKind::NotAllowed(_) => {
+            invalid("The pattern demands a line end within a match, and grep searches line by line.")
+                .with_hint("Search for one of its lines; with `literal: true` a backslash stands for itself.")
+        }
         other => {
             tracing::warn!(?other, "a pattern was refused for a reason without a name");
             invalid("The pattern is no regular expression that can be used.")
@@ -78,7 +80,7 @@ mod tests {
     fn a_pattern_that_would_grow_too_large_or_spans_lines_is_refused() {
         assert!(fault("(?:a{1,1000}){1,1000}", false).message.contains("size limit"));
         assert!(fault(&format!("{}a{}", "(".repeat(200), ")".repeat(200)), false).message.contains("nest"));
-        assert!(fault("a\\nb", false).message.contains("newline"));
+        assert!(fault("a\\nb", false).message.contains("line end"));
         assert!(fault("a\nb", true).message.contains("newline"));
         assert!(fault("", false).message.contains("empty"));
     }

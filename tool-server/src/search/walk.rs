@@ -20,7 +20,7 @@ use crate::entry_type::EntryType;
 use crate::roots::open_child_directory;
 
 /// How deep a walk goes; each level holds an open directory.
-const MAX_DEPTH: usize = 400;
+pub(super) const MAX_DEPTH: usize = 400;
 
 /// What looks at the entries; each thread has its own.
 pub(crate) trait Visitor: Send {
@@ -56,25 +56,20 @@ enum Job {
     Entries(Arc<Folder>, Range<usize>),
 }
 
-/// Walks with as many threads as there are visitors and returns what was left out.
+/// Walks with as many threads as there are visitors, this one among them, and returns what was left out.
 pub(crate) fn walk<V: Visitor>(scope: &Scope<'_>, fuse: &Fuse, top: OwnedFd, visitors: Vec<V>) -> LeftOut {
     let queue = Queue::new(Job::Top(top));
     let mut left_out = LeftOut::default();
+    let mut walkers = visitors.into_iter().map(|visitor| {
+        let (path, left_out) = (Vec::new(), LeftOut::default());
+        Walker { scope, fuse, queue: &queue, visitor, path, left_out }
+    });
     std::thread::scope(|threads| {
-        let walkers: Vec<_> = visitors
-            .into_iter()
-            .map(|visitor| Walker {
-                scope,
-                fuse,
-                queue: &queue,
-                visitor,
-                path: Vec::new(),
-                left_out: LeftOut::default(),
-            })
-            .map(|walker| threads.spawn(|| walker.run()))
-            .collect();
-        for walker in walkers {
-            match walker.join() {
+        let own = walkers.next();
+        let others: Vec<_> = walkers.map(|walker| threads.spawn(|| walker.run())).collect();
+        left_out.merge(own.map(Walker::run).unwrap_or_default());
+        for other in others {
+            match other.join() {
                 Ok(of_thread) => left_out.merge(of_thread),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
