@@ -3,29 +3,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use e2e::ToolServer;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use e2e::swapping::while_swapping;
 use serde_json::json;
 
 const CALLS: usize = 2000;
 const OUTSIDE_NAME: &str = "secret.txt";
-
-/// Swaps two names over and over while `race` runs.
-fn while_swapping<T>(one: &Path, other: &Path, race: impl FnOnce() -> T) -> T {
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("both names exist");
-            }
-        });
-        let result = race();
-        over.store(true, Ordering::Relaxed);
-        result
-    })
-}
 
 /// What a server does that checks a path as a text and then opens it again.
 fn checked_then_listed(root: &Path, path: &Path) -> Vec<String> {

@@ -1,13 +1,18 @@
 //! What a case wants to be true after its call, besides the outcome.
 
 use std::collections::HashMap;
+use std::process::Command;
 use std::time::Duration;
 
+use protocol::Envelope;
 use serde_json::Value;
 
 use super::Case;
 use super::placeholders::Placeholders;
 use crate::Answer;
+
+/// A line of a secret that is shorter says nothing by itself.
+const TELLING_BYTES: usize = 12;
 
 /// What was seen of a call.
 #[derive(Debug)]
@@ -17,7 +22,9 @@ pub struct Observed<'a> {
     /// How long it took.
     pub took: Duration,
     /// What the files said before, by path.
-    pub before: HashMap<String, Vec<u8>>,
+    pub before: &'a HashMap<String, Vec<u8>>,
+    /// What the server wrote down of the call: its journal and its log.
+    pub records: &'a str,
 }
 
 /// The contents of the files that must stay as they are, read before the call.
@@ -50,7 +57,8 @@ fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Resu
         "status_in" => holds(contains_number(wanted, observed.answer.status.into()), &body),
         "body_contains" => every(wanted, |text| body.contains(text), &body),
         "body_not_contains" => every(wanted, |text| !body.contains(text), &body),
-        "body_not_contains_secret" => holds(!body.contains(&case.secret()), "the secret is in the answer"),
+        "body_contains_text" => shows_text(case, &observed.answer.envelope()),
+        "body_not_contains_secret" => no_secret(case, &body, observed.records),
         "valid_json" => holds(serde_json::from_slice::<Value>(&observed.answer.body).is_ok(), &body),
         "body_max_bytes" => holds(at_most(observed.answer.body.len(), wanted), "the answer is too long"),
         "max_ms" => {
@@ -60,12 +68,40 @@ fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Resu
         "file_unchanged" => every(wanted, |path| is_as_before(path, observed), "a file was changed"),
         "file_absent" => every(wanted, |path| !std::path::Path::new(path).exists(), "a file is there"),
         "file_exists" => every(wanted, |path| std::path::Path::new(path).exists(), "a file is missing"),
+        "no_glob" => every(wanted, |pattern| !matches_something(pattern), "there is such a file"),
         _ => Err("the runner does not know this check".to_owned()),
     }
 }
 
 fn is_as_before(path: &str, observed: &Observed<'_>) -> bool {
     std::fs::read(path).ok().as_ref() == observed.before.get(path)
+}
+
+/// Every line of the case's text is shown; the tool may put line numbers before it.
+fn shows_text(case: &Case, envelope: &Envelope) -> Result<(), String> {
+    let text = case.text.as_deref().ok_or("the case has no text")?;
+    let missing = text.lines().find(|line| !envelope.stdout.contains(line));
+    missing.map_or(Ok(()), |line| Err(format!("not shown: {line:?}, but {:?}", envelope.stdout)))
+}
+
+/// No telling line of the secret is in the answer, the journal or the log. A secret of several lines is
+/// never whole in JSON, so its lines count; the lines around a key say only that there is one.
+fn no_secret(case: &Case, body: &str, records: &str) -> Result<(), String> {
+    let secret = case.secret();
+    let mut telling =
+        secret.lines().filter(|line| line.len() >= TELLING_BYTES && !line.starts_with("-----")).peekable();
+    telling.peek().ok_or("the case has no secret")?;
+    for line in telling {
+        holds(!body.contains(line), "the secret is in the answer")?;
+        holds(!records.contains(line), "the secret is in the journal or in the log")?;
+    }
+    Ok(())
+}
+
+/// Whether the shell's globbing finds a name.
+fn matches_something(pattern: &str) -> bool {
+    let found = Command::new("bash").args(["-c", "compgen -G \"$1\" >/dev/null", "glob", pattern]).status();
+    found.expect("bash starts").success()
 }
 
 fn holds(holds: bool, why: &str) -> Result<(), String> {

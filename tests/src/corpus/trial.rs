@@ -4,11 +4,11 @@ use std::process::Command;
 use std::time::Instant;
 
 use protocol::{Envelope, ErrorCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::check::{self, Observed};
 use super::placeholders::{Placeholders, TOKEN};
-use super::{Case, Expected, requests};
+use super::{Case, Expected, requests, steps};
 use crate::{Answer, Request, ToolServer};
 
 /// What `write_text P` means in a setup line.
@@ -44,20 +44,41 @@ impl<'a> Trial<'a> {
         Ok(trial)
     }
 
-    /// Calls the case's tool, and judges what came of it.
-    pub fn call_tool(self) -> Result<(), String> {
-        if !self.case.steps.is_empty() {
-            return Err(format!("the runner cannot follow steps in words: {:?}", self.case.steps));
-        }
-        let arguments = self.placeholders.fill_value(&Value::Object(self.case.args.clone()))?;
-        let target = format!("/tools/{}", self.case.tool);
+    /// Does what the case says, and judges what came of it. A file that is to be changed is read first
+    /// where `reads_first`, as an honest client does; whoever does not is stopped by the optimistic lock
+    /// alone, which would prove nothing about the path.
+    pub fn call_tool(mut self, reads_first: bool) -> Result<(), String> {
         let before = check::remember(self.case, &self.placeholders)?;
         let start = Instant::now();
-        let answer = self.server.send(Request::post_json(&target, &arguments));
-        let observed = Observed { answer: &answer, took: start.elapsed(), before };
-        judge_envelope(&answer, &self.case.right_outcomes())?;
-        check::all(self.case, &self.placeholders, &observed)?;
+        let answers = if self.case.steps.is_empty() {
+            self.call_once(reads_first)?
+        } else {
+            steps::follow(self.case, &self.server, &self.placeholders, reads_first)?
+        };
+        let took = start.elapsed();
+        let records = self.records();
+        for answer in &answers {
+            let observed = Observed { answer, took, before: &before, records: &records };
+            judge_envelope(answer, &self.case.right_outcomes())?;
+            check::all(self.case, &self.placeholders, &observed)?;
+        }
         self.still_works()
+    }
+
+    fn call_once(&self, reads_first: bool) -> Result<Vec<Answer>, String> {
+        let arguments = self.placeholders.fill_value(&Value::Object(self.case.args.clone()))?;
+        if reads_first {
+            self.server.send(Request::post_json("/tools/read", &json!({"path": arguments["path"]})));
+        }
+        let target = format!("/tools/{}", self.case.tool);
+        Ok(vec![self.server.send(Request::post_json(&target, &arguments))])
+    }
+
+    /// What the server has written down so far.
+    fn records(&mut self) -> String {
+        let journal = self.server.place().data().join("journal/tool-calls.jsonl");
+        let journal = std::fs::read_to_string(journal).unwrap_or_default();
+        journal + &self.server.program().log()
     }
 
     /// Sends the case's request as it is; the tool that it names need not exist. Only what is no

@@ -1,0 +1,42 @@
+//! A small generator of numbers from a seed: the same seed gives the same test on every machine.
+
+/// Numbers that look random (SplitMix64).
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Any number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        let bound = u64::try_from(bound).expect("an address fits into 64 bits");
+        usize::try_from(self.number() % bound).expect("it is below an address")
+    }
+
+    /// A text of about `bytes` bytes in numbered lines; the first line is a word of its own, which stands
+    /// nowhere else.
+    pub fn text(&mut self, bytes: usize) -> String {
+        let mut text = format!("{}\n", self.word());
+        while text.len() < bytes {
+            text.push_str(&format!("line {:016x}\n", self.number()));
+        }
+        text
+    }
+
+    /// A word that no other call gives.
+    pub fn word(&mut self) -> String {
+        format!("word-{:016x}", self.number())
+    }
+}

@@ -1,0 +1,127 @@
+//! Idempotency keys over real HTTP, through crashes: a call with a key acts once.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::thread::JoinHandle;
+
+use e2e::envelope_shape::{assert_error, assert_whole};
+use e2e::{Answer, Request, ToolServer, wait};
+use protocol::{Envelope, ErrorCode};
+use serde_json::{Value, json};
+
+fn keyed(key: &str, tool: &str, arguments: &Value) -> Request {
+    Request::post_json(&format!("/tools/{tool}"), arguments).header("Idempotency-Key", key)
+}
+
+fn append(key: &str, content: &str) -> Request {
+    keyed(key, "write", &json!({"path": "log", "content": content, "mode": "append"}))
+}
+
+fn log(server: &ToolServer) -> String {
+    fs::read_to_string(server.root().join("log")).unwrap_or_default()
+}
+
+/// A call that takes long: one edit in a file as large as can be edited, which is hashed before and after.
+fn slow_edit(server: &ToolServer) -> Request {
+    let line = format!("{}\n", "x".repeat(99));
+    fs::write(server.root().join("large"), format!("begin\n{}", line.repeat(160_000))).unwrap();
+    assert!(server.call("read", &json!({"path": "large", "limit": 1})).ok);
+    keyed("slow", "edit", &json!({"path": "large", "find": "begin", "replace": "began"}))
+}
+
+/// Sends a request in a thread of its own, and waits until its key is claimed.
+fn sent_and_claimed(server: &ToolServer, request: &Request) -> JoinHandle<std::io::Result<Answer>> {
+    let (request, address) = (request.clone(), server.address());
+    let call = std::thread::spawn(move || request.try_send(address));
+    let claims = server.place().data().join("journal/idempotency");
+    wait::until("the key is claimed", || fs::read_dir(&claims).ok()?.next().map(drop));
+    call
+}
+
+#[test]
+fn a_repeat_gets_the_first_envelope_and_another_body_a_conflict() {
+    let server = ToolServer::start();
+    let first = assert_whole(&server.send(append("k", "one\n")));
+    assert!(first.ok, "{first:?}");
+    assert_eq!(assert_whole(&server.send(append("k", "one\n"))), first);
+    assert_error(&server.send(append("k", "two\n")), ErrorCode::IdempotencyConflict);
+    assert_eq!(log(&server), "one\n");
+    let other_tool = server.send(keyed("k", "edit", &json!({"path": "log", "find": "one", "replace": "1"})));
+    assert_error(&other_tool, ErrorCode::NotRead);
+}
+
+#[test]
+fn a_call_that_was_answered_before_a_crash_gets_the_same_envelope_after_it() {
+    let mut server = ToolServer::start();
+    let first = assert_whole(&server.send(append("k", "one\n")));
+    server.crash(|_| {});
+    assert_eq!(assert_whole(&server.send(append("k", "one\n"))), first);
+    assert_error(&server.send(append("k", "two\n")), ErrorCode::IdempotencyConflict);
+    assert_eq!(log(&server), "one\n");
+}
+
+#[test]
+fn a_call_that_a_crash_cut_off_is_interrupted_and_never_run_again() {
+    let mut server = ToolServer::start();
+    let request = slow_edit(&server);
+    let call = sent_and_claimed(&server, &request);
+    server.crash(|_| {});
+    assert!(call.join().unwrap().is_err(), "the call was answered before the crash, so nothing is shown");
+    let after_crash = fs::read(server.root().join("large")).unwrap();
+    for _ in 0..2 {
+        let envelope = assert_error(&server.send(request.clone()), ErrorCode::Interrupted);
+        assert!(!envelope.meta.error.unwrap().retryable);
+    }
+    let other = keyed("slow", "edit", &json!({"path": "large", "find": "begin", "replace": "x"}));
+    assert_error(&server.send(other), ErrorCode::IdempotencyConflict);
+    assert!(fs::read(server.root().join("large")).unwrap() == after_crash, "the call acted after all");
+}
+
+#[test]
+fn a_repeat_while_the_first_call_runs_is_in_progress() {
+    let server = ToolServer::start();
+    let request = slow_edit(&server);
+    let call = sent_and_claimed(&server, &request);
+    assert_error(&server.send(request.clone()), ErrorCode::InProgress);
+    let first = assert_whole(&call.join().unwrap().unwrap());
+    assert!(first.ok, "{}", first.stderr);
+    assert_eq!(assert_whole(&server.send(request)), first);
+}
+
+#[test]
+fn many_repeats_at_once_act_once() {
+    let server = ToolServer::start();
+    let address = server.address();
+    let answers: Vec<Envelope> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..16).map(|_| scope.spawn(|| append("k", "one\n").send(address))).collect();
+        calls.into_iter().map(|call| assert_whole(&call.join().unwrap())).collect()
+    });
+    let done: Vec<&Envelope> = answers.iter().filter(|envelope| envelope.ok).collect();
+    assert!(!done.is_empty());
+    assert!(done.iter().all(|envelope| *envelope == done[0]), "{done:?}");
+    let in_progress = |envelope: &&Envelope| {
+        envelope.meta.error.as_ref().is_some_and(|error| error.code == ErrorCode::InProgress)
+    };
+    assert_eq!(done.len() + answers.iter().filter(in_progress).count(), answers.len(), "{answers:?}");
+    assert_eq!(log(&server), "one\n");
+}
+
+#[test]
+fn a_call_that_a_guard_refused_leaves_its_key_free() {
+    let server = ToolServer::start();
+    let wrong = keyed("k", "write", &json!({"path": "log", "contents": "one\n", "mode": "append"}));
+    assert_error(&server.send(wrong), ErrorCode::InvalidArgument);
+    assert!(assert_whole(&server.send(append("k", "one\n"))).ok);
+}
+
+#[test]
+fn tools_that_only_read_ignore_keys() {
+    let server = ToolServer::start();
+    for content in ["one", "two"] {
+        fs::write(server.root().join("f"), content).unwrap();
+        let read = assert_whole(&server.send(keyed("k", "read", &json!({"path": "f"}))));
+        assert_eq!(read.stdout, format!("1\t{content}\n"));
+    }
+    assert!(assert_whole(&server.send(keyed("k", "read", &json!({"path": "f", "limit": 1})))).ok);
+}

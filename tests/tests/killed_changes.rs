@@ -1,0 +1,173 @@
+//! The server is killed over and over in the middle of changes: no file is ever half of anything, nothing is
+//! left beside it, and no change is made twice.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use e2e::envelope_shape::assert_whole;
+use e2e::{Random, Request, ToolServer, leftovers, wait};
+use protocol::{Envelope, ErrorCode};
+use serde_json::{Value, json};
+
+const SEED: u64 = 20_250_611;
+const CLIENTS: usize = 4;
+const FILES_PER_CLIENT: usize = 3;
+const CHANGES: usize = 500;
+/// How many changes are answered between two kills.
+const BETWEEN_KILLS: usize = 40;
+const LARGEST: usize = 200_000;
+
+/// Somebody who changes files of their own, and knows what each must say.
+struct Client {
+    session: String,
+    root: PathBuf,
+    files: Vec<(String, String)>,
+    random: Random,
+    sent: usize,
+}
+
+/// A change whose answer never came.
+struct Unanswered {
+    file: usize,
+    old: String,
+    new: String,
+    request: Request,
+}
+
+/// A tool, its arguments, and what the file says after it.
+type Change = (&'static str, Value, String);
+
+impl Client {
+    fn new(number: usize, root: &Path) -> Self {
+        let mut random = Random::new(SEED + u64::try_from(number).unwrap());
+        let files = (0..FILES_PER_CLIENT)
+            .map(|file| (format!("client-{number}-file-{file}"), random.text(2000)))
+            .collect::<Vec<_>>();
+        for (name, content) in &files {
+            fs::write(root.join(name), content).unwrap();
+        }
+        Self { session: format!("client-{number}"), root: root.to_owned(), files, random, sent: 0 }
+    }
+
+    /// Changes files until the server does not answer any more.
+    fn change_until_killed(&mut self, address: SocketAddr, answered: &AtomicUsize) -> Unanswered {
+        loop {
+            let file = self.random.below(self.files.len());
+            let (tool, arguments, new) = self.next_change(file);
+            let key = self.random.word();
+            let old = self.files[file].1.clone();
+            let request = self.request(tool, &arguments).header("Idempotency-Key", &key);
+            let read = self.request("read", &json!({"path": self.files[file].0})).try_send(address);
+            self.sent += usize::from(read.is_ok());
+            let Some(answer) = read.ok().and_then(|_| request.try_send(address).ok()) else {
+                return Unanswered { file, old, new, request };
+            };
+            let envelope = assert_whole(&answer);
+            assert!(envelope.ok, "{tool} failed: {}", envelope.stderr);
+            self.files[file].1 = new;
+            answered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn next_change(&mut self, file: usize) -> Change {
+        let (path, old) = self.files[file].clone();
+        let bytes = self.random.below(LARGEST);
+        match self.random.below(3) {
+            0 => {
+                let new = self.random.text(bytes);
+                ("write", json!({"path": path, "content": new}), new)
+            }
+            1 => {
+                let tail = format!("{}\n", self.random.word());
+                let new = format!("{old}{tail}");
+                ("write", json!({"path": path, "content": tail, "mode": "append"}), new)
+            }
+            _ => {
+                let (find, replace) = (old.lines().next().unwrap().to_owned(), self.random.word());
+                let new = old.replacen(&find, &replace, 1);
+                ("edit", json!({"path": path, "find": find, "replace": replace}), new)
+            }
+        }
+    }
+
+    fn request(&self, tool: &str, arguments: &Value) -> Request {
+        Request::post_json(&format!("/tools/{tool}"), arguments).header("X-Session-Id", &self.session)
+    }
+
+    /// After a kill every file is what it was told to be; the one whose change was cut off is old or new.
+    fn assert_whole_files(&mut self, cut_off: &Unanswered) {
+        for (file, (name, expected)) in self.files.iter_mut().enumerate() {
+            let content = fs::read_to_string(self.root.join(&*name)).unwrap();
+            if file == cut_off.file {
+                assert!(content == cut_off.old || content == cut_off.new, "{name} is neither old nor new");
+                *expected = content;
+            } else {
+                assert!(content == *expected, "{name} is not what was answered");
+            }
+        }
+    }
+
+    /// The change is sent again under its key: it is never made a second time.
+    fn repeat(&mut self, cut_off: &Unanswered, address: SocketAddr) -> Envelope {
+        let before = self.files[cut_off.file].1.clone();
+        let envelope = assert_whole(&cut_off.request.send(address));
+        let after = fs::read_to_string(self.root.join(&self.files[cut_off.file].0)).unwrap();
+        let made_now = envelope.ok && before == cut_off.old && after == cut_off.new;
+        assert!(after == before || made_now, "a second effect: {envelope:?}");
+        assert!(!envelope.ok || after == cut_off.new, "answered as done, and it is not: {envelope:?}");
+        self.files[cut_off.file].1 = after;
+        envelope
+    }
+}
+
+/// Lets all clients change files at once, and kills the server in the midst of it.
+fn changed_until_killed(server: &mut ToolServer, clients: &mut [Client]) -> Vec<Unanswered> {
+    let address = server.address();
+    let answered = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let answered = &answered;
+        let running: Vec<_> = clients
+            .iter_mut()
+            .map(|client| scope.spawn(move || client.change_until_killed(address, answered)))
+            .collect();
+        wait::until("enough changes are answered", || {
+            (answered.load(Ordering::Relaxed) >= BETWEEN_KILLS).then_some(())
+        });
+        server.program().kill();
+        running.into_iter().map(|client| client.join().unwrap()).collect()
+    })
+}
+
+fn temporary_files(root: &Path) -> usize {
+    let names = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with(".autonous-")).count()
+}
+
+#[test]
+fn five_hundred_changes_with_kills_in_their_midst_leave_each_file_old_or_new_and_nothing_else() {
+    let mut server = ToolServer::start();
+    let root = server.root();
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|number| Client::new(number, &root)).collect();
+    let (mut kills, mut interrupted, mut left_by_kills) = (0, 0, 0);
+    while clients.iter().map(|client| client.sent).sum::<usize>() < CHANGES {
+        let cut_off = changed_until_killed(&mut server, &mut clients);
+        kills += 1;
+        left_by_kills += temporary_files(&root);
+        server.crash(|_| {});
+        leftovers::assert_no_temporary_file(&root);
+        for (client, cut_off) in clients.iter_mut().zip(&cut_off) {
+            client.assert_whole_files(cut_off);
+            let envelope = client.repeat(cut_off, server.address());
+            let code = envelope.meta.error.map(|error| error.code);
+            interrupted += usize::from(code == Some(ErrorCode::Interrupted));
+        }
+    }
+    let verified = server.run_command(&["journal", "verify"]);
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    println!("{kills} kills cut off {interrupted} claimed changes and left {left_by_kills} temporary files");
+    assert!(interrupted > 0, "no kill met a change in its midst, so nothing was shown");
+}
