@@ -1,0 +1,251 @@
+//! Every error that the file tools can answer with: its code, its status, its whole envelope, and no change.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use e2e::envelope_shape::{assert_error, assert_whole};
+use e2e::{Request, ToolServer};
+use protocol::ErrorCode;
+use serde_json::{Value, json};
+
+/// The largest file that the server of these tests edits.
+const MAX_EDIT_BYTES: usize = 1000;
+
+/// The tools that change something, each with arguments that would change the file at a path.
+fn changes(path: &str) -> [(&'static str, Value); 4] {
+    [
+        ("write", json!({"path": path, "content": "new"})),
+        ("edit", json!({"path": path, "find": "old", "replace": "new"})),
+        ("multi_edit", json!({"path": path, "edits": [{"find": "old", "replace": "new"}]})),
+        ("delete", json!({"path": path})),
+    ]
+}
+
+fn request(tool: &str, arguments: &Value) -> Request {
+    Request::post_json(&format!("/tools/{tool}"), arguments)
+}
+
+fn server() -> ToolServer {
+    ToolServer::builder()
+        .variable("AUTONOUS_TOOL_DISABLED", "")
+        .variable("AUTONOUS_TOOL_MAX_EDIT_BYTES", &MAX_EDIT_BYTES.to_string())
+        .start()
+}
+
+/// Everything beneath a directory, names and contents.
+fn everything_below(directory: &Path) -> Vec<(String, Option<Vec<u8>>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let is_file = path.symlink_metadata().unwrap().is_file();
+        all.push((path.display().to_string(), is_file.then(|| fs::read(&path).unwrap())));
+        if path.is_dir() && !path.is_symlink() {
+            all.extend(everything_below(&path));
+        }
+    }
+    all.sort();
+    all
+}
+
+/// A root with one of everything that a file tool can refuse.
+fn prepare(root: &Path) {
+    fs::write(root.join("f"), "old old\n").unwrap();
+    fs::write(root.join("latin"), b"old caf\xe9\n").unwrap();
+    fs::write(root.join("program"), b"\x7fELF\x02\x01\0old").unwrap();
+    fs::write(root.join("large"), "old ".repeat(MAX_EDIT_BYTES)).unwrap();
+    fs::write(root.join("key.pem"), "old").unwrap();
+    fs::create_dir_all(root.join("full/.git/hooks")).unwrap();
+    std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+    std::os::unix::fs::symlink("nothing", root.join("dangling")).unwrap();
+    let fifo = std::process::Command::new("mkfifo").arg(root.join("fifo")).status();
+    assert!(fifo.unwrap().success());
+}
+
+#[test]
+fn each_wrong_use_of_a_tool_that_reads_gets_its_code() {
+    let server = server();
+    prepare(&server.root());
+    let before = everything_below(&server.root());
+    let cases = [
+        ("read", json!({"path": "program"}), ErrorCode::BinaryFile),
+        ("read", json!({"path": "full"}), ErrorCode::IsDirectory),
+        ("read", json!({"path": "fifo"}), ErrorCode::NotARegularFile),
+        ("read", json!({"path": "nothing"}), ErrorCode::NotFound),
+        ("read", json!({"path": "loop"}), ErrorCode::NotFound),
+        ("read", json!({"path": "f/x"}), ErrorCode::NotADirectory),
+        ("read", json!({"path": "key.pem"}), ErrorCode::PathDenied),
+        ("read", json!({"path": "/etc/passwd"}), ErrorCode::PathOutsideRoots),
+        ("read", json!({"path": "f", "start_line": 9}), ErrorCode::InvalidArgument),
+        ("read", json!({"path": "f", "start_line": 0}), ErrorCode::InvalidArgument),
+        ("read", json!({"path": "f", "offset": 99}), ErrorCode::InvalidArgument),
+        ("read", json!({"path": "f", "offset": 0, "limit": 1}), ErrorCode::InvalidArgument),
+        ("read", json!({"path": "f", "limit": 2001}), ErrorCode::InvalidArgument),
+        ("read", json!({"path": "f", "cursor": "nonsense"}), ErrorCode::InvalidArgument),
+        ("find", json!({"path": "nothing"}), ErrorCode::NotFound),
+        ("find", json!({"path": "/etc"}), ErrorCode::PathOutsideRoots),
+        ("find", json!({"name_pattern": "[a"}), ErrorCode::InvalidArgument),
+        ("grep", json!({"path": "nothing", "pattern": "x"}), ErrorCode::NotFound),
+        ("grep", json!({"path": "fifo", "pattern": "x"}), ErrorCode::NotARegularFile),
+        ("grep", json!({"path": "/etc", "pattern": "x"}), ErrorCode::PathOutsideRoots),
+        ("grep", json!({"path": "key.pem", "pattern": "x"}), ErrorCode::PathDenied),
+        ("grep", json!({"pattern": "(x"}), ErrorCode::InvalidArgument),
+        ("grep", json!({"path": "."}), ErrorCode::InvalidArgument),
+    ];
+    for (tool, arguments, code) in cases {
+        println!("{tool} {arguments}: {code}");
+        assert_error(&server.send(request(tool, &arguments)), code);
+    }
+    assert_eq!(everything_below(&server.root()), before);
+}
+
+#[test]
+fn each_wrong_change_gets_its_code_and_changes_nothing() {
+    let server = server();
+    prepare(&server.root());
+    for path in ["f", "latin", "large"] {
+        assert!(server.call("read", &json!({"path": path})).ok, "{path}");
+    }
+    assert!(server.call("read", &json!({"path": "program", "offset": 0})).ok);
+    let edit =
+        |path: &str, find: &str, replace: &str| json!({"path": path, "find": find, "replace": replace});
+    let overlapping = json!([{"find": "ld o", "replace": "x"}, {"find": "old\n", "replace": "y"}, {"find": "d old", "replace": "z"}]);
+    let before = everything_below(&server.root());
+    let cases = [
+        ("edit", edit("f", "absent", "x"), ErrorCode::NoMatch),
+        ("edit", edit("f", "old", "x"), ErrorCode::NotUnique),
+        ("edit", edit("f", "old", "old"), ErrorCode::InvalidArgument),
+        ("edit", edit("f", "", "x"), ErrorCode::InvalidArgument),
+        ("edit", edit("f", "old old", "***REDACTED***"), ErrorCode::InvalidArgument),
+        ("edit", edit("program", "old", "x"), ErrorCode::BinaryFile),
+        ("edit", edit("latin", "old", "é"), ErrorCode::BinaryFile),
+        ("edit", edit("large", "old", "x"), ErrorCode::FileTooLarge),
+        ("multi_edit", json!({"path": "f", "edits": overlapping}), ErrorCode::InvalidArgument),
+        ("multi_edit", json!({"path": "f", "edits": []}), ErrorCode::InvalidArgument),
+        ("write", json!({"path": "f"}), ErrorCode::InvalidArgument),
+        ("write", json!({"path": "f", "content": "x", "mode": "prepend"}), ErrorCode::InvalidArgument),
+        ("write", json!({"path": "f/x", "content": "x"}), ErrorCode::NotADirectory),
+        ("write", json!({"path": "dangling", "content": "x"}), ErrorCode::NotFound),
+        ("delete", json!({"path": "full"}), ErrorCode::IsDirectory),
+        ("delete", json!({"path": "."}), ErrorCode::InvalidArgument),
+        ("delete", json!({"path": "fifo"}), ErrorCode::NotARegularFile),
+        ("delete", json!({"path": "nothing"}), ErrorCode::NotFound),
+    ];
+    for (tool, arguments, code) in cases {
+        println!("{tool} {arguments}: {code}");
+        assert_error(&server.send(request(tool, &arguments)), code);
+        assert_eq!(everything_below(&server.root()), before, "{tool} {arguments}");
+    }
+}
+
+#[test]
+fn what_no_change_may_touch_is_refused_by_every_tool_that_changes() {
+    let server = server();
+    prepare(&server.root());
+    let before = everything_below(&server.root());
+    for (path, code) in [
+        ("full/.git/hooks/pre-commit", ErrorCode::ProtectedPath),
+        (".envrc", ErrorCode::ProtectedPath),
+        ("key.pem", ErrorCode::PathDenied),
+        ("/etc/passwd", ErrorCode::PathOutsideRoots),
+        ("../outside/secret.txt", ErrorCode::PathOutsideRoots),
+        ("a\u{0}b", ErrorCode::InvalidArgument),
+    ] {
+        for (tool, arguments) in changes(path) {
+            assert_error(&server.send(request(tool, &arguments)), code);
+        }
+    }
+    for (tool, arguments) in changes("fifo") {
+        assert_error(&server.send(request(tool, &arguments)), ErrorCode::NotARegularFile);
+    }
+    assert_eq!(everything_below(&server.root()), before);
+}
+
+#[test]
+fn a_file_that_was_not_read_or_changed_since_is_not_changed() {
+    let server = server();
+    let file = server.root().join("f");
+    fs::write(&file, "old").unwrap();
+    for (tool, arguments) in changes("f") {
+        assert_error(&server.send(request(tool, &arguments)), ErrorCode::NotRead);
+    }
+    let read = server.call("read", &json!({"path": "f"}));
+    fs::write(&file, "old, but not the same").unwrap();
+    for (tool, mut arguments) in changes("f") {
+        let changed = assert_error(&server.send(request(tool, &arguments)), ErrorCode::Conflict);
+        arguments["expected_sha256"] = read.meta.data["sha256"].clone();
+        let unexpected = assert_error(&server.send(request(tool, &arguments)), ErrorCode::Conflict);
+        let now = server.call("read", &json!({"path": "f"})).meta.data["sha256"].as_str().unwrap().to_owned();
+        for envelope in [changed, unexpected] {
+            assert!(
+                envelope.stderr.contains(&now),
+                "{tool} does not say the current hash: {}",
+                envelope.stderr
+            );
+        }
+        fs::write(&file, format!("old, and changed before {tool}")).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "old, and changed before delete");
+}
+
+#[test]
+fn delete_is_not_allowed_unless_somebody_allows_it() {
+    let server = ToolServer::start();
+    fs::write(server.root().join("f"), "old").unwrap();
+    assert_error(&server.send(request("delete", &json!({"path": "f"}))), ErrorCode::ToolNotAllowed);
+    assert!(server.root().join("f").exists());
+}
+
+#[test]
+fn what_the_servers_user_may_not_do_is_permission_denied() {
+    let builder = ToolServer::builder().unprivileged().variable("AUTONOUS_TOOL_DISABLED", "");
+    let root = builder.place().root();
+    fs::write(root.join("closed"), "old").unwrap();
+    fs::set_permissions(root.join("closed"), Permissions::from_mode(0o000)).unwrap();
+    fs::create_dir(root.join("fixed")).unwrap();
+    fs::write(root.join("fixed/f"), "old").unwrap();
+    fs::set_permissions(root.join("fixed/f"), Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(root.join("fixed"), Permissions::from_mode(0o555)).unwrap();
+    let server = builder.start();
+    let read = server.call("read", &json!({"path": "fixed/f"}));
+    let mut answers = vec![
+        server.send(request("read", &json!({"path": "closed"}))),
+        server.send(request("write", &json!({"path": "fixed/new", "content": "x"}))),
+        server.send(request("write", &json!({"path": "fixed/new/deep", "content": "x"}))),
+    ];
+    answers.extend(changes("closed").iter().map(|(tool, arguments)| server.send(request(tool, arguments))));
+    answers.extend(changes("fixed/f").iter().map(|(tool, arguments)| server.send(request(tool, arguments))));
+    fs::set_permissions(root.join("fixed"), Permissions::from_mode(0o755)).unwrap();
+    assert!(read.ok, "{}", read.stderr);
+    for answer in answers {
+        assert_error(&answer, ErrorCode::PermissionDenied);
+    }
+    assert_eq!(fs::read_to_string(root.join("fixed/f")).unwrap(), "old");
+    assert_eq!(fs::read_dir(root.join("fixed")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_tool_whose_disk_fails_is_paused_for_its_session_alone_until_it_may_be_tried_again() {
+    let server = ToolServer::start();
+    let pending = server.place().data().join("journal/pending");
+    let write = |session: &str| {
+        let request = request("write", &json!({"path": "f", "content": "new"}));
+        server.send(request.header("X-Session-Id", session))
+    };
+    // Without the place where it notes its temporary files a change cannot begin.
+    fs::remove_dir(&pending).unwrap();
+    for _ in 0..3 {
+        assert_error(&write("one"), ErrorCode::IoError);
+    }
+    fs::create_dir(&pending).unwrap();
+    let paused = write("one");
+    assert_error(&paused, ErrorCode::CircuitOpen);
+    let seconds: u64 = paused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=300).contains(&seconds), "{seconds}");
+    assert!(!server.root().join("f").exists());
+    let same_session = request("ls", &json!({})).header("X-Session-Id", "one");
+    assert!(assert_whole(&server.send(same_session)).ok, "another tool goes on");
+    assert!(assert_whole(&write("two")).ok, "another session goes on");
+}
