@@ -48,7 +48,7 @@ pub fn unified(
         format!("+++ {}", if after.is_some() { path } else { "/dev/null" }),
     ];
     let mut page = Page::new(usize::MAX, bounds);
-    for line in header.into_iter().chain(hunks(&old, &new)) {
+    for line in header.into_iter().chain(hunks(&old, &new, bounds.lines)) {
         if !page.push(&line) {
             break;
         }
@@ -64,15 +64,20 @@ fn lines(content: &[u8]) -> Vec<Cow<'_, str>> {
     content.split_inclusive(|byte| *byte == b'\n').map(String::from_utf8_lossy).collect()
 }
 
-fn hunks(old: &[Cow<'_, str>], new: &[Cow<'_, str>]) -> Vec<String> {
+fn hunks(old: &[Cow<'_, str>], new: &[Cow<'_, str>], most_lines: usize) -> Vec<String> {
     let start = old.iter().zip(new).take_while(|(left, right)| left == right).count();
-    let most = old.len().min(new.len()) - start;
-    let end =
-        old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(left, right)| left == right).count();
+    let shorter = old.len().min(new.len()) - start;
+    let end = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take(shorter)
+        .take_while(|(left, right)| left == right)
+        .count();
     let (from, to) = (start.saturating_sub(CONTEXT), end.saturating_sub(CONTEXT));
     let (old_part, new_part) = (&old[from..old.len() - to], &new[from..new.len() - to]);
     if old_part.len().max(new_part.len()) > MAX_COMPARED_LINES {
-        return block(old, new, start, end);
+        return block(&old[start..old.len() - end], &new[start..new.len() - end], start, most_lines);
     }
     let old_part: Vec<&str> = old_part.iter().map(AsRef::as_ref).collect();
     let new_part: Vec<&str> = new_part.iter().map(AsRef::as_ref).collect();
@@ -90,12 +95,12 @@ fn hunks(old: &[Cow<'_, str>], new: &[Cow<'_, str>]) -> Vec<String> {
     text
 }
 
-/// Everything between the common beginning and end, taken out and put in.
-fn block(old: &[Cow<'_, str>], new: &[Cow<'_, str>], start: usize, end: usize) -> Vec<String> {
-    let (old_part, new_part) = (&old[start..old.len() - end], &new[start..new.len() - end]);
-    let mut text = vec![heading(start, old_part.len(), start, new_part.len())];
-    old_part.iter().for_each(|line| push_line(&mut text, '-', line));
-    new_part.iter().for_each(|line| push_line(&mut text, '+', line));
+/// Everything between the common beginning and end, taken out and put in; of each no more than an answer
+/// can show.
+fn block(old: &[Cow<'_, str>], new: &[Cow<'_, str>], start: usize, most_lines: usize) -> Vec<String> {
+    let mut text = vec![heading(start, old.len(), start, new.len())];
+    old.iter().take(most_lines).for_each(|line| push_line(&mut text, '-', line));
+    new.iter().take(most_lines).for_each(|line| push_line(&mut text, '+', line));
     text
 }
 

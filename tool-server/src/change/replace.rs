@@ -15,6 +15,13 @@ const MAX_LISTED: usize = 20;
 /// How much of a file is searched for text that is nearly the same.
 const MAX_NEAR_LINES: usize = 20_000;
 
+/// The most places that one call replaces; more would need more memory than the file.
+const MAX_REPLACEMENTS: usize = 1_000_000;
+
+/// How many bytes longer a call can make a file. Many matches times a long text is quickly more than any
+/// machine has.
+const MAX_GROWTH_BYTES: usize = 16 << 20;
+
 /// One replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit<'a> {
@@ -45,7 +52,8 @@ pub fn replace(
 ) -> Result<Replaced, ToolError> {
     require_text(original)?;
     let line_ends = LineEnds::of(original);
-    let mut places: Vec<(Range<usize>, usize, Vec<u8>)> = Vec::new();
+    let mut places: Vec<Place> = Vec::new();
+    let mut puts: Vec<Vec<u8>> = Vec::with_capacity(edits.len());
     for (index, edit) in edits.iter().enumerate() {
         let named =
             |error: ToolError| ToolError { message: format!("{}{}", name(index), error.message), ..error };
@@ -53,15 +61,17 @@ pub fn replace(
         require_change(edit).map_err(named)?;
         require_same_encoding(original, &put).map_err(named)?;
         let found = matches(original, &find, edit).map_err(named)?;
-        places.extend(found.into_iter().map(|place| (place, index, put.clone())));
+        places.extend(found.into_iter().map(|place| (place, index)));
+        puts.push(put);
+        require_few(&places)?;
     }
-    places.sort_by_key(|(place, ..)| (place.start, place.end));
+    places.sort_by_key(|(place, _)| (place.start, place.end));
     require_apart(original, &places)?;
-    let mut content = Vec::with_capacity(original.len());
+    let mut content = Vec::with_capacity(length_after(original, &places, &puts)?);
     let mut done = 0;
-    for (place, _, put) in &places {
+    for (place, index) in &places {
         content.extend_from_slice(&original[done..place.start]);
-        content.extend_from_slice(put);
+        content.extend_from_slice(&puts[*index]);
         done = place.end;
     }
     content.extend_from_slice(&original[done..]);
@@ -69,6 +79,34 @@ pub fn replace(
         return Err(invalid("The edits together change nothing."));
     }
     Ok(Replaced { content, replacements: places.len(), notices: line_ends.notice(edits) })
+}
+
+/// Where an edit applies, and which.
+type Place = (Range<usize>, usize);
+
+fn require_few(places: &[Place]) -> Result<(), ToolError> {
+    if places.len() <= MAX_REPLACEMENTS {
+        return Ok(());
+    }
+    let message = format!("The call would replace more than {MAX_REPLACEMENTS} places.");
+    Err(invalid(message).with_hint("Use a longer `find`, or rewrite the file with `write`."))
+}
+
+/// How long the file will be, if it may become that long.
+fn length_after(original: &[u8], places: &[Place], puts: &[Vec<u8>]) -> Result<usize, ToolError> {
+    let taken: usize = places.iter().map(|(place, _)| place.len()).sum();
+    let put: usize = places.iter().map(|(_, index)| puts[*index].len()).sum();
+    let length = original.len() - taken + put;
+    if length <= original.len() + MAX_GROWTH_BYTES {
+        return Ok(length);
+    }
+    let message = format!(
+        "The file would have {length} bytes after {} replacements; an edit makes a file at most {} MiB longer.",
+        places.len(),
+        MAX_GROWTH_BYTES >> 20
+    );
+    Err(ToolError::new(ErrorCode::FileTooLarge, message)
+        .with_hint("Use a shorter `replace`, or a longer `find`."))
 }
 
 fn require_text(original: &[u8]) -> Result<(), ToolError> {
@@ -109,7 +147,7 @@ fn require_same_encoding(original: &[u8], put: &[u8]) -> Result<(), ToolError> {
 fn matches(original: &[u8], find: &[u8], edit: &Edit<'_>) -> Result<Vec<Range<usize>>, ToolError> {
     let range = |start| start..start + find.len();
     if edit.all {
-        let found: Vec<_> = memmem::find_iter(original, find).map(range).collect();
+        let found: Vec<_> = memmem::find_iter(original, find).take(MAX_REPLACEMENTS + 1).map(range).collect();
         return if found.is_empty() { Err(no_match(original, edit.find)) } else { Ok(found) };
     }
     let finder = memmem::Finder::new(find);
@@ -166,9 +204,9 @@ fn nearest(original: &[u8], find: &str) -> Option<(usize, String)> {
         .map(|(_, number, line)| (number, line))
 }
 
-fn require_apart(original: &[u8], places: &[(Range<usize>, usize, Vec<u8>)]) -> Result<(), ToolError> {
+fn require_apart(original: &[u8], places: &[Place]) -> Result<(), ToolError> {
     for pair in places.windows(2) {
-        let [(left, first, _), (right, second, _)] = pair else { continue };
+        let [(left, first), (right, second)] = pair else { continue };
         if right.start < left.end {
             let (low, high) = (first.min(second), first.max(second));
             let line = line_number(original, right.start);
@@ -285,5 +323,15 @@ mod tests {
         assert!(error.message.starts_with("edits[0] and edits[1] overlap at line 1"), "{}", error.message);
         let error = replace(b"abc", &[edit("ab", "x"), edit("zz", "y")], name).unwrap_err();
         assert!(error.message.starts_with("edits[1]: `find` is not in the file"), "{}", error.message);
+    }
+
+    #[test]
+    fn an_edit_can_not_ask_for_more_memory_than_there_is() {
+        let many = "a".repeat(MAX_REPLACEMENTS);
+        assert_eq!(edited(&many, "a", "b", true).unwrap(), "b".repeat(MAX_REPLACEMENTS));
+        let (code, _) = edited(&many, "a", &"b".repeat(1 << 20), true).unwrap_err();
+        assert_eq!(code, ErrorCode::FileTooLarge);
+        let (code, message) = edited(&(many + "a"), "a", "b", true).unwrap_err();
+        assert_eq!(code, ErrorCode::InvalidArgument, "{message}");
     }
 }
