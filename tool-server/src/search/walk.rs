@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::thread::Builder;
 
 use rustix::io::Errno;
 
@@ -66,7 +67,9 @@ pub(crate) fn walk<V: Visitor>(scope: &Scope<'_>, fuse: &Fuse, top: OwnedFd, vis
     });
     std::thread::scope(|threads| {
         let own = walkers.next();
-        let others: Vec<_> = walkers.map(|walker| threads.spawn(|| walker.run())).collect();
+        // Where the system gives no more threads, fewer do the work.
+        let others: Vec<_> =
+            walkers.filter_map(|walker| Builder::new().spawn_scoped(threads, || walker.run()).ok()).collect();
         left_out.merge(own.map(Walker::run).unwrap_or_default());
         for other in others {
             match other.join() {
