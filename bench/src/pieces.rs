@@ -12,12 +12,14 @@ use protocol::journal::{CallEnded, CallStarted};
 use protocol::{Envelope, EventId, SessionId};
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tool_server::change::Durability;
 use tool_server::config::Config;
 use tool_server::journal::Journal;
+use tool_server::output_store::OutputStore;
 use tool_server::roots::Roots;
 use tool_server::workplace::Workplace;
 use toolkit::runner::CallIds;
-use toolkit::{Recorder, Registry, Request, Runner, RunnerSettings, arguments};
+use toolkit::{Recorder, Redactor, Registry, Request, Runner, RunnerSettings, arguments};
 
 use crate::call::BODY;
 use crate::measure::{Durations, us};
@@ -73,7 +75,17 @@ fn config(root: &Path, place: &Path) -> anyhow::Result<Config> {
 fn registry(config: &Config) -> anyhow::Result<Registry> {
     let files = &config.files;
     let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |_| None)?;
-    Ok(tool_server::tools::registry(&Workplace::open(roots, config)?)?)
+    std::fs::create_dir_all(&files.output_dir)?;
+    let output = OutputStore::open(&files.output_dir)?;
+    let pending = files.journal_dir().join("pending");
+    let most = config.limits.max_edit_bytes;
+    Ok(tool_server::tools::registry(&Workplace::of_files(
+        roots,
+        &pending,
+        output,
+        most,
+        Durability::Cached,
+    )?)?)
 }
 
 fn validation(registry: &Registry) -> anyhow::Result<Durations> {
@@ -90,9 +102,10 @@ fn run(runtime: &Runtime, config: &Config) -> anyhow::Result<Durations> {
         timeout: config.limits.timeout,
         bounds: config.limits.bounds,
         cwd: config.files.roots[0].display().to_string(),
-        idempotency_dir: config.files.idempotency_dir(),
+        state_dir: config.files.journal_dir().to_owned(),
     };
-    let runner = Arc::new(Runner::new(registry(config)?, settings, Arc::new(Nowhere))?);
+    let runner =
+        Arc::new(Runner::new(registry(config)?, settings, Arc::new(Nowhere), Arc::new(Redactor::new([])))?);
     let measured = Durations::of(TIMES, || {
         let envelope = runtime.block_on(runner.run(request()));
         if envelope.ok { Ok(()) } else { Err(anyhow::anyhow!("{}", envelope.stderr)) }
@@ -144,6 +157,7 @@ fn ended() -> CallEnded {
         truncated_lines: false,
         truncated_bytes: false,
         output_text: "file-000000.txt\n".repeat(20),
+        created_control_files: Vec::new(),
         failure: None,
     }
 }

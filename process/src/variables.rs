@@ -36,15 +36,25 @@ pub struct Variables {
 impl Variables {
     /// Reads this process's environment and its secrets' descriptor.
     ///
-    /// Variables named in `secret_names` must have left the environment before: see
-    /// [`secrets::leave_environment`].
+    /// Secrets must have left the environment before: see [`secrets::leave_environment`].
     pub fn of_this_process() -> Result<Self, SecretsError> {
+        Self::without_secrets().receive_secrets()
+    }
+
+    /// Reads this process's environment alone; what has to be done before any secret is read can be done
+    /// now.
+    pub fn without_secrets() -> Self {
         let plain = std::env::vars_os()
             .filter_map(|(name, value)| {
                 Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
             })
             .collect();
-        Ok(Self { plain, secret: secrets::received()? })
+        Self { plain, secret: HashMap::new() }
+    }
+
+    /// The same with what comes through the secrets' descriptor.
+    pub fn receive_secrets(self) -> Result<Self, SecretsError> {
+        Ok(Self { secret: secrets::received()?, ..self })
     }
 
     /// Settings from pairs, for tests and for the programs that start others.

@@ -108,6 +108,6 @@ pub struct FullOutput {
 impl Envelope {
     /// The error's HTTP status, or 200.
     pub fn http_status(&self) -> u16 {
-        self.meta.error.as_ref().map_or(200, |error| error.code.http_status())
+        self.meta.error.as_ref().map_or(200, |error| error.http_status.unwrap_or(error.code.http_status()))
     }
 }

@@ -172,6 +172,9 @@ pub struct ToolError {
     /// After how many seconds, where that is known; the `Retry-After` header.
     #[serde(skip)]
     pub retry_after_seconds: Option<u64>,
+    /// Another HTTP status than the code's: a command that was ended at its deadline did run.
+    #[serde(skip)]
+    pub http_status: Option<u16>,
 }
 
 impl ToolError {
@@ -184,6 +187,7 @@ impl ToolError {
             hint: code.hint().to_owned(),
             retryable: code.retryable(),
             retry_after_seconds: None,
+            http_status: None,
         }
     }
 

@@ -105,6 +105,9 @@ pub struct CallEnded {
     pub truncated_bytes: bool,
     /// The first bytes of the result, at most [`OUTPUT_TEXT_BYTES`].
     pub output_text: String,
+    /// Control files that appeared while a command ran.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub created_control_files: Vec<String>,
     /// Why it failed; absent when it did not.
     #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<CallFailure>,
@@ -186,6 +189,7 @@ mod tests {
             truncated_lines: false,
             truncated_bytes: false,
             output_text: "a\n".into(),
+            created_control_files: Vec::new(),
             failure: None,
         };
         let failure = CallFailure {

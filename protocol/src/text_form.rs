@@ -17,7 +17,17 @@ pub fn text_form(envelope: &Envelope) -> String {
             text.push_str(part.strip_suffix('\n').unwrap_or(part));
         }
     }
-    if envelope.stdout.is_empty() && envelope.stderr.is_empty() {
+    // A command's stderr is its own, so what the server has to say stands after it.
+    if let Some(error) =
+        envelope.meta.error.as_ref().filter(|error| !envelope.stderr.contains(&error.message))
+    {
+        let _ = write!(text, "\nerror: {}\nhint: {}", error.message, error.hint);
+    }
+    for notice in envelope.meta.notices.iter().filter(|notice| !envelope.stderr.contains(notice.as_str())) {
+        text.push_str("\nnotice: ");
+        text.push_str(notice);
+    }
+    if envelope.stdout.is_empty() && envelope.stderr.is_empty() && envelope.meta.error.is_none() {
         text.push_str("\nno output");
     }
     text

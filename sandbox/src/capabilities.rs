@@ -106,6 +106,18 @@ impl Capabilities {
         }
     }
 
+    /// What there is where commands are switched off on purpose.
+    pub fn switched_off(reason: &str) -> Self {
+        Self {
+            tier: None,
+            layers: Vec::new(),
+            losses: Vec::new(),
+            findings: Vec::new(),
+            reason: Some(reason.to_owned()),
+            remedy: None,
+        }
+    }
+
     /// The first attempt that got through and must not; then no command may run.
     pub fn escape(&self) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.verdict == Verdict::Escaped)

@@ -10,7 +10,9 @@ use std::time::Duration;
 use process::{Secret, VariableError, Variables};
 use toolkit::Bounds;
 
-use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, ProtectedPaths};
+use sandbox::{ControlFiles, Mode};
+
+use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
 
 /// The variables that hold secrets: they leave the environment before anything else happens.
 pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];
@@ -21,16 +23,38 @@ pub const DEFAULT_SEARCH_MAX_ENTRIES: u64 = 1_000_000;
 /// All settings.
 #[derive(Debug)]
 pub struct Config {
-    /// Where and to whom the server listens.
-    pub listen: Listen,
     /// What the tools may reach.
     pub files: Files,
     /// How much a call may take.
     pub limits: Limits,
     /// `AUTONOUS_TOOL_DISABLED` (`delete,run_script`): tools that are switched off.
     pub disabled: BTreeSet<String>,
+    /// How commands are run.
+    pub commands: CommandSettings,
+}
+
+/// How commands are run.
+#[derive(Debug)]
+pub struct CommandSettings {
     /// `AUTONOUS_TOOL_DISABLE_EXEC` (false): serve the file tools alone.
     pub disable_exec: bool,
+    /// `AUTONOUS_TOOL_SANDBOX` (`auto`): how commands must be held; `full` and `landlock` refuse the start
+    /// where that is not possible.
+    pub sandbox: Mode,
+    /// `AUTONOUS_TOOL_READONLY_ROOTS` (none): toolchains to show to commands.
+    pub readonly_roots: Vec<PathBuf>,
+    /// `AUTONOUS_TOOL_ENV` (none): variables of commands, `NAME` as the server has it or `NAME=value`.
+    pub variables: Vec<(String, String)>,
+    /// `AUTONOUS_TOOL_BASH_ALLOW_NETWORK` (false): commands reach the network; needs a token.
+    pub network: bool,
+    /// `AUTONOUS_TOOL_BASH_DENYLIST` (none): further command words that are refused.
+    pub denied_words: Vec<String>,
+    /// `AUTONOUS_TOOL_MIN_FREE_MB` (512): commands are ended when a root's disk has less left; in bytes.
+    pub min_free_bytes: u64,
+    /// PATH, for commands and for the programs that are looked for at the start.
+    pub search_path: String,
+    /// LANG, for commands.
+    pub language: Option<String>,
 }
 
 /// Where and to whom the server listens.
@@ -54,7 +78,7 @@ pub struct Files {
     /// `AUTONOUS_TOOL_DENY_PATHS`: names that are withheld beneath the roots.
     pub denied: DeniedPaths,
     /// `AUTONOUS_TOOL_PROTECTED`: control files, which tools never write.
-    pub protected: ProtectedPaths,
+    pub protected: ControlFiles,
     /// `AUTONOUS_TOOL_JOURNAL` (`<data>/journal/tool-calls.jsonl`).
     pub journal: PathBuf,
     /// `AUTONOUS_TOOL_OUTPUT_DIR` (`<data>/output`).
@@ -80,7 +104,6 @@ impl Config {
     /// Reads all settings; relative paths start at `current_dir`.
     pub fn from_variables(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
         Ok(Self {
-            listen: Listen::from_variables(variables)?,
             files: Files::from_variables(variables, current_dir)?,
             limits: Limits::from_variables(variables)?,
             disabled: variables
@@ -88,13 +111,62 @@ impl Config {
                 .unwrap_or_else(|| vec!["delete".to_owned(), "run_script".to_owned()])
                 .into_iter()
                 .collect(),
-            disable_exec: variables.flag("AUTONOUS_TOOL_DISABLE_EXEC", false)?,
+            commands: CommandSettings::from_variables(variables, current_dir)?,
         })
     }
 }
 
+impl CommandSettings {
+    fn from_variables(variables: &Variables, current_dir: &Path) -> Result<Self, VariableError> {
+        let list = |name| variables.list(name).unwrap_or_default();
+        Ok(Self {
+            disable_exec: variables.flag("AUTONOUS_TOOL_DISABLE_EXEC", false)?,
+            sandbox: sandbox_mode(variables)?,
+            readonly_roots: list("AUTONOUS_TOOL_READONLY_ROOTS")
+                .iter()
+                .map(|root| current_dir.join(root))
+                .collect(),
+            variables: list("AUTONOUS_TOOL_ENV")
+                .iter()
+                .map(|entry| command_variable(variables, entry))
+                .collect::<Result<_, _>>()?,
+            network: variables.flag("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", false)?,
+            denied_words: list("AUTONOUS_TOOL_BASH_DENYLIST"),
+            min_free_bytes: variables.number("AUTONOUS_TOOL_MIN_FREE_MB", 512, 0..=1 << 30)? << 20,
+            search_path: variables.text("PATH").unwrap_or_default().to_owned(),
+            language: variables.text("LANG").map(str::to_owned),
+        })
+    }
+}
+
+fn sandbox_mode(variables: &Variables) -> Result<Mode, VariableError> {
+    const NAME: &str = "AUTONOUS_TOOL_SANDBOX";
+    match variables.text(NAME).unwrap_or("auto") {
+        "auto" => Ok(Mode::Auto),
+        "full" => Ok(Mode::Full),
+        "landlock" => Ok(Mode::Landlock),
+        other => Err(VariableError::new(NAME, other, "auto, full or landlock")),
+    }
+}
+
+/// `NAME=value` as it stands, or `NAME` with the value that the server has.
+fn command_variable(variables: &Variables, entry: &str) -> Result<(String, String), VariableError> {
+    let (name, value) = match entry.split_once('=') {
+        Some((name, value)) => (name, value),
+        None => (entry, variables.text(entry).unwrap_or_default()),
+    };
+    let plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    if name.is_empty() || !name.chars().all(plain) || SECRET_VARIABLES.contains(&name) {
+        let expected = "NAME or NAME=value, separated by commas, and none of the server's own secrets";
+        return Err(VariableError::new("AUTONOUS_TOOL_ENV", entry, expected));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 impl Listen {
-    fn from_variables(variables: &Variables) -> anyhow::Result<Self> {
+    /// Reads where to listen and the token. `network` says whether commands reach the network, which needs
+    /// a token: else a command could call the server.
+    pub fn from_variables(variables: &Variables, network: bool) -> anyhow::Result<Self> {
         let default = SocketAddr::from(([127, 0, 0, 1], 8701));
         let address = variables.parsed(
             "AUTONOUS_TOOL_LISTEN",
@@ -106,6 +178,10 @@ impl Listen {
             let expected =
                 "a loopback address, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
             return Err(VariableError::new("AUTONOUS_TOOL_LISTEN", address.to_string(), expected).into());
+        }
+        if token.is_none() && network {
+            let expected = "false, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
+            return Err(VariableError::new("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", "true", expected).into());
         }
         Ok(Self {
             address,
@@ -149,11 +225,6 @@ impl Files {
     pub fn journal_dir(&self) -> &Path {
         self.journal.parent().unwrap_or(&self.data_dir)
     }
-
-    /// Where idempotency keys are kept: beside the journal, outside every root.
-    pub fn idempotency_dir(&self) -> PathBuf {
-        self.journal_dir().join("idempotency")
-    }
 }
 
 fn roots(variables: &Variables) -> Result<Vec<PathBuf>, VariableError> {
@@ -174,10 +245,10 @@ fn denied(variables: &Variables) -> Result<DeniedPaths, VariableError> {
     })
 }
 
-fn protected(variables: &Variables) -> ProtectedPaths {
+fn protected(variables: &Variables) -> ControlFiles {
     match variables.list("AUTONOUS_TOOL_PROTECTED") {
-        Some(patterns) => ProtectedPaths::new(patterns.iter().map(String::as_str)),
-        None => ProtectedPaths::new(DEFAULT_PROTECTED.split(',')),
+        Some(patterns) => ControlFiles::new(patterns.iter().map(String::as_str)),
+        None => ControlFiles::new(DEFAULT_PROTECTED.split(',')),
     }
 }
 

@@ -5,16 +5,21 @@
 //! [`journal`] before they act.
 
 pub mod change;
+pub mod command;
 pub mod config;
 mod cursor;
 mod entry_type;
+pub mod hold;
 pub mod http;
 pub mod journal;
+pub mod output_store;
+pub mod policy;
 pub mod roots;
 pub mod search;
 pub mod self_check;
 pub mod server;
 pub mod service_report;
+pub mod skills;
 mod text;
 pub mod tools;
 pub mod workplace;

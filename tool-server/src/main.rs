@@ -4,18 +4,24 @@ use std::fs::File;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use process::{Variables, lifeline, logs, secrets, shutdown};
+use process::{Secret, Variables, lifeline, logs, secrets, shutdown};
+use sandbox::{Confinement, ControlFiles, Depth};
 use tool_server::change::Durability;
-use tool_server::config::{Config, SECRET_VARIABLES};
+use tool_server::config::{Config, Listen, SECRET_VARIABLES};
+use tool_server::hold::Hold;
 use tool_server::journal::verify;
-use tool_server::roots::{DeniedPaths, ProtectedPaths, Roots};
+use tool_server::output_store::OutputStore;
+use tool_server::roots::{DeniedPaths, Roots};
+use tool_server::self_check;
 use tool_server::server::Server;
+use tool_server::service_report::ServiceReport;
 use tool_server::tools;
 use tool_server::workplace::Workplace;
-use toolkit::Registry;
+use toolkit::{RedactingWriter, Redactor, Registry};
 
 /// Runs an agent's tools over HTTP, each call confined by the kernel and answered with one envelope.
 ///
@@ -34,6 +40,12 @@ enum Command {
         /// End when stdin reports end of file: whoever started the server is gone.
         #[arg(long)]
         lifeline: bool,
+    },
+    /// Try to break out of the sandbox in every way that is known, and say what holds.
+    Check {
+        /// Answer as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Print the OpenAPI document.
     Openapi,
@@ -66,6 +78,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Serve { lifeline } => serve(lifeline),
+        Command::Check { json } => check(json),
         Command::Openapi => print_openapi(),
         Command::Journal { command: JournalCommand::Verify { path } } => verify_journal(path),
     }
@@ -73,14 +86,32 @@ fn run(command: Command) -> anyhow::Result<()> {
 
 fn serve(lifeline: bool) -> anyhow::Result<()> {
     secrets::leave_environment(SECRET_VARIABLES)?;
-    let variables = Variables::of_this_process()?;
-    logs::start(&variables)?;
+    let variables = Variables::without_secrets();
     let config = Config::from_variables(&variables, &std::env::current_dir()?)?;
-    let server = Server::open(&config, variables.text("PATH").unwrap_or_default())?;
+    let hold = Hold::take(&config, Depth::Quick)?;
+    // From here on there are secrets in this process; the spawner has none.
+    let variables = variables.receive_secrets()?;
+    let listen = Listen::from_variables(&variables, config.commands.network)?;
+    let redactor = Arc::new(Redactor::new(listen.token.as_ref().map(Secret::expose)));
+    let log_redactor = Arc::clone(&redactor);
+    logs::start_to(&variables, move || RedactingWriter::new(std::io::stderr(), Arc::clone(&log_redactor)))?;
+    let server = Server::open(&config, listen, hold, redactor)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(server.serve(end(lifeline)));
     runtime.shutdown_background();
     served
+}
+
+/// Takes hold as a server would, with the whole self-check, and prints what it found.
+fn check(json: bool) -> anyhow::Result<()> {
+    let config = Config::from_variables(&Variables::without_secrets(), &std::env::current_dir()?)?;
+    let hold = Hold::take(&config, Depth::Full)?;
+    let checks = self_check::run(&config, Confinement::None, &hold.capabilities);
+    let report = ServiceReport { checks, confinement: Confinement::None, capabilities: hold.capabilities };
+    let text = if json { serde_json::to_string_pretty(&report.capabilities())? } else { report.in_words() };
+    writeln!(std::io::stdout(), "{}", text.trim_end())?;
+    anyhow::ensure!(hold.spawner.is_ok() || config.commands.disable_exec, "commands cannot be held here");
+    Ok(())
 }
 
 /// Resolves when the server is to end.
@@ -117,8 +148,9 @@ fn print_openapi() -> anyhow::Result<()> {
 }
 
 fn openapi_registry(place: &Path) -> anyhow::Result<Registry> {
-    let roots = Roots::open(&[place.to_owned()], DeniedPaths::new([])?, ProtectedPaths::new([]), |_| None)?;
-    let workplace = Workplace::with_pending(roots, &place.join("pending"), 0, Durability::Cached)?;
+    let roots = Roots::open(&[place.to_owned()], DeniedPaths::new([])?, ControlFiles::default(), |_| None)?;
+    let output = OutputStore::open(place)?;
+    let workplace = Workplace::of_files(roots, &place.join("pending"), output, 0, Durability::Cached)?;
     Ok(tools::registry(&workplace)?)
 }
 

@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use sandbox::Confinement;
+use sandbox::{Capabilities, Confinement};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -64,9 +64,10 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// Looks at all that the start depends on, after the roots were opened.
-pub fn run(config: &Config, confinement: Confinement, search_path: &str) -> Vec<Check> {
-    let mut checks = vec![landlock(confinement)];
-    checks.extend((!config.disable_exec).then(|| bash(search_path)));
+pub fn run(config: &Config, confinement: Confinement, capabilities: &Capabilities) -> Vec<Check> {
+    let search_path = &config.commands.search_path;
+    let mut checks = vec![landlock(confinement), commands(capabilities)];
+    checks.extend((!config.commands.disable_exec).then(|| bash(search_path)));
     checks.extend(WELCOME_PROGRAMS.iter().map(|(program, names)| welcome(program, names, search_path)));
     checks
 }
@@ -89,6 +90,20 @@ fn landlock(confinement: Confinement) -> Check {
     }
 }
 
+fn commands(capabilities: &Capabilities) -> Check {
+    let detail = match (capabilities.tier, &capabilities.reason, capabilities.remedy) {
+        (Some(tier), None, _) => format!("commands are held in tier {tier}"),
+        (Some(tier), Some(reason), _) => {
+            format!("commands are held in tier {tier}, not better because {reason}")
+        }
+        (None, reason, remedy) => {
+            let reason = reason.as_deref().unwrap_or("the reason is not known");
+            format!("no commands run: {reason}. {}", remedy.unwrap_or_default())
+        }
+    };
+    Check { name: "commands", ok: capabilities.tier.is_some(), required: false, detail }
+}
+
 fn bash(search_path: &str) -> Check {
     let found = find_program("bash", search_path);
     let missing = "bash is not in PATH: install it (`apt-get install bash`), or set AUTONOUS_TOOL_DISABLE_EXEC=true \
@@ -106,7 +121,8 @@ fn welcome(program: &'static str, names: &[&str], search_path: &str) -> Check {
     Check { name: program, ok: found.is_some(), required: false, detail }
 }
 
-fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
+/// Where a program is, by a search path.
+pub fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
     std::env::split_paths(search_path).map(|directory| directory.join(name)).find(|path| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     })

@@ -1,30 +1,39 @@
 //! The server from its settings to its last answer, in the order in which power is given up.
 //!
-//! Roots are opened → the socket is bound → the journal is locked → the process confines itself → the
-//! runtime starts. After that nothing outside the roots, the journal and the output can be opened.
+//! Roots are opened and the spawner is forked ([`crate::hold`]) → secrets are read → the socket is bound →
+//! the journal is locked → the process confines itself → the runtime starts. After that nothing outside the roots, the journal and the output can be opened.
 
 use std::fs::DirBuilder;
 use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
 use listenfd::ListenFd;
-use sandbox::Reach;
+use sandbox::{Reach, Spawner};
 use serde_json::json;
-use toolkit::{Runner, RunnerSettings, openapi};
+use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 
-use crate::config::Config;
+use crate::change::Durability;
+use crate::command::{Commands, Environment};
+use crate::config::{Config, Listen};
+use crate::hold::Hold;
 use crate::http::{self, Access, App};
 use crate::journal::Journal;
+use crate::output_store::OutputStore;
 use crate::roots::Roots;
+use crate::search::SearchLimits;
 use crate::self_check;
 use crate::service_report::ServiceReport;
+use crate::skills::Skills;
 use crate::tools;
 use crate::workplace::Workplace;
+
+/// How often what is kept for a time only is looked through.
+const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
 /// How long running calls may take to end after the server was asked to.
 const LAST_CALLS: Duration = Duration::from_secs(5);
@@ -34,36 +43,39 @@ pub struct Server {
     app: Arc<App>,
     listener: TcpListener,
     journal: Arc<Journal>,
+    output: OutputStore,
+    spawner: Option<Arc<Spawner>>,
 }
 
 impl Server {
-    /// Opens all that the server needs, and confines the process to it. `search_path` is PATH.
-    pub fn open(config: &Config, search_path: &str) -> anyhow::Result<Self> {
-        make_private(&config.files.output_dir)?;
-        let files = &config.files;
-        let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |root| {
-            self_check::why_forbidden(root, config)
-        })
-        .and_then(|roots| roots.with_output(&files.output_dir))
-        .context("AUTONOUS_TOOL_ALLOWED_ROOTS cannot be used")?;
-        let listener = listen(config)?;
+    /// Opens all that the server needs besides what it holds, and confines the process to it.
+    pub fn open(
+        config: &Config,
+        listen: Listen,
+        hold: Hold,
+        redactor: Arc<Redactor>,
+    ) -> anyhow::Result<Self> {
+        let listener = bind(&listen)?;
         let journal = Journal::open(&config.files.journal)?;
-        let workplace = Workplace::open(roots, config).context("what the tools share cannot be opened")?;
+        let Hold { roots, spawner, capabilities } = hold;
+        let workplace =
+            workplace(config, roots, &spawner).context("what the tools share cannot be opened")?;
         let registry = tools::registry(&workplace)?;
         let roots = &workplace.roots;
         let confinement = sandbox::confine_this_thread(&reach(config, roots))?;
-        let report = ServiceReport { checks: self_check::run(config, confinement, search_path), confinement };
+        let checks = self_check::run(config, confinement, &capabilities);
+        let report = ServiceReport { checks, confinement, capabilities };
         report.require()?;
+        warn_of_unknown_names(config, &registry);
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
             cwd: roots.first().display().to_string(),
-            idempotency_dir: config.files.idempotency_dir(),
+            state_dir: config.files.journal_dir().to_owned(),
         };
-        let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _)?);
-        let access =
-            Access::new(config.listen.token.clone(), listener.local_addr()?, &config.listen.allowed_hosts);
+        let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
+        let access = Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts);
         let app = Arc::new(App {
             openapi: Bytes::from(serde_json::to_vec(&openapi::document(runner.registry()))?),
             catalogue: Bytes::from(serde_json::to_vec(&json!({"tools": runner.specs()}))?),
@@ -71,7 +83,8 @@ impl Server {
             access,
             report,
         });
-        Ok(Self { app, listener, journal })
+        let output = OutputStore::open(&config.files.output_dir)?;
+        Ok(Self { app, listener, journal, output, spawner: spawner.ok() })
     }
 
     /// Serves until `end` resolves, then lets running calls end.
@@ -81,10 +94,15 @@ impl Server {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         tracing::info!("listening on http://{address} ({token}), docs at http://{address}/docs/");
         let (ending, ended) = tokio::sync::oneshot::channel();
+        let spawner_gone = watch(self.spawner);
         let signal = async move {
-            end.await;
+            tokio::select! {
+                () = end => {}
+                () = spawner_gone => tracing::error!("the spawner of commands is gone, so the server ends"),
+            }
             let _ = ending.send(());
         };
+        tokio::spawn(sweep_hourly(Arc::clone(&self.app), self.output));
         let serving = axum::serve(listener, http::router(self.app)).with_graceful_shutdown(signal);
         tokio::select! {
             served = serving => served?,
@@ -99,19 +117,19 @@ impl Server {
 }
 
 /// The socket that a parent passed on (`LISTEN_FDS`), or one of our own.
-fn listen(config: &Config) -> anyhow::Result<TcpListener> {
+fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
     let listener =
         match ListenFd::from_env().take_tcp_listener(0).context("LISTEN_FDS passes no TCP socket")? {
             Some(listener) => listener,
-            None => TcpListener::bind(config.listen.address).with_context(|| {
-                format!("AUTONOUS_TOOL_LISTEN={}: cannot listen there", config.listen.address)
-            })?,
+            None => TcpListener::bind(listen.address)
+                .with_context(|| format!("AUTONOUS_TOOL_LISTEN={}: cannot listen there", listen.address))?,
         };
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
-fn make_private(directory: &Path) -> anyhow::Result<()> {
+/// Makes a directory that only this user can enter, where there is none.
+pub(crate) fn make_private(directory: &Path) -> anyhow::Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -125,4 +143,66 @@ fn reach(config: &Config, roots: &Roots) -> Reach {
     read_write.push(config.files.output_dir.clone());
     read_write.extend(config.files.journal.parent().map(Path::to_owned));
     Reach { read_write, read_only: vec![config.files.skills_dir.clone()] }
+}
+
+/// What the tools share.
+fn workplace(
+    config: &Config,
+    roots: Roots,
+    spawner: &Result<Arc<Spawner>, String>,
+) -> anyhow::Result<Workplace> {
+    let files = &config.files;
+    let output = OutputStore::open(&files.output_dir)?;
+    let pending = files.journal_dir().join("pending");
+    let alone =
+        Workplace::of_files(roots, &pending, output, config.limits.max_edit_bytes, Durability::Synced)?;
+    let commands = &config.commands;
+    let visible = commands.readonly_roots.iter().map(PathBuf::as_path).chain(alone.roots.paths());
+    let mut variables = commands.variables.clone();
+    variables.push(("WORKSPACE".to_owned(), alone.roots.first().display().to_string()));
+    let environment =
+        Environment::new(&commands.search_path, commands.language.as_deref(), visible, &variables);
+    let commands = Commands::new(
+        spawner.clone(),
+        Arc::clone(&alone.roots),
+        environment,
+        Arc::new(OutputStore::open(&files.output_dir)?),
+        commands.min_free_bytes,
+    );
+    Ok(Workplace {
+        search: SearchLimits::new(config.limits.search_max_entries),
+        commands: Arc::new(commands),
+        skills: Arc::new(Skills::open(&files.skills_dir)?),
+        ..alone
+    })
+}
+
+/// A name in AUTONOUS_TOOL_DISABLED that no tool has switches nothing off, which nobody wants.
+fn warn_of_unknown_names(config: &Config, registry: &Registry) {
+    for name in config.disabled.iter().filter(|name| registry.names().all(|known| known != name.as_str())) {
+        tracing::warn!(name, "AUTONOUS_TOOL_DISABLED names a tool that there is not");
+    }
+}
+
+/// Resolves when the spawner is gone; never where there is none.
+async fn watch(spawner: Option<Arc<Spawner>>) {
+    let Some(spawner) = spawner else { return std::future::pending().await };
+    let (gone, told) = tokio::sync::oneshot::channel();
+    let watcher = std::thread::Builder::new().name("spawner-watch".to_owned()).spawn(move || {
+        spawner.wait_until_gone();
+        let _ = gone.send(());
+    });
+    if watcher.is_ok() {
+        let _ = told.await;
+    }
+}
+
+/// Removes, once an hour, what is kept for a day or a week only.
+async fn sweep_hourly(app: Arc<App>, output: OutputStore) {
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        if let Err(error) = app.runner.sweep().and_then(|()| output.sweep(SystemTime::now())) {
+            tracing::error!(%error, "what is no longer needed could not be removed");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! What the server reports of itself, made once at the start.
 
-use sandbox::Confinement;
-use serde::Serialize;
+use std::fmt::Write as _;
+
+use sandbox::{Capabilities, Confinement, Finding, Verdict};
 use serde_json::{Value, json};
 
 use crate::self_check::Check;
@@ -13,14 +14,8 @@ pub struct ServiceReport {
     pub checks: Vec<Check>,
     /// The server's own confinement.
     pub confinement: Confinement,
-}
-
-/// A layer of protection, in words.
-#[derive(Debug, Serialize)]
-struct Layer {
-    name: &'static str,
-    in_force: bool,
-    meaning: &'static str,
+    /// What holds commands.
+    pub capabilities: Capabilities,
 }
 
 impl ServiceReport {
@@ -29,46 +24,6 @@ impl ServiceReport {
         self.checks.iter().all(|check| check.ok || !check.required)
     }
 
-    /// The body of `/readyz`.
-    pub fn readiness(&self) -> Value {
-        json!({"ready": self.is_ready(), "checks": self.checks})
-    }
-
-    /// The body of `/capabilities`.
-    pub fn capabilities(&self) -> Value {
-        json!({"layers": self.layers()})
-    }
-
-    fn layers(&self) -> [Layer; 2] {
-        [
-            Layer {
-                name: "roots",
-                in_force: true,
-                meaning: "Every path is resolved by the kernel beneath a root's directory handle; no link and no \
-                          race leads out.",
-            },
-            Layer {
-                name: "landlock",
-                in_force: self.confinement != Confinement::None,
-                meaning: match self.confinement {
-                    Confinement::Full => {
-                        "The server itself can reach only its roots, journal and output, execute nothing, open no \
-                         outgoing connection and signal nobody outside."
-                    }
-                    Confinement::Partial => {
-                        "The server itself can reach only its roots, journal and output; this kernel does not \
-                         know all of Landlock's rights."
-                    }
-                    Confinement::None => {
-                        "This kernel has no Landlock: a mistake in the server would not be held by the kernel."
-                    }
-                },
-            },
-        ]
-    }
-}
-
-impl ServiceReport {
     /// An error that names what is required and missing.
     pub fn require(&self) -> anyhow::Result<()> {
         let missing: Vec<&str> = self
@@ -79,5 +34,102 @@ impl ServiceReport {
             .collect();
         anyhow::ensure!(missing.is_empty(), "{}", missing.join("; "));
         Ok(())
+    }
+
+    /// The body of `/readyz`.
+    pub fn readiness(&self) -> Value {
+        json!({"ready": self.is_ready(), "checks": self.checks})
+    }
+
+    /// The body of `/capabilities`.
+    pub fn capabilities(&self) -> Value {
+        let commands = &self.capabilities;
+        json!({
+            "server": {
+                "layers": [
+                    {"name": "roots", "in_force": true, "meaning": ROOTS},
+                    {"name": "landlock", "in_force": self.confinement != Confinement::None,
+                     "meaning": own_landlock(self.confinement)},
+                ],
+            },
+            "commands": {
+                "tier": commands.tier.map(|tier| format!("{tier:?}")),
+                "layers": commands.layers.iter().map(|layer| {
+                    json!({"name": layer.name, "in_force": layer.in_force, "meaning": layer.meaning})
+                }).collect::<Vec<_>>(),
+                "losses": commands.losses,
+                "findings": commands.findings.iter().map(|finding| {
+                    json!({"attempt": finding.attempt, "verdict": verdict(finding), "detail": finding.detail})
+                }).collect::<Vec<_>>(),
+                "reason": commands.reason,
+                "remedy": commands.remedy,
+            },
+        })
+    }
+
+    /// The same for a person to read.
+    pub fn in_words(&self) -> String {
+        let commands = &self.capabilities;
+        let mut text = match commands.tier {
+            Some(tier) => format!("Commands are held in tier {tier}.\n"),
+            None => "No commands run here.\n".to_owned(),
+        };
+        for (label, line) in [("Why", commands.reason.as_deref()), ("What would help", commands.remedy)] {
+            if let Some(line) = line {
+                let _ = writeln!(text, "{label}: {line}");
+            }
+        }
+        text.push_str("\nLayers\n");
+        for layer in &commands.layers {
+            let _ = writeln!(text, "  [{}] {}: {}", mark(layer.in_force), layer.name, layer.meaning);
+        }
+        if !commands.losses.is_empty() {
+            text.push_str("\nWhat a command can do all the same\n");
+        }
+        for loss in &commands.losses {
+            let _ = writeln!(text, "  - {loss}");
+        }
+        text.push_str("\nAttempts of the self-check\n");
+        for finding in &commands.findings {
+            let _ = writeln!(text, "  {:<11} {}: {}", verdict(finding), finding.attempt, finding.detail);
+        }
+        text.push_str("\nThe rest\n");
+        for check in &self.checks {
+            let _ = writeln!(text, "  [{}] {}: {}", mark(check.ok), check.name, check.detail);
+        }
+        text
+    }
+}
+
+/// What the roots are to the file tools.
+const ROOTS: &str =
+    "Every path is resolved by the kernel beneath a root's directory handle; no link and no race leads out.";
+
+fn own_landlock(confinement: Confinement) -> &'static str {
+    match confinement {
+        Confinement::Full => {
+            "The server itself can reach only its roots, journal and output, execute nothing, open no outgoing \
+             connection and signal nobody outside."
+        }
+        Confinement::Partial => {
+            "The server itself can reach only its roots, journal and output; this kernel does not know all of \
+             Landlock's rights."
+        }
+        Confinement::None => {
+            "This kernel has no Landlock: a mistake in the server would not be held by the kernel."
+        }
+    }
+}
+
+fn mark(good: bool) -> &'static str {
+    if good { "ok" } else { "--" }
+}
+
+fn verdict(finding: &Finding) -> &'static str {
+    match finding.verdict {
+        Verdict::Holds => "holds",
+        Verdict::StatedLoss => "stated loss",
+        Verdict::Escaped => "ESCAPED",
+        Verdict::Broken => "broken",
     }
 }

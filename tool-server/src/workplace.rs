@@ -4,9 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::change::{Changer, Durability};
-use crate::config::{Config, DEFAULT_SEARCH_MAX_ENTRIES};
+use crate::command::{Commands, Environment};
+use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
+use crate::output_store::OutputStore;
 use crate::roots::Roots;
 use crate::search::SearchLimits;
+use crate::skills::Skills;
 
 /// What a tool may use; there is no other way to a file.
 #[derive(Debug, Clone)]
@@ -19,27 +22,40 @@ pub struct Workplace {
     pub max_edit_bytes: u64,
     /// How much a search may take.
     pub search: SearchLimits,
+    /// What runs commands.
+    pub commands: Arc<Commands>,
+    /// The skills.
+    pub skills: Arc<Skills>,
 }
 
 impl Workplace {
-    /// The workplace of these settings; what an earlier server left half done is tidied up.
-    pub fn open(roots: Roots, config: &Config) -> std::io::Result<Self> {
-        let pending = config.files.journal_dir().join("pending");
-        let workplace =
-            Self::with_pending(roots, &pending, config.limits.max_edit_bytes, Durability::Synced)?;
-        Ok(Self { search: SearchLimits::new(config.limits.search_max_entries), ..workplace })
-    }
-
-    /// The same from its parts.
-    pub fn with_pending(
+    /// A workplace with the file tools alone: no commands, no skills, the default search limits.
+    ///
+    /// `pending` and `output` are directories outside the roots; what an earlier server left half done is
+    /// tidied up.
+    pub fn of_files(
         roots: Roots,
         pending: &Path,
+        output: OutputStore,
         max_edit_bytes: u64,
         durability: Durability,
     ) -> std::io::Result<Self> {
         let roots = Arc::new(roots);
-        let changer = Arc::new(Changer::open(Arc::clone(&roots), pending, max_edit_bytes, durability)?);
-        let search = SearchLimits::new(DEFAULT_SEARCH_MAX_ENTRIES);
-        Ok(Self { roots, changer, max_edit_bytes, search })
+        let changer = Changer::open(Arc::clone(&roots), pending, max_edit_bytes, durability)?;
+        let no_commands = Commands::new(
+            Err("commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned()),
+            Arc::clone(&roots),
+            Environment::new("", None, std::iter::empty(), &[]),
+            Arc::new(output),
+            0,
+        );
+        Ok(Self {
+            roots,
+            changer: Arc::new(changer),
+            max_edit_bytes,
+            search: SearchLimits::new(DEFAULT_SEARCH_MAX_ENTRIES),
+            commands: Arc::new(no_commands),
+            skills: Arc::new(Skills::none()),
+        })
     }
 }

@@ -4,6 +4,7 @@
 //! field of the data has a description; a process whose tools break that does not start.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jsonschema::Validator;
 use protocol::{ToolError, ToolSpec};
@@ -32,6 +33,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
     fn slot(&self) -> Slot;
     fn example(&self) -> Value;
+    fn timeout(&self, arguments: &Value) -> Option<Duration>;
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
     fn run(&self, arguments: Value, call: &Call) -> Result<Output<Value>, ToolError>;
 }
@@ -45,7 +47,11 @@ struct Registered<T: Tool> {
 impl<T: Tool> Registered<T> {
     fn new(tool: T) -> Result<Self, RegistryError> {
         let mut input_schema = schema_of::<T::Arguments>();
-        let description = take_description(&mut input_schema).ok_or(RegistryError::NoDescription(T::NAME))?;
+        let mut description =
+            take_description(&mut input_schema).ok_or(RegistryError::NoDescription(T::NAME))?;
+        if let Some(more) = tool.more_description() {
+            description = format!("{description}\n\n{more}");
+        }
         let validator = jsonschema::validator_for(&input_schema)
             .map_err(|error| RegistryError::InvalidSchema(T::NAME, error.to_string()))?;
         let spec = ToolSpec {
@@ -71,6 +77,10 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     fn example(&self) -> Value {
         T::example()
+    }
+
+    fn timeout(&self, arguments: &Value) -> Option<Duration> {
+        T::timeout(arguments)
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

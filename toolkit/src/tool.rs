@@ -7,9 +7,9 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use protocol::{Annotations, ErrorCode, EventId, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, EventId, FullOutput, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,6 +36,16 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Arguments that work in any root, for the docs and for whoever tries the tool.
     fn example() -> Value;
+
+    /// What the description says beyond the doc comment, where that depends on the workplace.
+    fn more_description(&self) -> Option<String> {
+        None
+    }
+
+    /// How long a call with these arguments may take; none for the timeout of all calls.
+    fn timeout(_arguments: &Value) -> Option<Duration> {
+        None
+    }
 
     /// Runs one call. It may block; long work asks [`Call::check`] now and then.
     fn run(&self, arguments: Self::Arguments, call: &Call) -> Result<Output<Self::Data>, ToolError>;
@@ -84,10 +94,15 @@ impl Call {
         locks::judge(self.last_seen(path).as_ref(), expected_sha256, current)
     }
 
+    /// Whether the caller went away.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     /// An error once the deadline has passed or the caller has gone; a tool that only reads asks for it
     /// wherever its work is unbounded.
     pub fn check(&self) -> Result<(), ToolError> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.is_cancelled() {
             return Err(ToolError::new(ErrorCode::Cancelled, "The caller went away before the call ended."));
         }
         if Instant::now() >= self.deadline {
@@ -118,6 +133,14 @@ pub struct Output<Data> {
     pub path_resolved: Option<String>,
     /// What the session knows of a file from now on.
     pub seen: Option<Seen>,
+    /// The tools that the task may call from now on; reading a skill narrows them.
+    pub allowed_tools: Option<Vec<String>>,
+    /// A command's own exit code; 0, 1, 2 or 124 by the error for other tools.
+    pub exit_code: Option<i32>,
+    /// A command's own errors; for other tools the error and the notices.
+    pub stderr: Option<String>,
+    /// Where the whole output is, when it was cut.
+    pub full_output: Option<FullOutput>,
     /// Why the tool failed although it has something to show: a conflict, or a command's exit code.
     pub error: Option<ToolError>,
 }
@@ -138,6 +161,10 @@ impl<Data> Output<Data> {
             next_page_cursor: self.next_page_cursor,
             path_resolved: self.path_resolved,
             seen: self.seen,
+            allowed_tools: self.allowed_tools,
+            exit_code: self.exit_code,
+            stderr: self.stderr,
+            full_output: self.full_output,
             error: self.error,
         }
     }

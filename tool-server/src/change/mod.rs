@@ -23,15 +23,12 @@ use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolkit::output::Full;
-use toolkit::{Call, Fingerprint, Output, Seen};
+use toolkit::{Call, Fingerprint, Output, PLACEHOLDER, Seen};
 
 use crate::roots::{Missing, Roots, Target, names};
 use pending::Pending;
 
 pub use content::{Current, mtime_ms, read_whole, sha256, size_and_mtime};
-
-/// What stands for a secret that was not shown.
-const PLACEHOLDER: &str = "***REDACTED***";
 
 /// What every dry run says.
 const DRY_RUN: &str = "This was a dry run: nothing was changed.";

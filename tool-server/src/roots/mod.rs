@@ -6,7 +6,6 @@
 
 mod denied;
 pub mod names;
-mod protected;
 mod resolve;
 mod target;
 
@@ -18,11 +17,15 @@ use std::path::{Component, Path, PathBuf};
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use sandbox::ControlFiles;
 use toolkit::arguments::{elide, invalid};
 
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
-pub use protected::{DEFAULT_PROTECTED, ProtectedPaths};
 pub use target::{Entry, Missing, Target};
+
+/// The control files that file tools never write, where AUTONOUS_TOOL_PROTECTED says nothing else.
+pub const DEFAULT_PROTECTED: &str =
+    ".git/hooks,.git/config,.envrc,.vscode,.idea,.mcp.json,.claude,.codex,.cursor";
 
 /// The longest path that the kernel takes, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
@@ -42,7 +45,7 @@ pub struct Root {
 pub struct Roots {
     roots: Vec<Root>,
     denied: DeniedPaths,
-    protected: ProtectedPaths,
+    protected: ControlFiles,
     output: Option<Root>,
 }
 
@@ -79,7 +82,7 @@ impl Roots {
     pub fn open(
         paths: &[PathBuf],
         denied: DeniedPaths,
-        protected: ProtectedPaths,
+        protected: ControlFiles,
         is_forbidden: impl Fn(&Path) -> Option<String>,
     ) -> Result<Self, RootsError> {
         let mut roots: Vec<Root> = Vec::with_capacity(paths.len());
@@ -113,6 +116,13 @@ impl Roots {
     /// The roots' absolute paths.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().map(|root| root.path.as_path())
+    }
+
+    /// The roots as the sandbox takes them: each with a handle of its own.
+    pub fn for_sandbox(&self) -> std::io::Result<Vec<sandbox::Root>> {
+        let copy =
+            |root: &Root| Ok(sandbox::Root { path: root.path.clone(), handle: root.handle.try_clone()? });
+        self.roots.iter().map(copy).collect()
     }
 
     /// What is denied beneath the roots.

@@ -32,7 +32,7 @@ fn push_character(text: &mut String, character: char) {
 
 /// Characters that are invisible or change the direction of what follows: what Unicode calls
 /// Default_Ignorable and Bidi_Control, as far as file names meet them.
-fn is_deceptive(character: char) -> bool {
+pub fn is_deceptive(character: char) -> bool {
     matches!(
         character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

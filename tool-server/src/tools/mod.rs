@@ -1,5 +1,6 @@
 //! The tools: one file and one line each.
 
+mod bash;
 mod delete;
 mod edit;
 mod find;
@@ -7,6 +8,8 @@ mod grep;
 mod ls;
 mod multi_edit;
 mod read;
+mod run_script;
+mod skill;
 mod write;
 
 use toolkit::{Registry, RegistryError};
@@ -23,5 +26,8 @@ pub fn registry(workplace: &Workplace) -> Result<Registry, RegistryError> {
         .with(write::Write::new(workplace))?
         .with(edit::EditTool::new(workplace))?
         .with(multi_edit::MultiEdit::new(workplace))?
-        .with(delete::Delete::new(workplace))
+        .with(delete::Delete::new(workplace))?
+        .with(bash::Bash::new(workplace))?
+        .with(skill::SkillTool::new(workplace))?
+        .with(run_script::RunScript::new(workplace))
 }

@@ -14,17 +14,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{Envelope, JournalRecord};
-use sandbox::Confinement;
+use sandbox::{Capabilities, Confinement, ControlFiles};
 use serde_json::Value;
 use tempfile::TempDir;
 use tool_server::change::Durability;
 use tool_server::http::{Access, App, router};
 use tool_server::journal::Journal;
-use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, ProtectedPaths, Roots};
+use tool_server::output_store::OutputStore;
+use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::workplace::Workplace;
-use toolkit::{Bounds, Registry, Runner, RunnerSettings, openapi};
+use toolkit::{Bounds, Redactor, Registry, Runner, RunnerSettings, openapi};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
 pub const MAX_EDIT_BYTES: u64 = 1 << 20;
@@ -68,9 +69,12 @@ pub fn workplace(root: &Path, pending: &Path) -> Workplace {
 
 fn workplace_in(roots: &[PathBuf], pending: &Path) -> Workplace {
     let denied = DeniedPaths::new(DEFAULT_DENIED.split(',')).unwrap();
-    let protected = ProtectedPaths::new(DEFAULT_PROTECTED.split(','));
+    let protected = ControlFiles::new(DEFAULT_PROTECTED.split(','));
     let roots = Roots::open(roots, denied, protected, |_| None).unwrap();
-    Workplace::with_pending(roots, pending, MAX_EDIT_BYTES, Durability::Cached).unwrap()
+    let output = pending.with_file_name("output");
+    std::fs::create_dir_all(&output).unwrap();
+    let output = OutputStore::open(&output).unwrap();
+    Workplace::of_files(roots, pending, output, MAX_EDIT_BYTES, Durability::Cached).unwrap()
 }
 
 impl TestServer {
@@ -95,16 +99,20 @@ impl TestServer {
             timeout: settings.timeout,
             bounds: settings.bounds,
             cwd: root.display().to_string(),
-            idempotency_dir: directory.path().join("idempotency"),
+            state_dir: directory.path().join("state"),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let app = App {
             openapi: serde_json::to_vec(&openapi::document(&registry)).unwrap().into(),
             catalogue: Vec::new().into(),
-            runner: Arc::new(Runner::new(registry, settings, journal).unwrap()),
+            runner: Arc::new(Runner::new(registry, settings, journal, Arc::new(Redactor::new([]))).unwrap()),
             access: Access::new(None, address, &[]),
-            report: ServiceReport { checks: Vec::new(), confinement: Confinement::None },
+            report: ServiceReport {
+                checks: Vec::new(),
+                confinement: Confinement::None,
+                capabilities: Capabilities::switched_off("in a test"),
+            },
         };
         tokio::spawn(async move { axum::serve(listener, router(Arc::new(app))).await.unwrap() });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -74,7 +74,8 @@ fn escaped_forms(secret: &str) -> Vec<String> {
     let everything = each_unit(secret, |_| true);
     let upper = everything.to_ascii_uppercase().replace("\\U", "\\u");
     let bytes = each_byte(secret.as_bytes(), |byte| format!("\\x{byte:02x}"));
-    vec![json.replace('/', "\\/"), json, ascii, everything, upper, bytes]
+    let slashes = [&json, &ascii].map(|form| form.replace('/', "\\/"));
+    [vec![json, ascii, everything, upper, bytes], slashes.to_vec()].concat()
 }
 
 fn each_byte(bytes: &[u8], encode: impl Fn(u8) -> String) -> String {

@@ -29,8 +29,7 @@ pub(super) fn is_code_name(value: &str) -> bool {
 fn is_variable(value: &str) -> bool {
     let is_letters = |name: &str| is_identifier(name) && !name.bytes().any(|byte| byte.is_ascii_digit());
     let named = value.strip_prefix(['@', '!', '&', '*', '%']).map(|name| name.trim_end_matches('%'));
-    value.strip_prefix('$').is_some_and(|name| is_identifier(name) && !looks_random(name))
-        || named.is_some_and(is_letters)
+    value.strip_prefix('$').is_some_and(is_natural_path) || named.is_some_and(is_letters)
 }
 
 /// Whether it has a part like `{password}` or `{}`.

@@ -16,6 +16,10 @@ use super::{assignments, formats, names, spans};
 const BEFORE_BYTES: usize = 160;
 const AFTER_BYTES: usize = 80;
 
+/// What a rule has found to be no secret can still hold one, but a longer one is not looked at again and
+/// again: `token=token=token=…` would cost the square of its length.
+const LOOKED_AT_AGAIN: usize = 256;
+
 /// The scanner for what is secret everywhere: formats and assignments.
 pub(super) fn everyday() -> &'static Scanner {
     static EVERYDAY: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(all_rules()));
@@ -73,10 +77,11 @@ impl Scanner {
                 if hit.start() < done[*rule] {
                     continue;
                 }
-                if let Some(span) = self.rules[*rule].find_at(text, &hit) {
+                let Some((span, is_secret)) = self.rules[*rule].look_at(text, &hit) else { continue };
+                if is_secret || span.len() > LOOKED_AT_AGAIN {
                     done[*rule] = span.end;
-                    found.push(span);
                 }
+                found.extend(is_secret.then_some(span));
             }
         }
         found
@@ -84,7 +89,8 @@ impl Scanner {
 }
 
 impl Compiled {
-    fn find_at(&self, text: &str, hit: &Match) -> Option<Range<usize>> {
+    /// What the pattern finds at its keyword, and whether that is a secret.
+    fn look_at(&self, text: &str, hit: &Match) -> Option<(Range<usize>, bool)> {
         let start = start(text.as_bytes(), self.rule.start, hit)?;
         let span = spans::snapped(text, self.replaced(&text.as_bytes()[start..], start)?)?;
         let name = match self.rule.start {
@@ -100,7 +106,8 @@ impl Compiled {
             value: &text[span.clone()],
             after: &text[span.end..rest],
         };
-        (self.rule.is_secret)(&found).then_some(span)
+        let is_secret = (self.rule.is_secret)(&found);
+        Some((span, is_secret))
     }
 
     /// The part of a match that is replaced.

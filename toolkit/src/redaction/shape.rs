@@ -3,25 +3,42 @@
 //! Letters, capitals and digits take turns quickly in what a machine has drawn, and slowly in what people
 //! have named. This alone never makes a secret; it decides where a secret's name or prefix is before it.
 
-/// Whether letters and digits take turns as in a generated value: on average after fewer than three.
+/// Whether capitals, letters and digits take turns inside its words as in a generated value: on average
+/// after fewer than three and a half characters, or often after one or two.
 ///
-/// Words, also those of `camelCase` and of `sha256sum`, last longer; a UUID and hex change as fast.
+/// The runs of `camelCase`, of `sha256sum` and of `my-app-tls-v2` are longer.
 pub(super) fn looks_random(value: &str) -> bool {
-    let mut runs = 0;
-    let mut letters = 0;
-    let mut digits = 0;
-    let mut previous = Kind::Other;
-    let mut run = 0;
-    for byte in value.bytes() {
-        let kind = Kind::of(byte);
-        let goes_on = kind == previous || run == 1 && previous == Kind::Upper && kind == Kind::Lower;
-        run = if goes_on { run + 1 } else { 1 };
-        runs += usize::from(!goes_on && kind != Kind::Other);
-        letters += usize::from(matches!(kind, Kind::Upper | Kind::Lower));
-        digits += usize::from(kind == Kind::Digit);
-        previous = kind;
+    let words = value.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<Vec<usize>> = words.map(runs).filter(|runs| !runs.is_empty()).collect();
+    let runs: usize = words.iter().map(Vec::len).sum();
+    let short = words.iter().flatten().filter(|length| **length <= 2).count();
+    let length: usize = words.iter().flatten().sum();
+    let turns = runs - words.len();
+    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+    let quickly = turns >= 3 && length * 2 < turns * 7;
+    let often = turns >= 4 && short * 2 >= runs;
+    length >= 8 && letters * 5 >= value.len() && (quickly || often) || is_uuid(value)
+}
+
+/// The lengths of the runs of one kind in a word; a capital belongs to the small letters after it.
+fn runs(word: &str) -> Vec<usize> {
+    let mut runs: Vec<usize> = Vec::new();
+    let mut previous = None;
+    for kind in word.bytes().filter_map(Kind::of) {
+        let is_title = runs.last() == Some(&1) && previous == Some(Kind::Upper) && kind == Kind::Lower;
+        match runs.last_mut() {
+            Some(run) if is_title || previous == Some(kind) => *run += 1,
+            _ => runs.push(1),
+        }
+        previous = Some(kind);
     }
-    letters + digits >= 8 && letters * 5 >= value.len() && runs >= 4 && letters + digits < 3 * runs
+    runs
+}
+
+/// Some UUIDs have few letters, or many.
+fn is_uuid(value: &str) -> bool {
+    let groups = value.split('-').map(str::len);
+    groups.eq([8, 4, 4, 4, 12]) && value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// Whether two characters make up most of it, as in `ghp_xxxxxxxx`.
@@ -57,16 +74,15 @@ enum Kind {
     Upper,
     Lower,
     Digit,
-    Other,
 }
 
 impl Kind {
-    fn of(byte: u8) -> Self {
+    fn of(byte: u8) -> Option<Self> {
         match byte {
-            b'A'..=b'Z' => Self::Upper,
-            b'a'..=b'z' => Self::Lower,
-            b'0'..=b'9' => Self::Digit,
-            _ => Self::Other,
+            b'A'..=b'Z' => Some(Self::Upper),
+            b'a'..=b'z' => Some(Self::Lower),
+            b'0'..=b'9' => Some(Self::Digit),
+            _ => None,
         }
     }
 }
@@ -81,6 +97,7 @@ mod tests {
             "FAKEGOATXWhQvsTot5O3d1fz",
             "8a9783bf-0867-4e6e-a0eb-61232d8050fe",
             "aeb4744f051c5d85983ec8eb1b7a2a34",
+            "11111111-2222-3333-4444-555555555555",
         ] {
             assert!(looks_random(value), "{value}");
         }
@@ -92,6 +109,9 @@ mod tests {
             "x86_64-unknown-linux-gnu",
             "12:34:56.789",
             "utf8-text",
+            "my-app-tls-v2",
+            "v1.2.3-alpha.4",
+            "2024-01-02T10:11:12Z",
         ] {
             assert!(!looks_random(value), "{value}");
         }

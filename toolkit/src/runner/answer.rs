@@ -1,13 +1,20 @@
 //! From a tool's outcome to the envelope that answers it, and to the record of its end.
 
+use std::borrow::Cow;
+
 use protocol::journal::{CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
 use protocol::{Context, Envelope, Meta, Stats, Status, ToolError};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Opened;
+use crate::Redactor;
 use crate::arguments;
 use crate::output::head;
 use crate::tool::Output;
+
+/// What an answer says when a secret was taken out of it.
+const REDACTED: &str =
+    "Secrets in this answer were replaced by ***REDACTED***; do not write that back, edit around it.";
 
 /// The answer to a call.
 pub(super) fn envelope(opened: &Opened, cwd: &str, result: Result<Output<Value>, ToolError>) -> Envelope {
@@ -25,9 +32,9 @@ pub(super) fn envelope(opened: &Opened, cwd: &str, result: Result<Output<Value>,
     };
     Envelope {
         ok: error.is_none(),
-        exit_code: error.as_ref().map_or(0, ToolError::exit_code),
+        exit_code: output.exit_code.unwrap_or(error.as_ref().map_or(0, ToolError::exit_code)),
         stdout: output.stdout,
-        stderr: stderr(error.as_ref(), &output.notices),
+        stderr: output.stderr.unwrap_or_else(|| stderr(error.as_ref(), &output.notices)),
         truncated_lines: output.truncated_lines,
         truncated_bytes: output.truncated_bytes,
         next_page_cursor: output.next_page_cursor,
@@ -45,7 +52,7 @@ pub(super) fn envelope(opened: &Opened, cwd: &str, result: Result<Output<Value>,
                 params_input: opened.arguments.as_ref().map(arguments::bounded).unwrap_or_default(),
                 path_resolved: output.path_resolved,
             },
-            full_output: None,
+            full_output: output.full_output,
             redacted: false,
         },
     }
@@ -72,11 +79,50 @@ pub(super) fn record(envelope: &Envelope) -> CallEnded {
         truncated_lines: envelope.truncated_lines,
         truncated_bytes: envelope.truncated_bytes,
         output_text: head(&envelope.stdout, OUTPUT_TEXT_BYTES).to_owned(),
+        created_control_files: serde_json::from_value(envelope.meta.data["created_control_files"].clone())
+            .unwrap_or_default(),
         failure: envelope.meta.error.as_ref().map(|error| CallFailure {
             error: error.message.clone(),
             error_class: error.class,
             error_code: error.code.as_str().to_owned(),
             redacted: envelope.meta.redacted,
         }),
+    }
+}
+
+/// Replaces secrets everywhere in an answer, and says so in it.
+pub(super) fn redact(envelope: &mut Envelope, redactor: &Redactor) {
+    let mut found = redact_text(&mut envelope.stdout, redactor) | redact_text(&mut envelope.stderr, redactor);
+    for notice in &mut envelope.meta.notices {
+        found |= redact_text(notice, redactor);
+    }
+    if let Some(error) = &mut envelope.meta.error {
+        found |= redact_text(&mut error.message, redactor) | redact_text(&mut error.hint, redactor);
+    }
+    found |= redactor.redact_value(&mut envelope.meta.data);
+    found |= redact_object(&mut envelope.meta.context.params_input, redactor);
+    if found {
+        envelope.meta.redacted = true;
+        envelope.meta.notices.push(REDACTED.to_owned());
+    }
+}
+
+/// Replaces secrets in the values of an object.
+pub(super) fn redact_object(object: &mut Map<String, Value>, redactor: &Redactor) -> bool {
+    let mut value = Value::Object(std::mem::take(object));
+    let found = redactor.redact_value(&mut value);
+    if let Value::Object(redacted) = value {
+        *object = redacted;
+    }
+    found
+}
+
+fn redact_text(text: &mut String, redactor: &Redactor) -> bool {
+    match redactor.redact(text) {
+        Cow::Borrowed(_) => false,
+        Cow::Owned(redacted) => {
+            *text = redacted;
+            true
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! The runner: every call goes past the same guards, in this order.
 //!
-//! known tool → allowed → circuit closed → arguments valid → slot → idempotency → recorded → the tool,
+//! known tool → allowed, also by the task's skill → circuit closed → arguments valid → slot → idempotency → recorded → the tool,
 //! within its deadline → locks refreshed → redaction → answered → recorded. A call that a guard refuses is answered and recorded like any other. A call runs to its own
 //! end even when its caller goes away; nothing runs that could not be recorded first.
 
 mod answer;
+mod bindings;
 mod circuit;
 mod idempotency;
 mod slots;
@@ -23,16 +24,20 @@ use protocol::{Envelope, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError,
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 
+use self::bindings::Bindings;
 use self::circuit::Circuits;
 use self::idempotency::{Claim, Keys};
 use self::slots::Slots;
-use crate::locks::{Locks, Seen};
+use crate::locks::Locks;
 use crate::registry::AnyTool;
 use crate::tool::{Call, Output};
-use crate::{Bounds, Registry, arguments};
+use crate::{Bounds, Redactor, Registry, arguments};
 
 /// How long after its deadline a tool may take to notice it by itself, before it is answered for.
 const DEADLINE_GRACE: Duration = Duration::from_millis(100);
+
+/// How much longer than its own deadline a tool that has one may take, to end what it runs.
+const OWN_DEADLINE_MARGIN: Duration = Duration::from_secs(10);
 
 /// A call as it arrives, over whichever route.
 #[derive(Debug, Clone)]
@@ -88,8 +93,8 @@ pub struct RunnerSettings {
     pub bounds: Bounds,
     /// Where relative paths start.
     pub cwd: String,
-    /// Where idempotency keys are kept.
-    pub idempotency_dir: PathBuf,
+    /// Where the runner keeps what has to outlive the server: idempotency keys and bindings of tasks.
+    pub state_dir: PathBuf,
 }
 
 /// Runs calls of the registry's tools.
@@ -99,8 +104,10 @@ pub struct Runner {
     slots: Slots,
     circuits: Circuits,
     keys: Keys,
+    bindings: Bindings,
     locks: Arc<Locks>,
     recorder: Arc<dyn Recorder>,
+    redactor: Arc<Redactor>,
 }
 
 /// A call between its arrival and its answer.
@@ -118,6 +125,7 @@ struct Opened {
 struct Admitted {
     call: Call,
     arguments: Value,
+    timeout: Duration,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -127,22 +135,27 @@ impl Runner {
         registry: Registry,
         settings: RunnerSettings,
         recorder: Arc<dyn Recorder>,
+        redactor: Arc<Redactor>,
     ) -> io::Result<Self> {
-        let keys = Keys::open(&settings.idempotency_dir)?;
+        let keys = Keys::open(&settings.state_dir.join("idempotency"))?;
+        let bindings = Bindings::open(&settings.state_dir.join("bindings"))?;
         Ok(Self {
             registry,
             settings,
             slots: Slots::new(),
             circuits: Circuits::default(),
             keys,
+            bindings,
             locks: Arc::default(),
             recorder,
+            redactor,
         })
     }
 
     /// Forgets what is kept for a day only. Call it hourly.
     pub fn sweep(&self) -> io::Result<()> {
-        self.keys.sweep(SystemTime::now())
+        self.keys.sweep(SystemTime::now())?;
+        self.bindings.sweep(SystemTime::now())
     }
 
     /// The tools.
@@ -162,13 +175,14 @@ impl Runner {
         let caller = Caller(Arc::clone(&opened.cancelled));
         let overdue = opened.stand_in();
         let admitted = self.admit(&opened).await;
-        let deadline = opened.since + self.settings.timeout + DEADLINE_GRACE;
+        let timeout = admitted.as_ref().map_or(self.settings.timeout, |admitted| admitted.timeout);
+        let deadline = opened.since + timeout + DEADLINE_GRACE;
         let runner = Arc::clone(self);
         let work = tokio::task::spawn_blocking(move || runner.execute(opened, admitted));
         let envelope = match tokio::time::timeout_at(deadline.into(), work).await {
             Ok(Ok(envelope)) => envelope,
             Ok(Err(lost)) => self.finish(&overdue, Err(internal(&overdue.ids, &lost.to_string()))),
-            Err(_) => self.finish(&overdue, Err(timed_out(self.settings.timeout))),
+            Err(_) => self.finish(&overdue, Err(timed_out(timeout))),
         };
         caller.stayed();
         envelope
@@ -196,19 +210,23 @@ impl Runner {
     async fn admit(&self, opened: &Opened) -> Result<Admitted, ToolError> {
         let tool = self.known(&opened.request.tool)?;
         self.allowed(&opened.request.tool)?;
+        self.bindings.admit(opened.ids.task.as_ref(), &opened.request.tool)?;
         self.circuits.admit(&opened.ids.session, &opened.request.tool, opened.since)?;
         let arguments = Value::Object(opened.arguments.clone()?);
         tool.validate(&arguments)?;
         let slot = self.slots.take(tool.slot()).await?;
+        let waited = opened.since.elapsed();
+        let own = tool.timeout(&arguments).map(|own| waited + own + OWN_DEADLINE_MARGIN);
+        let timeout = own.unwrap_or(self.settings.timeout);
         let call = Call {
             id: opened.ids.call.clone(),
             session: opened.ids.session.clone(),
-            deadline: opened.since + self.settings.timeout,
+            deadline: opened.since + timeout,
             bounds: self.settings.bounds,
             locks: Arc::clone(&self.locks),
             cancelled: Arc::clone(&opened.cancelled),
         };
-        Ok(Admitted { call, arguments, _slot: slot })
+        Ok(Admitted { call, arguments, timeout, _slot: slot })
     }
 
     fn known(&self, name: &str) -> Result<&dyn AnyTool, ToolError> {
@@ -261,7 +279,7 @@ impl Runner {
     fn record_start(&self, opened: &Opened) -> Result<(), ToolError> {
         let body = CallStarted {
             tool_name: arguments::elide(&opened.request.tool, 60),
-            arguments: opened.arguments.as_ref().map(arguments::bounded).unwrap_or_default(),
+            arguments: self.recorded_arguments(opened),
             risk: opened.risk,
             request_id: opened.request.request_id.clone(),
             traceparent: opened.request.traceparent.clone(),
@@ -273,24 +291,44 @@ impl Runner {
         })
     }
 
+    fn recorded_arguments(&self, opened: &Opened) -> Map<String, Value> {
+        let mut arguments = opened.arguments.clone().unwrap_or_default();
+        answer::redact_object(&mut arguments, &self.redactor);
+        arguments::bounded(&arguments)
+    }
+
     fn run_tool(&self, opened: &Opened, admitted: Admitted) -> Result<Output<Value>, ToolError> {
         let tool = self.known(&opened.request.tool)?;
-        let Admitted { call, arguments, _slot } = admitted;
+        let Admitted { call, arguments, timeout: _, _slot } = admitted;
         let result = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &call)))
             .unwrap_or_else(|panic| Err(internal(&opened.ids, panic_text(panic.as_ref()))));
-        self.refresh_lock(&call, result.as_ref().ok().and_then(|output| output.seen.clone()));
+        if let Ok(output) = &result {
+            self.remember(opened, &call, output)?;
+        }
         result
     }
 
-    fn refresh_lock(&self, call: &Call, seen: Option<Seen>) {
-        if let Some(seen) = seen {
-            self.locks.remember(&call.session, seen);
+    /// Keeps what a call means for later ones: what its session has seen, what its task may call.
+    fn remember(&self, opened: &Opened, call: &Call, output: &Output<Value>) -> Result<(), ToolError> {
+        if let Some(seen) = &output.seen {
+            self.locks.remember(&call.session, seen.clone());
         }
+        if let (Some(task), Some(tools)) = (&opened.ids.task, &output.allowed_tools) {
+            self.bindings.bind(task, tools.clone()).map_err(|error| {
+                tracing::error!(%task, %error, "a task could not be bound to its skill");
+                ToolError::new(
+                    ErrorCode::IoError,
+                    "The task could not be bound to the skill, so the skill is not shown.",
+                )
+            })?;
+        }
+        Ok(())
     }
 
     /// Answers a call and records its end, unless somebody answered it before.
     fn finish(&self, opened: &Opened, result: Result<Output<Value>, ToolError>) -> Envelope {
-        let envelope = answer::envelope(opened, &self.settings.cwd, result);
+        let mut envelope = answer::envelope(opened, &self.settings.cwd, result);
+        answer::redact(&mut envelope, &self.redactor);
         if !opened.ended.swap(true, Ordering::AcqRel) {
             let (session, tool) = (&opened.ids.session, &opened.request.tool);
             self.circuits.settle(session, tool, envelope.meta.error.as_ref(), Instant::now());

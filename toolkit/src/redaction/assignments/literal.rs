@@ -44,10 +44,12 @@ pub(super) fn is_bare_secret(found: &Found<'_>) -> bool {
     if names::is_variable(found.name) && (tight || alone && is_yaml) {
         return found.value.len() >= 4;
     }
-    if is_code_name(found.value) {
-        return false;
+    if tight && found.before.ends_with(['-', '?', '&']) {
+        return looks_typed(found);
     }
-    if alone { looks_chosen_or_generated(found) } else { looks_random(found.value) }
+    let is_field = tight && names::is_chosen_by_people(found.name) && found.after.starts_with([';', '&']);
+    let is_named_in_code = is_code_name(found.value);
+    looks_random(found.value) || (alone || is_field) && !is_named_in_code && looks_chosen_or_generated(found)
 }
 
 pub(super) fn is_chosen_secret(found: &Found<'_>) -> bool {
@@ -57,7 +59,7 @@ pub(super) fn is_chosen_secret(found: &Found<'_>) -> bool {
 pub(super) fn is_argument_secret(found: &Found<'_>) -> bool {
     let is_flag = found.before.ends_with('-');
     let is_image_variable = matches!(found.before.trim(), "ENV" | "ARG" | "setx" | "setenv");
-    let takes = is_image_variable || is_flag && looks_chosen_or_generated(found);
+    let takes = is_image_variable || is_flag && looks_typed(found);
     takes && !is_excluded(found)
 }
 
@@ -76,13 +78,22 @@ fn is_excluded(found: &Found<'_>) -> bool {
     names::is_harmless(found.name) || is_plainly_no_secret(found.name, found.value)
 }
 
-/// Letters and digits as in `hunter2` where people choose, and more of them elsewhere.
+/// What is given as a flag or in an address is a literal: letters and digits are enough.
+fn looks_typed(found: &Found<'_>) -> bool {
+    looks_chosen_or_generated(found) || found.value.len() >= 8 && is_mixed(found.value)
+}
+
+/// Letters and digits as in `hunter2` where people choose; elsewhere a long word of both, or a generated one.
 fn looks_chosen_or_generated(found: &Found<'_>) -> bool {
-    let letters = found.value.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let digits = found.value.bytes().any(|byte| byte.is_ascii_digit());
-    let mixed = letters && digits && !is_width(found.value);
-    let long_enough = if names::is_chosen_by_people(found.name) { 6 } else { 16 };
-    looks_random(found.value) || mixed && found.value.len() >= long_enough && !is_code_name(found.value)
+    let is_long_word = found.value.len() >= 16 && !found.value.contains(['-', '_', '.', '/', ':']);
+    let is_chosen = names::is_chosen_by_people(found.name) && found.value.len() >= 6;
+    looks_random(found.value) || is_mixed(found.value) && (is_chosen || is_long_word)
+}
+
+fn is_mixed(value: &str) -> bool {
+    let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let digits = value.bytes().any(|byte| byte.is_ascii_digit());
+    letters && digits && !is_width(value) && !is_code_name(value)
 }
 
 /// `sha256`, `uint32`, `argon2id`: a word and a width.

@@ -24,8 +24,9 @@ pub(super) static RULES: &[Rule] = &[
         concat!(
             r#"(?:\\{0,3}["'`])?\]?[ \t]*"#,
             r#"(?:(?::[ \t]*[&'\w<>\[\] ]{1,32}?)?(?::=|=>|\?=|=)|:)[ \t]*[bfruLRFBU@]{0,2}"#,
-            r#"(?:"((?:[^"\\\r\n]|\\[^\r\n])+)"|'((?:[^'\\\r\n]|\\[^\r\n])+)'|`([^`\\\r\n]+)`"#,
-            r#"|\\{1,3}"([^"\r\n]+?)\\{1,3}"|\\{1,3}'([^'\r\n]+?)\\{1,3}'|["']([^"'\\\s]{8,})\z)"#
+            r#"(?:"((?:[^"\\\r\n]|\\[^\r\n])+)""#,
+            r#"|'((?:[^'"\\\r\n]|\\[^\r\n]|"[^'\\,:}\]\s])+)'|`([^`"\\\r\n]+)`"#,
+            r#"|\\{1,3}"([^"\r\n]+?)\\{1,3}"|\\{1,3}'([^'"\r\n]+?)\\{1,3}'|["']([^"'\\\s]{8,})\z)"#
         ),
         is_quoted_secret,
     )
@@ -98,6 +99,8 @@ pub(super) static RULES: &[Rule] = &[
         concat!("X-Api-Key: «FAKE", "x1y2z3a4b5c6d7e8»"),
         concat!("//registry.invalid/:_authToken=«FAKE", "x1y2z3a4b5c6d7e8»"),
         concat!("run PGPASSWORD=«sword", "fish» psql"),
+        concat!("Password=«hunter", "2»;User=u"),
+        concat!("https://x.invalid/?token=«abcd", "1234»"),
         concat!("mycli --api-key=«FAKE", "x1y2z3a4b5c6d7e8»"),
     ])
     .leaves(&[
@@ -113,6 +116,8 @@ pub(super) static RULES: &[Rule] = &[
         "DB_PASSWORD: str",
         "password = hash256",
         "password = hash_v2",
+        "password = hashed2;",
+        "password=t1;user=t2",
         "password:e.password,token:t2",
         "token => parse1(token)",
         "\"max_token\": 128000",

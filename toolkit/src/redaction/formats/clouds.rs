@@ -44,7 +44,7 @@ pub(super) static RULES: &[Rule] = &[
         "https://b.s3.invalid/k?X-Amz-Expires=60&X-Amz-Signature=«6f1c4261e5351d30b49895d1a0d1f1",
         "3dce20c4fd32f640d0032634f087e51b42»&x=1"
     )]),
-    Rule::token("Google key", &["aiza"], "AIza[A-Za-z0-9_-]{35}")
+    Rule::token("Google key", &["aiza"], "AIza[A-Za-z0-9_-]{35,}")
         .redacts(&[
             concat!("«AIza", "SyFAKEsOJTFDQ74q69dTcada4PR0NfyttUM»"),
             concat!("?key=«AIza", "SyFAKEk931FMdux8KUCERkj9Zhx9PkOZAEy»&x=1"),

@@ -92,9 +92,9 @@ pub(super) static RULES: &[Rule] = &[
     Rule::token("SendGrid key", &["sg."], r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}")
         .redacts(&[concat!("«SG.", "FAKE3FnO6w5ZyDnuY5bgQU.aeZP6zR3wdoKyA66y8QO3obqbqTBpownuWBPrt4FnKY»")])
         .leaves(&["msg.sender.name"]),
-    Rule::token("Mailgun key", &["key-", "pubkey-"], r"(?:pub)?key-[0-9a-f]{32}\b")
+    Rule::new("Mailgun key", &["key-", "pubkey-"], Start::Run, r"(?:pub)?key-[0-9a-f]{32}\b", is_no_stand_in)
         .redacts(&[concat!("«key-", "5f84992a0f75ae616b1e5d490340494b»")])
-        .leaves(&["key-value-store-with-a-long-name"]),
+        .leaves(&["key-value-store-with-a-long-name", "cache-key-d41d8cd98f00b204e9800998ecf8427e"]),
     Rule::new(
         "Mailchimp key",
         &["-us"],

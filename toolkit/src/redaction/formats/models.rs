@@ -4,7 +4,7 @@
 //! look generated.
 
 use super::super::honest::is_random;
-use super::super::rule::{Rule, Start};
+use super::super::rule::{Found, Rule, Start};
 
 pub(super) static RULES: &[Rule] = &[
     Rule::token(
@@ -32,7 +32,7 @@ pub(super) static RULES: &[Rule] = &[
         "«sk-or-",
         "v1-b026c48bbf33feff9243a8f506b40928b5b7a767c76fb008f86bebb2737f6a6f»"
     )]),
-    Rule::new("key of the OpenAI kind", &["sk-"], Start::Run, "sk-[A-Za-z0-9_-]{20,}", is_random)
+    Rule::new("key of the OpenAI kind", &["sk-"], Start::Run, "sk-[A-Za-z0-9_-]{20,}", is_random_key)
         .redacts(&[
             concat!("«sk-", "0fb23c6f5da2cec255404e4fb440034d»"),
             concat!("Incorrect API key provided: «sk-", "FAKE3m03nbqnsGpWLuqIT3BlbkFJA1id6Vw5DQL05HA064Gi»"),
@@ -43,6 +43,8 @@ pub(super) static RULES: &[Rule] = &[
             "sk-learn-contrib-pipeline-2024-report",
             "sk-[a-zA-Z0-9]{48}",
             "sk-your-key-goes-here-0123456789",
+            "sk-ssh-ed25519-cert-v01@openssh.com",
+            "sk-ecdsa-sha2-nistp256@openssh.com",
         ]),
     Rule::token("Groq or Cerebras key", &["gsk_", "csk-"], "(?:gsk_|csk-)[A-Za-z0-9]{40,}").redacts(&[
         concat!("«gsk_", "FAKEIjHGb3CXlMaXZjljENUhJduRHHJEYXg4JdpmrcXgGCJbW56e»"),
@@ -86,3 +88,8 @@ pub(super) static RULES: &[Rule] = &[
     ])
     .leaves(&["fw_update_the_firmware", "fc-list", "fw_getFirmwareVersionString1"]),
 ];
+
+/// Types of security keys for SSH (`sk-ssh-ed25519`) begin as keys of models do.
+fn is_random_key(found: &Found<'_>) -> bool {
+    !found.value.starts_with("sk-ssh-") && !found.value.starts_with("sk-ecdsa-") && is_random(found)
+}

@@ -10,7 +10,7 @@ macro_rules! gap {
     () => {
         concat!(
             r#"(?:["',+;\\ \t]{0,8}?(?:\\{1,2}r)?(?:\r?\n|\\{1,2}n)"#,
-            r#"(?:[^\s:]{0,100}[:-])?(?:[ \t]*[0-9]{1,7}[:\t|-])?[ \t>|+#"'*-]{0,40}|[ ]+)"#
+            r#"(?:[^\s:"]{0,100}[:-])?(?:[ \t]*[0-9]{1,7}[:\t|-])?[ \t>|+#"'*-]{0,40}|[ ]+)"#
         )
     };
 }
@@ -18,7 +18,7 @@ macro_rules! gap {
 /// The lines that may stand before the key itself: blank ones, and `Proc-Type: 4,ENCRYPTED`.
 macro_rules! headers {
     () => {
-        concat!("(?:", gap!(), r"(?:[A-Z][A-Za-z-]{2,20}: [^\r\n\\]{1,100})?)*?")
+        concat!("(?:", gap!(), r#"(?:[A-Z][A-Za-z-]{2,20}: [^"\r\n\\]{1,100})?)*?"#)
     };
 }
 

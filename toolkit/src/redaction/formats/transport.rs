@@ -3,6 +3,7 @@
 //! The words around them are kept, so that a reader still sees which header or which host it was.
 
 use super::super::honest::{self, is_no_stand_in, is_plainly_no_secret};
+use super::super::references::is_code_name;
 use super::super::rule::{Found, Rule, Start};
 use super::super::shape::looks_random;
 
@@ -69,6 +70,7 @@ pub(super) static RULES: &[Rule] = &[
         "Authorization: Basic <credentials>",
         "Authorization: Basic base64(user:pass)",
         "Authorization: required",
+        "pub Authorization: PRESENCE_0,",
         "authorization: authenticationService",
         "Authorization: Bearer ${TOKEN}",
     ]),
@@ -99,14 +101,14 @@ pub(super) static RULES: &[Rule] = &[
         "login of netrc",
         &["login"],
         Start::Word,
-        r#"login\s+\S+\s+password\s+"?([^\s"]{4,})"#,
+        r#"login\s+[^\s/]+\s+password[ \t]+"?([^\s"]{4,})"#,
         is_literal_password,
     )
     .redacts(&[
         concat!("machine h.invalid login u password «FAKE", "x1y2z3»"),
         concat!("machine h.invalid\n  login u\n  password «sword", "fish»"),
     ])
-    .leaves(&["machine h login u password <password>"]),
+    .leaves(&["machine h login u password <password>", "# login / password\n    login_i = 0"]),
     Rule::new(
         "line of pgpass",
         &[":5432:", ":5433:", ":6432:"],
@@ -118,9 +120,9 @@ pub(super) static RULES: &[Rule] = &[
     .leaves(&["localhost:5432:app"]),
     Rule::new(
         "stored login of Docker or npm",
-        &["\"auth\"", "_auth", "identitytoken"],
+        &["\"auth", "_auth", "identitytoken"],
         Start::Anywhere,
-        r#"(?i:"auth"|_auth|identitytoken"?)[ \t]*[:=][ \t]*"?([A-Za-z0-9+/=_-]{12,})"#,
+        r#"(?i:"auth\\{0,3}"|_auth|identitytoken\\{0,3}"?)[ \t]*[:=][ \t]*\\{0,3}"?([A-Za-z0-9+/=_-]{12,})"#,
         is_stored_login,
     )
     .redacts(&[
@@ -133,10 +135,43 @@ pub(super) static RULES: &[Rule] = &[
         "basic_auth = authentication",
     ]),
     Rule::new(
+        "token of npm",
+        &["_authtoken"],
+        Start::Anywhere,
+        r#"(?i:_authtoken)[ ]?=[ ]?"?([^\s"]{8,})"#,
+        is_literal_password,
+    )
+    .redacts(&[concat!("//h.invalid/:_authToken=«FAKE", "-1234-abcd»")])
+    .leaves(&["//h.invalid/:_authToken=${NPM_TOKEN}"]),
+    Rule::new(
+        "password of a database user",
+        &["identified by"],
+        Start::Word,
+        r"(?i:identified by)[ ]+\\{0,3}'([^'\\\s]{4,})",
+        is_literal_password,
+    )
+    .redacts(&[concat!("CREATE USER u IDENTIFIED BY '«sword", "fish»';")])
+    .leaves(&["IDENTIFIED BY '<password>'"]),
+    Rule::new(
+        "password after -p",
+        &["docker login", "podman login", "mysql", "mysqldump"],
+        Start::Word,
+        concat!(
+            r"(?:(?:docker|podman) login[^\r\n]{0,80}? -p[ ]+|mysql[a-z]*[^\r\n]{0,80}? -p)",
+            r#"["']?([^\s"'`\\]{6,})"#
+        ),
+        is_command_password,
+    )
+    .redacts(&[
+        concat!("docker login -u u -p «hunter", "2» h.invalid"),
+        concat!("mysql -u root -p«hunter", "2» db"),
+    ])
+    .leaves(&["docker login -u u -p $PASSWORD", "mysql -u root -p database1", "mysqladmin -p'${PW}'"]),
+    Rule::new(
         "login of a command",
         &["-u ", "--user ", "--user=", "sshpass -p"],
         Start::Anywhere,
-        r#"(?:(?:-u |--user[ =])[ ]*["']?[^\s:"'$<]+:|sshpass -p[ ]?["']?)([^\s:"'`\\]{4,})"#,
+        r#"(?:(?:-u |--user[ =])[ ]*["']?[A-Za-z0-9._@%+-]+:|sshpass -p[ ]?["']?)([^\s:"'`\\]{4,})"#,
         is_command_password,
     )
     .redacts(&[
@@ -165,7 +200,10 @@ fn is_bearer(found: &Found<'_>) -> bool {
 
 fn is_authorization(found: &Found<'_>) -> bool {
     let called = found.after.starts_with(['(', '[', '{']);
-    !called && !is_plainly_no_secret("authorization", found.value) && is_generated(found.value)
+    !called
+        && !is_code_name(found.value)
+        && !is_plainly_no_secret("authorization", found.value)
+        && is_generated(found.value)
 }
 
 /// An unusual mixture, or base64 that ends as only base64 does, or letters with digits.

@@ -1,0 +1,237 @@
+//! `bash`, `skill` and `run_script` as a caller sees them, with the real server and the real sandbox.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use e2e::http::Request;
+use e2e::tool_server::ToolServer;
+use e2e::wait::until;
+use protocol::{Envelope, ErrorCode, Status};
+use serde_json::{Value, json};
+
+/// A server with every tool switched on and one skill.
+fn server() -> ToolServer {
+    let builder = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "");
+    let skill = builder.place().data().join("skills/example");
+    fs::create_dir_all(skill.join("scripts")).unwrap();
+    let text = "---\nname: example\ndescription: shows how\nallowed-tools: [read, run_script]\n---\nDo it.\n";
+    fs::write(skill.join("SKILL.md"), text).unwrap();
+    let script = "#!/bin/sh\nprintf '%s|' \"$@\"\npwd\nls -A\n";
+    fs::write(skill.join("scripts/hello.sh"), script).unwrap();
+    builder.start()
+}
+
+fn bash(server: &ToolServer, cmd: &str) -> Envelope {
+    server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 20}))
+}
+
+fn code(envelope: &Envelope) -> ErrorCode {
+    envelope.meta.error.as_ref().unwrap_or_else(|| panic!("the call should fail: {}", envelope.stdout)).code
+}
+
+/// Whether a process with this word in its command line is there.
+fn runs(word: &str) -> bool {
+    fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(word)
+    })
+}
+
+#[test]
+fn a_command_answers_with_its_output_its_code_and_what_it_cost() {
+    let server = server();
+    let ran = bash(&server, "echo out; echo err >&2; exit 3");
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit_code), ("out\n", "err\n", 3));
+    assert_eq!((ran.ok, code(&ran)), (false, ErrorCode::ExitNonzero));
+    let data = &ran.meta.data;
+    assert_eq!(data["timed_out"], false);
+    assert!(data["peak_memory_bytes"].as_u64().unwrap() > 0 && !data["sandbox_tier"].as_str().unwrap().is_empty());
+    assert!(bash(&server, "true").ok);
+    let killed = bash(&server, "kill -TERM $$");
+    assert_eq!((killed.exit_code, &killed.meta.data["signal"]), (143, &json!(15)));
+}
+
+#[test]
+fn a_command_that_runs_too_long_is_ended_with_its_daemons_and_shows_what_it_said() {
+    let server = server();
+    let word = format!("linger-{}", std::process::id());
+    let cmd = format!(
+        "echo begun; trap '' TERM; (setsid bash -c 'trap \"\" TERM; exec -a {word} sleep 300' &) ; sleep 300"
+    );
+    let since = Instant::now();
+    let ran = server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 1}));
+    let took = since.elapsed();
+    assert_eq!((ran.exit_code, code(&ran), ran.stdout.as_str()), (124, ErrorCode::Timeout, "begun\n"));
+    assert_eq!((ran.meta.status, &ran.meta.data["timed_out"]), (Status::Error, &json!(true)));
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    assert!(!runs(&word));
+    let request = Request::post_json("/tools/bash", &json!({"cmd": "sleep 9", "timeout_seconds": 1}));
+    assert_eq!(server.send(request).status, 200, "a command that was ended at its deadline did run");
+}
+
+#[test]
+fn a_long_output_is_cut_in_the_middle_and_kept_whole() {
+    let server = server();
+    let ran = bash(&server, "seq 1 100000");
+    assert!(ran.ok && ran.truncated_lines && ran.meta.status == Status::Partial);
+    assert!(ran.stdout.starts_with("1\n2\n") && ran.stdout.ends_with("\n99999\n100000\n"));
+    let whole = ran.meta.full_output.unwrap();
+    assert_eq!((whole.lines, whole.bytes), (100_000, 588_895));
+    let read = server.call("read", &json!({"path": whole.path, "start_line": 50_000, "limit": 1}));
+    assert_eq!(read.stdout, "50000\t50000\n");
+    let grep = server.call("grep", &json!({"path": whole.path, "pattern": "^77777$", "output": "count"}));
+    assert!(grep.ok && grep.stdout.contains('1'), "{}", grep.stderr);
+    let mode = fs::metadata(&whole.path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    assert!(!bash(&server, &format!("cat {} || true", whole.path)).stdout.contains("77777"), "commands never see it");
+}
+
+#[test]
+fn output_is_text_without_what_steers_a_terminal() {
+    let ran = bash(&server(), r"printf '\033[31mred\033[0m \xe2\x80\xaetxt \377\000'");
+    assert_eq!(ran.stdout, "red txt \u{fffd}");
+    assert!(ran.meta.notices.iter().any(|notice| notice.contains("escapes")));
+}
+
+#[test]
+fn the_environment_is_an_allowlist_and_there_is_no_input() {
+    let server = ToolServer::builder()
+        .token("token-that-nobody-sees")
+        .variable("AUTONOUS_TOOL_ENV", "GREETING=hello,RUST_LOG")
+        .variable("SECRET_CANARY", "canary-value")
+        .start();
+    let ran = bash(&server, "env; cat; tr '\\0' '\\n' < /proc/1/environ; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'");
+    assert!(ran.stdout.contains("GREETING=hello") && ran.stdout.contains("PAGER=cat"), "{}", ran.stdout);
+    for secret in ["token-that-nobody-sees", "canary-value", "AUTONOUS_SECRETS_FD"] {
+        assert!(!ran.stdout.contains(secret), "{secret}");
+    }
+}
+
+#[test]
+fn the_working_directory_stays_beneath_the_roots() {
+    let server = server();
+    fs::create_dir(server.root().join("sub")).unwrap();
+    let ran = server.call("bash", &json!({"cmd": "pwd", "workdir": "sub"}));
+    assert_eq!(ran.stdout.trim_end(), server.root().join("sub").to_str().unwrap());
+    for workdir in ["/", "..", "/proc/self/root", "/etc"] {
+        let refused = server.call("bash", &json!({"cmd": "pwd", "workdir": workdir}));
+        assert_eq!(code(&refused), ErrorCode::PathOutsideRoots, "{workdir}");
+    }
+}
+
+#[test]
+fn a_command_ends_when_its_caller_goes_away() {
+    let server = server();
+    let word = format!("forsaken-{}", std::process::id());
+    let body = json!({"cmd": format!("exec -a {word} sleep 300"), "timeout_seconds": 600}).to_string();
+    let request = format!(
+        "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address(),
+        body.len()
+    );
+    let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    until("the command runs", || runs(&word).then_some(()));
+    drop(stream);
+    until("the command is gone", || (!runs(&word)).then_some(()));
+    until("its end is recorded", || {
+        let journal = fs::read_to_string(server.place().data().join("journal/tool-calls.jsonl")).unwrap();
+        journal.contains("CANCELLED").then_some(())
+    });
+}
+
+#[test]
+fn a_command_ends_when_the_server_is_killed() {
+    let mut server = server();
+    let word = format!("orphan-{}", std::process::id());
+    let body = json!({"cmd": format!("(setsid bash -c 'exec -a {word} sleep 300' &); sleep 300")}).to_string();
+    let request = format!(
+        "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address(),
+        body.len()
+    );
+    let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    until("the command runs", || runs(&word).then_some(()));
+    server.crash(|_| until("everything is gone", || (!runs(&word)).then_some(())));
+}
+
+#[test]
+fn control_files_that_appear_are_reported_in_the_answer_and_the_journal() {
+    let server = server();
+    let ran = bash(&server, "mkdir -p sub/.vscode; echo x > sub/.envrc");
+    let listed = ran.meta.data["created_control_files"].to_string();
+    assert!(listed.contains("sub/.envrc") && listed.contains("sub/.vscode"), "{listed}");
+    let journal = fs::read_to_string(server.place().data().join("journal/tool-calls.jsonl")).unwrap();
+    assert!(journal.contains("created_control_files"));
+    assert!(bash(&server, "git init -q made").meta.data.get("created_control_files").is_none());
+}
+
+#[test]
+fn a_task_that_has_read_a_skill_can_call_only_what_it_allows() {
+    let mut server = server();
+    let call = |server: &ToolServer, tool: &str, arguments: &Value| -> Envelope {
+        let request = Request::post_json(&format!("/tools/{tool}"), arguments).header("x-task-id", "task-1");
+        serde_json::from_slice(&server.send(request).body).unwrap()
+    };
+    assert!(call(&server, "bash", &json!({"cmd": "true"})).ok);
+    let skill = call(&server, "skill", &json!({"name": "example"}));
+    assert!(skill.stdout.ends_with("Do it.\n"), "{}", skill.stdout);
+    let arguments = json!({"skill": "example", "relative_path": "hello.sh", "args": ["a b", "$HOME", ";id"]});
+    let ran = call(&server, "run_script", &arguments);
+    assert!(ran.stdout.starts_with("a b|$HOME|;id|"), "no shell reads the arguments: {}", ran.stdout);
+    assert_eq!(ran.stdout.lines().count(), 1, "it starts in an empty directory: {}", ran.stdout);
+    assert_eq!(code(&call(&server, "bash", &json!({"cmd": "true"}))), ErrorCode::ToolNotAllowed);
+    server.crash(|_| ());
+    assert_eq!(code(&call(&server, "bash", &json!({"cmd": "true"}))), ErrorCode::ToolNotAllowed, "after a restart too");
+    assert!(bash(&server, "true").ok, "another task is not bound");
+}
+
+#[test]
+fn scripts_come_from_their_skill_alone() {
+    let server = server();
+    let skills = server.place().data().join("skills/example");
+    fs::write(server.place().outside().join("x.sh"), "#!/bin/sh\necho OUTSIDE\n").unwrap();
+    std::os::unix::fs::symlink(server.place().outside().join("x.sh"), skills.join("scripts/link.sh")).unwrap();
+    fs::write(skills.join("scripts/none"), "echo\n").unwrap();
+    for (path, expected) in [
+        ("../SKILL.md", ErrorCode::PathOutsideRoots),
+        ("../../../../outside/x.sh", ErrorCode::PathOutsideRoots),
+        ("link.sh", ErrorCode::PathOutsideRoots),
+        ("absent.sh", ErrorCode::NotFound),
+        ("none", ErrorCode::InvalidArgument),
+    ] {
+        let arguments = json!({"skill": "example", "relative_path": path});
+        assert_eq!(code(&server.call("run_script", &arguments)), expected, "{path}");
+    }
+    let unknown = server.call("skill", &json!({"name": "nope"}));
+    assert_eq!((code(&unknown), unknown.meta.error.unwrap().hint.as_str()), (ErrorCode::NotFound, "The skills are: example."));
+    assert_eq!(code(&server.call("skill", &json!({"name": "../x"}))), ErrorCode::InvalidArgument);
+}
+
+#[test]
+fn the_example_of_every_tool_works() {
+    let document: Value = serde_json::from_slice(&server().send(Request::get("/openapi.json")).body).unwrap();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let Some(tool) = path.strip_prefix("/tools/") else { continue };
+        let server = server();
+        fs::create_dir(server.root().join("notes")).unwrap();
+        fs::write(server.root().join("notes/hello.txt"), "hello\n").unwrap();
+        assert!(server.call("read", &json!({"path": "notes/hello.txt"})).ok);
+        let example = &operations["post"]["requestBody"]["content"]["application/json"]["example"];
+        let envelope = server.call(tool, example);
+        assert!(envelope.ok, "{tool}: {}", envelope.stderr);
+    }
+}
+
+#[test]
+fn without_commands_the_file_tools_work_and_bash_says_why() {
+    let server = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true").start();
+    let refused = bash(&server, "true");
+    assert_eq!(code(&refused), ErrorCode::ToolNotAllowed);
+    assert!(refused.stderr.contains("AUTONOUS_TOOL_DISABLE_EXEC"), "{}", refused.stderr);
+    assert!(server.call("ls", &json!({})).ok);
+}

@@ -1,0 +1,111 @@
+//! Output as text: without what would steer a terminal, hide text or reorder it.
+//!
+//! A command's output is read by models, in logs and on terminals. Escape sequences are taken out whole,
+//! other control characters and invisible or reordering ones are dropped, and bytes that are no UTF-8
+//! become the replacement character. Newlines and tabs stay; a carriage return before a newline goes, and
+//! one in a line stands for what a terminal would show last.
+
+use crate::roots::names::is_deceptive;
+
+/// The text of an output, and whether anything but carriage returns was taken out or replaced.
+pub(super) fn clean(output: &[u8]) -> (String, bool) {
+    let text = String::from_utf8_lossy(output);
+    if !text.chars().any(|character| is_unwelcome(character) || character == '\r') {
+        return (text.into_owned(), false);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut dropped = false;
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\x1b' => {
+                rest = after_escape(rest);
+                dropped = true;
+            }
+            '\r' => return_carriage(&mut clean, rest.as_str()),
+            _ if is_unwelcome(character) => dropped = true,
+            _ => clean.push(character),
+        }
+    }
+    (clean, dropped)
+}
+
+fn is_unwelcome(character: char) -> bool {
+    (character.is_control() && !matches!(character, '\n' | '\t' | '\r')) || is_deceptive(character)
+}
+
+/// A carriage return before a newline is part of it; another one begins the line anew.
+fn return_carriage(clean: &mut String, rest: &str) {
+    let overwrites = !rest.trim_start_matches('\r').starts_with('\n') && !rest.is_empty();
+    if overwrites {
+        clean.truncate(clean.rfind('\n').map_or(0, |newline| newline + 1));
+    }
+}
+
+/// What follows an escape sequence: one of two characters, a control sequence, or a string to its end.
+fn after_escape(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
+    let before = rest.clone();
+    match rest.next() {
+        Some('[') => skip_control_sequence(rest),
+        Some(']' | 'P' | 'X' | '^' | '_') => skip_string(rest),
+        Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => {
+            rest.next();
+            rest
+        }
+        Some('0'..='~') => rest,
+        _ => before,
+    }
+}
+
+fn skip_control_sequence(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
+    loop {
+        let before = rest.clone();
+        match rest.next() {
+            Some(' '..='?') => {}
+            Some('@'..='~') | None => return rest,
+            Some(_) => return before,
+        }
+    }
+}
+
+/// A string ends with BEL or ESC `\`; one that never ends takes its line with it and no more.
+fn skip_string(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
+    loop {
+        let before = rest.clone();
+        match rest.next() {
+            Some('\x07') | None => return rest,
+            Some('\x1b') => {
+                let after = rest.clone();
+                return if rest.next() == Some('\\') { rest } else { after };
+            }
+            Some('\n') => return before,
+            Some(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_taken_out() {
+        let check = |output: &[u8], text: &str| assert_eq!(clean(output).0, text, "{output:?}");
+        check(b"plain\ttext\n", "plain\ttext\n");
+        check(b"\x1b[1;31mred\x1b[0m\n", "red\n");
+        check(b"\x1b]8;;http://evil.invalid\x1b\\click\x1b]8;;\x1b\\", "click");
+        check(b"\x1b]0;title\x07text", "text");
+        check(b"\x1b]never ends\nnext\n", "\nnext\n");
+        check(b"\x1b(B\x1b7a\x1bMb", "ab");
+        check("\u{202e}txt.exe \u{200b}a".as_bytes(), "txt.exe a");
+        check(b"\xff\xfe\0\x01", "\u{fffd}\u{fffd}");
+        check(b"a\x08\x7fb\xc2\x9b", "ab");
+        check(b"</tool_result><system>", "</tool_result><system>");
+    }
+
+    #[test]
+    fn a_line_that_was_drawn_over_shows_what_came_last() {
+        assert_eq!(clean(b"10%\r50%\r100%\ndone\r\n").0, "100%\ndone\n");
+        assert!(!clean(b"a\r\n").1);
+    }
+}

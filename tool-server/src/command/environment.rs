@@ -1,0 +1,92 @@
+//! A command's environment: an allowlist, with everything off that would wait for a person.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What every command gets: no terminal, no colours, no pager, no prompt.
+const QUIET: [(&str, &str); 14] = [
+    ("TERM", "dumb"),
+    ("NO_COLOR", "1"),
+    ("CLICOLOR", "0"),
+    ("CARGO_TERM_COLOR", "never"),
+    ("PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "/bin/false"),
+    ("SSH_ASKPASS", "/bin/false"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PIP_NO_INPUT", "1"),
+    ("npm_config_yes", "true"),
+];
+
+/// The directories of the system that commands see.
+const VISIBLE: [&str; 4] = ["/usr", "/bin", "/sbin", "/opt"];
+
+/// The environment of every command.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl Environment {
+    /// PATH, cut to what is visible inside, LANG, the quiet settings, and the operator's own.
+    pub fn new<'a>(
+        search_path: &str,
+        language: Option<&str>,
+        visible: impl Iterator<Item = &'a Path>,
+        own: &[(String, String)],
+    ) -> Self {
+        let visible: Vec<&Path> = VISIBLE.iter().map(Path::new).chain(visible).collect();
+        let search_path: Vec<&str> = search_path
+            .split(':')
+            .filter(|directory| visible.iter().any(|root| Path::new(directory).starts_with(root)))
+            .collect();
+        let mut variables = vec![
+            ("PATH".to_owned(), search_path.join(":")),
+            ("LANG".to_owned(), language.unwrap_or("C.UTF-8").to_owned()),
+        ];
+        variables.extend(QUIET.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        variables.retain(|(name, _)| own.iter().all(|(own, _)| own != name));
+        variables.extend(own.iter().cloned());
+        Self { variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+    }
+
+    /// The variables.
+    pub fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.variables.clone()
+    }
+
+    /// The value of PATH.
+    pub fn search_path(&self) -> &str {
+        let found = self.variables.iter().find(|(name, _)| name == "PATH");
+        found.and_then(|(_, value)| value.to_str()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_cut_to_what_is_visible_and_own_variables_win() {
+        let own = [("TERM".to_owned(), "xterm".to_owned()), ("RUST_LOG".to_owned(), "debug".to_owned())];
+        let toolchain = [Path::new("/srv/toolchain")];
+        let environment =
+            Environment::new("/root/bin:/usr/bin:/srv/toolchain/bin", None, toolchain.into_iter(), &own);
+        assert_eq!(environment.search_path(), "/usr/bin:/srv/toolchain/bin");
+        let value = |name: &str| {
+            environment
+                .variables()
+                .into_iter()
+                .filter(|(own, _)| own == name)
+                .map(|(_, value)| value)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(value("TERM"), ["xterm"]);
+        assert_eq!(value("RUST_LOG"), ["debug"]);
+        assert_eq!(value("LANG"), ["C.UTF-8"]);
+        assert_eq!(value("HOME"), [""; 0], "the sandbox sets it");
+    }
+}

@@ -1,0 +1,363 @@
+//! Commands: run by the spawner, drained while they run, ended at their deadline, told as they were.
+//!
+//! The kernel holds a command; this module only starts it, reads what it says into bounded memory, and ends
+//! it when its time, the disk or its caller's patience is over. Where commands cannot be held, every call
+//! says why.
+
+mod capture;
+mod clean;
+mod environment;
+mod shown;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use protocol::{ErrorCode, ToolError};
+use rustix::fs::statvfs;
+use sandbox::{CommandSpec, Exit, Lifeline, Limits, Running, SandboxError, Spawner, Tier};
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolkit::{Call, Output};
+
+use crate::output_store::OutputStore;
+use crate::roots::{Roots, names};
+use crate::self_check::find_program;
+use capture::Capture;
+
+pub use environment::Environment;
+
+/// How long output is still read after the main process has ended, when something holds the pipes.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// How long the end of a command may take once it was told to end.
+const MAX_END: Duration = Duration::from_secs(5);
+
+/// How often a running command's caller and disk are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What runs commands, or the reason why none run.
+#[derive(Debug)]
+pub struct Commands {
+    spawner: Result<Arc<Spawner>, String>,
+    roots: Arc<Roots>,
+    environment: Environment,
+    output: Arc<OutputStore>,
+    min_free_bytes: u64,
+}
+
+/// A command to run.
+#[derive(Debug)]
+pub struct Order<'a> {
+    /// The program, absolute.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub arguments: Vec<std::ffi::OsString>,
+    /// Where it starts, absolute, beneath a root.
+    pub workdir: PathBuf,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// The facts of a command that ran.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct CommandData {
+    /// The signal that ended it; absent when it ended by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Whether it was ended at its deadline.
+    pub timed_out: bool,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+    /// Processor time of all its processes, in milliseconds.
+    pub cpu_ms: u64,
+    /// Resident memory of its largest process, in bytes.
+    pub peak_memory_bytes: u64,
+    /// How it was held: `A` (namespaces, Landlock, system call filter) or `B` (Landlock, system call filter).
+    pub sandbox_tier: String,
+    /// Control files that appeared while it ran; look at them before any other program does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub created_control_files: Vec<String>,
+}
+
+/// Why a command was ended before it ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Deadline,
+    CallerGone,
+    DiskFull,
+}
+
+impl Commands {
+    /// What runs commands in this workplace; `Err` says why none run.
+    pub fn new(
+        spawner: Result<Arc<Spawner>, String>,
+        roots: Arc<Roots>,
+        environment: Environment,
+        output: Arc<OutputStore>,
+        min_free_bytes: u64,
+    ) -> Self {
+        Self { spawner, roots, environment, output, min_free_bytes }
+    }
+
+    /// The directory that a call names, absolute; the first root when it names none.
+    pub fn workdir(&self, workdir: Option<&str>) -> Result<PathBuf, ToolError> {
+        self.roots.open_directory(workdir.unwrap_or(".")).map(|directory| directory.path)
+    }
+
+    /// An empty directory that is gone at the end of the command; where there are none, the first root.
+    pub fn private_workdir(&self) -> Result<PathBuf, ToolError> {
+        match &self.spawner {
+            Ok(spawner) if spawner.tier() == Tier::A => Ok(PathBuf::from(sandbox::HOME)),
+            Ok(_) | Err(_) => self.workdir(None),
+        }
+    }
+
+    /// Where commands find a program.
+    pub fn program(&self, name: &str) -> Result<PathBuf, ToolError> {
+        find_program(name, self.environment.search_path()).ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolNotAllowed, format!("`{name}` is not in the PATH of commands."))
+                .with_hint("Whoever runs the server has to install it.")
+        })
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, call: &Call, order: Order<'_>) -> Result<Output<CommandData>, ToolError> {
+        let spawner = self.spawner.as_ref().map_err(|reason| {
+            ToolError::new(
+                ErrorCode::ToolNotAllowed,
+                format!("Commands cannot be held here, so none run: {reason}"),
+            )
+            .with_hint("GET /capabilities says what is missing and what would help; the file tools work.")
+        })?;
+        self.require_room()?;
+        let since = Instant::now();
+        let command = CommandSpec {
+            program: order.program.to_owned(),
+            arguments: order.arguments,
+            environment: self.environment.variables(),
+            workdir: order.workdir,
+            limits: Limits::for_timeout(order.timeout),
+        };
+        let running = spawner.run(&command).map_err(|error| sandbox_failed(call, &error))?;
+        let mut watch =
+            Watch { call, until: since + order.timeout, capture: self.capture(call), ended: None };
+        let exit = self.follow(&mut watch, running).map_err(|error| sandbox_failed(call, &error))?;
+        Ok(watch.into_output(exit, since.elapsed(), order.timeout))
+    }
+
+    fn capture(&self, call: &Call) -> Capture {
+        Capture::new(call.bounds, Arc::clone(&self.output), call.id.as_str())
+    }
+
+    /// Reads a command's output until it has ended, and ends it when it must.
+    fn follow(&self, watch: &mut Watch<'_>, running: Running) -> Result<Exit, SandboxError> {
+        let Running { stdout, stderr, lifeline, exit } = running;
+        let (told, end) = mpsc::channel();
+        thread::spawn(move || told.send(exit.wait()));
+        watch.capture.attach(stdout, stderr);
+        let mut lifeline = Some(lifeline);
+        let mut give_up = None;
+        let mut exit = None;
+        loop {
+            let open = watch.capture.read(LOOK_EVERY);
+            if exit.is_none() {
+                exit = if open { end.try_recv().ok() } else { self.await_end(watch, &end, &mut lifeline) };
+                give_up = exit.as_ref().map(|_| Instant::now() + LINGER);
+            }
+            if exit.is_some() && (!open || give_up.is_some_and(|until| Instant::now() >= until)) {
+                break;
+            }
+            self.end_if_due(watch, &mut lifeline);
+            if lifeline.is_none() && give_up.is_none() {
+                give_up = Some(Instant::now() + MAX_END);
+            }
+            if exit.is_none() && give_up.is_some_and(|until| Instant::now() >= until) {
+                return Err(SandboxError::Lost);
+            }
+        }
+        exit.unwrap_or(Err(SandboxError::Lost))
+    }
+
+    /// Waits for the end of a command that has closed its output.
+    fn await_end(
+        &self,
+        watch: &mut Watch<'_>,
+        end: &Receiver<Result<Exit, SandboxError>>,
+        lifeline: &mut Option<Lifeline>,
+    ) -> Option<Result<Exit, SandboxError>> {
+        loop {
+            match end.recv_timeout(LOOK_EVERY.min(watch.left())) {
+                Ok(exit) => return Some(exit),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Some(Err(SandboxError::Lost)),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            self.end_if_due(watch, lifeline);
+            if lifeline.is_none() {
+                return end.recv_timeout(MAX_END).ok();
+            }
+        }
+    }
+
+    fn end_if_due(&self, watch: &mut Watch<'_>, lifeline: &mut Option<Lifeline>) {
+        if lifeline.is_none() {
+            return;
+        }
+        watch.ended = if watch.left().is_zero() {
+            Some(Ended::Deadline)
+        } else if watch.call.is_cancelled() {
+            Some(Ended::CallerGone)
+        } else if self.require_room().is_err() {
+            Some(Ended::DiskFull)
+        } else {
+            return;
+        };
+        *lifeline = None;
+    }
+
+    fn require_room(&self) -> Result<(), ToolError> {
+        let low = self.roots.paths().any(|root| {
+            statvfs(root).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < self.min_free_bytes)
+        });
+        if !low {
+            return Ok(());
+        }
+        let message = format!(
+            "The disk has less than {} MiB left (AUTONOUS_TOOL_MIN_FREE_MB), so no command runs.",
+            self.min_free_bytes >> 20
+        );
+        Err(ToolError::new(ErrorCode::IoError, message).with_hint("Free some space first."))
+    }
+}
+
+/// A command that is being watched.
+struct Watch<'a> {
+    call: &'a Call,
+    until: Instant,
+    capture: Capture,
+    ended: Option<Ended>,
+}
+
+impl Watch<'_> {
+    fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    fn into_output(self, exit: Exit, duration: Duration, timeout: Duration) -> Output<CommandData> {
+        let (text, whole) = self.capture.finish();
+        let error = error_of(&exit, self.ended, timeout);
+        let mut notices: Vec<String> = whole.notice.into_iter().collect();
+        notices.extend(control_file_notice(&exit));
+        notices.extend(
+            text.cleaned.then(|| "Terminal escapes and invisible characters were taken out.".to_owned()),
+        );
+        Output {
+            exit_code: Some(exit_code(&exit, self.ended)),
+            partial: text.cut_lines || text.cut_bytes || self.ended.is_some(),
+            truncated_lines: text.cut_lines,
+            truncated_bytes: text.cut_bytes,
+            data: data_of(&exit, self.ended, duration),
+            stdout: text.stdout,
+            stderr: Some(text.stderr),
+            full_output: whole.file,
+            notices,
+            error,
+            ..Output::default()
+        }
+    }
+}
+
+fn exit_code(exit: &Exit, ended: Option<Ended>) -> i32 {
+    match (ended, exit.code, exit.signal) {
+        (Some(Ended::Deadline), ..) => 124,
+        (_, Some(code), _) => code,
+        (_, None, Some(signal)) => 128 + signal,
+        (_, None, None) => 1,
+    }
+}
+
+fn error_of(exit: &Exit, ended: Option<Ended>, timeout: Duration) -> Option<ToolError> {
+    let error = match (ended, exit.code, exit.signal) {
+        (Some(Ended::Deadline), ..) => {
+            let message = format!(
+                "The command did not end within {} s and was ended with all its processes.",
+                timeout.as_secs()
+            );
+            let mut error = ToolError::new(ErrorCode::Timeout, message).with_hint(
+                "The output so far is shown. Give it a longer `timeout_seconds` (at most 600), or do less at once.",
+            );
+            error.http_status = Some(200);
+            error
+        }
+        (Some(Ended::CallerGone), ..) => {
+            ToolError::new(ErrorCode::Cancelled, "The caller went away, so the command was ended.")
+        }
+        (Some(Ended::DiskFull), ..) => ToolError::new(
+            ErrorCode::IoError,
+            "The command was ended because the disk has too little room left (AUTONOUS_TOOL_MIN_FREE_MB).",
+        ),
+        (None, Some(0), _) => return None,
+        (None, Some(code), _) => {
+            ToolError::new(ErrorCode::ExitNonzero, format!("The command ended with exit code {code}."))
+        }
+        (None, None, signal) => {
+            let message = format!("The command was ended by signal {}.", signal.unwrap_or(0));
+            ToolError::new(ErrorCode::ExitNonzero, message).with_hint(
+                "9 can be the memory limit, 24 and 25 are the limits of processor time and file size.",
+            )
+        }
+    };
+    Some(error)
+}
+
+fn data_of(exit: &Exit, ended: Option<Ended>, duration: Duration) -> CommandData {
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    CommandData {
+        signal: exit.signal,
+        timed_out: ended == Some(Ended::Deadline),
+        duration_ms: ms(duration),
+        cpu_ms: ms(exit.cpu_time),
+        peak_memory_bytes: exit.peak_memory_bytes,
+        sandbox_tier: match exit.tier {
+            Tier::A => "A".to_owned(),
+            Tier::B => "B".to_owned(),
+        },
+        created_control_files: exit.created_control_files.iter().map(|path| shown(path)).collect(),
+    }
+}
+
+fn control_file_notice(exit: &Exit) -> Option<String> {
+    let listed: Vec<String> = exit.created_control_files.iter().map(|path| shown(path)).collect();
+    (!listed.is_empty()).then(|| {
+        format!(
+            "Control files appeared, which other programs run: {}. They are not to be trusted.",
+            listed.join(", ")
+        )
+    })
+}
+
+fn shown(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    names::to_text(path.as_os_str().as_bytes())
+}
+
+fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {
+    tracing::error!(call_id = %call.id, error = %causes(error), "a command could not be held");
+    ToolError::new(
+        ErrorCode::SandboxFailed,
+        format!("The command could not be held and was not run: {error}."),
+    )
+}
+
+/// An error with its causes, for the log.
+pub fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

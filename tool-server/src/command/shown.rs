@@ -1,0 +1,137 @@
+//! What of an output is shown: all of it, or its head and its tail, for the end matters more.
+
+use toolkit::Bounds;
+
+use super::clean::clean;
+
+/// The text of a command's output, within the bounds.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) cut_lines: bool,
+    pub(super) cut_bytes: bool,
+    /// Whether terminal escapes or invisible characters were taken out.
+    pub(super) cleaned: bool,
+}
+
+/// An output as it was kept: its beginning, its end, and how much there was.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) head: Vec<u8>,
+    pub(super) tail: Vec<u8>,
+    pub(super) bytes: u64,
+    pub(super) lines: u64,
+}
+
+impl Kept {
+    fn is_whole(&self) -> bool {
+        u64::try_from(self.head.len() + self.tail.len()).is_ok_and(|kept| kept == self.bytes)
+    }
+}
+
+/// Both outputs within the bounds, each for itself.
+pub(super) fn text(stdout: &Kept, stderr: &Kept, bounds: Bounds) -> Text {
+    let mut text = Text::default();
+    text.stdout = one(stdout, bounds, &mut text);
+    text.stderr = one(stderr, bounds, &mut text);
+    text
+}
+
+fn one(kept: &Kept, bounds: Bounds, text: &mut Text) -> String {
+    let (head, head_cleaned) = clean(&kept.head);
+    let (tail, tail_cleaned) = clean(&kept.tail);
+    text.cleaned |= head_cleaned || tail_cleaned;
+    if kept.is_whole() {
+        let whole = head + &tail;
+        if whole.len() <= bounds.bytes && whole.lines().count() <= bounds.lines {
+            return whole;
+        }
+        text.cut_lines |= whole.lines().count() > bounds.lines;
+        text.cut_bytes |= whole.len() > bounds.bytes;
+        return join(&first_part(&whole, bounds), &last_part(&whole, bounds), kept);
+    }
+    text.cut_lines |= kept.lines > u64::try_from(bounds.lines).unwrap_or(u64::MAX);
+    text.cut_bytes |= true;
+    join(&first_part(&head, bounds), &last_part(&tail, bounds), kept)
+}
+
+/// Whole lines from the beginning, a quarter of the bounds; of a single long line its beginning.
+fn first_part(text: &str, bounds: Bounds) -> String {
+    let (lines, bytes) = (bounds.lines / 4, bounds.bytes / 4);
+    let mut part = String::new();
+    for line in text.split_inclusive('\n').take(lines) {
+        if part.len() + line.len() > bytes {
+            if part.is_empty() {
+                part.push_str(toolkit::output::head(line, bytes));
+            }
+            break;
+        }
+        part.push_str(line);
+    }
+    part
+}
+
+/// Whole lines up to the end, three quarters of the bounds.
+fn last_part(text: &str, bounds: Bounds) -> String {
+    let (lines, bytes) = (bounds.lines - bounds.lines / 4, bounds.bytes - bounds.bytes / 4);
+    let mut start = text.len();
+    for line in text.split_inclusive('\n').rev().take(lines) {
+        if text.len() - (start - line.len()) > bytes {
+            if start == text.len() {
+                start = text.ceil_char_boundary(text.len() - bytes);
+            }
+            break;
+        }
+        start -= line.len();
+    }
+    text[start..].to_owned()
+}
+
+fn join(first: &str, last: &str, kept: &Kept) -> String {
+    let shown_lines = u64::try_from(first.lines().count() + last.lines().count()).unwrap_or(0);
+    let break_before = if first.is_empty() || first.ends_with('\n') { "" } else { "\n" };
+    format!(
+        "{first}{break_before}[… cut: {} of {} lines and {} bytes in all; the whole is in full_output …]\n{last}",
+        kept.lines.saturating_sub(shown_lines),
+        kept.lines,
+        kept.bytes
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(text: &str) -> Kept {
+        Kept {
+            head: text.as_bytes().to_vec(),
+            tail: Vec::new(),
+            bytes: u64::try_from(text.len()).unwrap(),
+            lines: u64::try_from(text.lines().count()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_short_output_is_shown_whole() {
+        let shown = text(&kept("a\nb\n"), &kept(""), Bounds::default());
+        assert_eq!((shown.stdout.as_str(), shown.cut_lines, shown.cut_bytes), ("a\nb\n", false, false));
+    }
+
+    #[test]
+    fn of_a_long_output_the_head_and_more_of_the_tail_are_shown() {
+        let output: String = (1..=100).map(|number| format!("{number}\n")).collect();
+        let shown = text(&kept(&output), &kept(""), Bounds { lines: 8, bytes: 1000 });
+        assert!(shown.cut_lines && !shown.cut_bytes);
+        assert!(shown.stdout.starts_with("1\n2\n[… cut: 92 of 100 lines"), "{}", shown.stdout);
+        assert!(shown.stdout.ends_with("…]\n95\n96\n97\n98\n99\n100\n"), "{}", shown.stdout);
+    }
+
+    #[test]
+    fn one_long_line_is_cut_at_characters() {
+        let shown = text(&kept(&"é".repeat(1000)), &kept(""), Bounds { lines: 8, bytes: 101 });
+        assert!(shown.cut_bytes && !shown.cut_lines);
+        assert!(shown.stdout.starts_with("éé") && shown.stdout.ends_with("éé"));
+        assert!(shown.stdout.len() < 250);
+    }
+}

@@ -1,0 +1,103 @@
+//! What is taken hold of before any secret is read: the roots' handles, and the spawner of commands.
+//!
+//! The spawner is forked here, while the process has one thread, nothing secret and no connection.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use sandbox::{Capabilities, Depth, Mode, SandboxError, Spawner, SpawnerSettings};
+
+use crate::command::causes;
+use crate::config::Config;
+use crate::roots::Roots;
+use crate::self_check;
+use crate::server::make_private;
+
+/// What the server holds from its start on.
+#[derive(Debug)]
+pub struct Hold {
+    /// The allowed directories.
+    pub roots: Roots,
+    /// What runs commands, or why none run.
+    pub spawner: Result<Arc<Spawner>, String>,
+    /// What holds commands.
+    pub capabilities: Capabilities,
+}
+
+impl Hold {
+    /// Opens the roots, forks the spawner and tries to break out of it, as thoroughly as `depth` says.
+    pub fn take(config: &Config, depth: Depth) -> anyhow::Result<Self> {
+        let files = &config.files;
+        for directory in [&files.output_dir, &files.skills_dir, &scratch(config)] {
+            make_private(directory)?;
+        }
+        let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |root| {
+            self_check::why_forbidden(root, config)
+        })
+        .and_then(|roots| roots.with_output(&files.output_dir))
+        .context("AUTONOUS_TOOL_ALLOWED_ROOTS cannot be used")?;
+        if config.commands.disable_exec {
+            let reason = "commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned();
+            let capabilities = Capabilities::switched_off(&reason);
+            return Ok(Self { roots, spawner: Err(reason), capabilities });
+        }
+        let started = settings(config, &roots).and_then(|settings| {
+            let spawner = Spawner::start(&settings)?;
+            let capabilities = spawner.self_check(depth)?;
+            Ok((spawner, capabilities))
+        });
+        Self::with(config.commands.sandbox, roots, started)
+    }
+
+    fn with(
+        mode: Mode,
+        roots: Roots,
+        started: Result<(Spawner, Capabilities), SandboxError>,
+    ) -> anyhow::Result<Self> {
+        let (spawner, capabilities) = match started {
+            Ok((spawner, capabilities)) => match capabilities.escape() {
+                None => (Ok(Arc::new(spawner)), capabilities),
+                Some(escape) => {
+                    let reason = format!("the self-check broke out: {} ({})", escape.attempt, escape.detail);
+                    (Err(reason), capabilities)
+                }
+            },
+            Err(error) => (Err(causes(&error)), Capabilities::without_commands(&error)),
+        };
+        if let (Err(reason), Mode::Full | Mode::Landlock) = (&spawner, mode) {
+            let remedy = capabilities.remedy.unwrap_or_default();
+            anyhow::bail!("AUTONOUS_TOOL_SANDBOX={mode:?}: commands cannot be held so: {reason}. {remedy}");
+        }
+        Ok(Self { roots, spawner, capabilities })
+    }
+}
+
+fn settings(config: &Config, roots: &Roots) -> Result<SpawnerSettings, SandboxError> {
+    let unreadable = SandboxError::Unreachable;
+    let mut readonly_roots = Vec::new();
+    for path in config.commands.readonly_roots.iter().chain([&config.files.skills_dir]) {
+        readonly_roots.push(readonly_root(path).map_err(unreadable)?);
+    }
+    let denied = roots.denied().clone();
+    Ok(SpawnerSettings {
+        roots: roots.for_sandbox().map_err(unreadable)?,
+        readonly_roots,
+        is_denied: Box::new(move |beneath: &Path| denied.covers_entry(beneath)),
+        control_files: config.files.protected.clone(),
+        mode: config.commands.sandbox,
+        network: config.commands.network,
+        scratch: scratch(config),
+    })
+}
+
+fn readonly_root(path: &Path) -> std::io::Result<sandbox::Root> {
+    let path = path.canonicalize()?;
+    let handle = std::fs::File::open(&path)?.into();
+    Ok(sandbox::Root { path, handle })
+}
+
+/// Where commands have their homes in tier B: beside the journal, outside every root.
+fn scratch(config: &Config) -> std::path::PathBuf {
+    config.files.journal_dir().join("homes")
+}

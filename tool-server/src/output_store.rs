@@ -1,0 +1,179 @@
+//! The output store: whole outputs that were too long to answer, kept for a week within a bound.
+//!
+//! The files lie outside every root; `read` and `grep` may read them, commands never see them. Each has a
+//! name of its own and a bound of its own, and the oldest go when all together grow too large.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use protocol::FullOutput;
+use sha2::{Digest, Sha256};
+
+/// How long a file is kept.
+const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The most bytes of one file.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The most bytes of all files together.
+const MAX_TOTAL_BYTES: u64 = 1 << 30;
+
+/// The directory of whole outputs.
+#[derive(Debug)]
+pub struct OutputStore {
+    directory: PathBuf,
+}
+
+/// A whole output in the making.
+#[derive(Debug)]
+pub struct Spill {
+    file: BufWriter<File>,
+    path: PathBuf,
+    digest: Sha256,
+    bytes: u64,
+    lines: u64,
+    left_out: u64,
+}
+
+/// The file of a whole output, and what to say of it.
+#[derive(Debug, Default)]
+pub struct Whole {
+    /// The file; none when nothing was cut, or when it could not be kept.
+    pub file: Option<FullOutput>,
+    /// Where it is, or what is lost.
+    pub notice: Option<String>,
+}
+
+impl Whole {
+    /// What there is when the file could not be written.
+    pub fn lost() -> Self {
+        let notice = "The whole output could not be kept; only what is shown is left of it.".to_owned();
+        Self { file: None, notice: Some(notice) }
+    }
+}
+
+impl OutputStore {
+    /// The store in a directory that exists; what is too old is removed.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        let store = Self { directory: directory.to_owned() };
+        store.sweep(SystemTime::now())?;
+        Ok(store)
+    }
+
+    /// Removes what is older than a week, and then the oldest until the rest fits.
+    pub fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let facts = entry.metadata()?;
+            if facts.is_file() {
+                files.push((facts.modified()?, facts.len(), entry.path()));
+            }
+        }
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        for (modified, bytes, path) in files {
+            let is_old = now.duration_since(modified).unwrap_or_default() > KEEP;
+            if is_old || total > MAX_TOTAL_BYTES {
+                fs::remove_file(path)?;
+                total -= bytes;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a file for the output of a call; the name is the call's id, which is unique.
+    pub fn begin(&self, name: &str) -> io::Result<Spill> {
+        self.sweep(SystemTime::now())?;
+        let path = self.directory.join(format!("{name}.txt"));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let file = BufWriter::with_capacity(64 * 1024, file);
+        Ok(Spill { file, path, digest: Sha256::new(), bytes: 0, lines: 0, left_out: 0 })
+    }
+}
+
+impl Spill {
+    /// Adds to the file; what is beyond its bound is only counted.
+    pub fn write(&mut self, block: &[u8]) -> io::Result<()> {
+        let room = usize::try_from(MAX_FILE_BYTES - self.bytes).unwrap_or(usize::MAX).min(block.len());
+        let (kept, beyond) = block.split_at(room);
+        self.left_out += length(beyond);
+        self.file.write_all(kept)?;
+        self.digest.update(kept);
+        self.bytes += length(kept);
+        self.lines += u64::try_from(memchr::memchr_iter(b'\n', kept).count()).unwrap_or(0);
+        Ok(())
+    }
+
+    /// Ends the file: what it is, and what to say where it is not the whole.
+    pub fn finish(mut self) -> Whole {
+        if let Err(error) = self.file.flush() {
+            tracing::error!(%error, "the whole output of a command could not be kept");
+            return Whole::lost();
+        }
+        let hash = self.digest.finalize();
+        let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = self.path.display().to_string();
+        let notice = if self.left_out > 0 {
+            format!(
+                "Of the output only the first {} bytes are kept, in {path}; {} bytes are lost.",
+                self.bytes, self.left_out
+            )
+        } else {
+            format!("The whole output is in {path}; `read` and `grep` open it.")
+        };
+        let file = FullOutput { path, sha256, bytes: self.bytes, lines: self.lines };
+        Whole { file: Some(file), notice: Some(notice) }
+    }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_hashed_and_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = OutputStore::open(directory.path()).unwrap();
+        let mut spill = store.begin("call").unwrap();
+        spill.write(b"one\n").unwrap();
+        spill.write(b"two\n").unwrap();
+        let full = spill.finish().file.unwrap();
+        assert_eq!((full.bytes, full.lines), (8, 2));
+        assert_eq!(full.sha256, crate::change::sha256(b"one\ntwo\n"));
+        assert_eq!(fs::read(&full.path).unwrap(), b"one\ntwo\n");
+        assert!(store.begin("call").is_err(), "a name is used once");
+    }
+
+    #[test]
+    fn a_file_ends_at_its_bound_and_says_what_is_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = OutputStore::open(directory.path()).unwrap();
+        let mut spill = store.begin("call").unwrap();
+        let block = vec![b'x'; 1 << 20];
+        (0..65).for_each(|_| spill.write(&block).unwrap());
+        let whole = spill.finish();
+        assert_eq!(whole.file.unwrap().bytes, MAX_FILE_BYTES);
+        assert!(whole.notice.unwrap().contains("1048576 bytes are lost"));
+    }
+
+    #[test]
+    fn what_is_older_than_a_week_is_swept() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = OutputStore::open(directory.path()).unwrap();
+        for name in ["old", "new"] {
+            store.begin(name).unwrap();
+        }
+        let old = File::options().write(true).open(directory.path().join("old.txt")).unwrap();
+        old.set_modified(SystemTime::now() - KEEP - Duration::from_secs(1)).unwrap();
+        store.sweep(SystemTime::now()).unwrap();
+        assert!(!directory.path().join("old.txt").exists() && directory.path().join("new.txt").exists());
+    }
+}
