@@ -325,9 +325,9 @@ fn a_nul_byte_and_a_script_in_place_of_a_line_are_invalid() {
 
 #[test]
 fn depth_is_bounded_and_length_is_not_depth() {
-    passes(&"true && ".repeat(5000).trim_end_matches(" && ").to_owned());
+    passes(&"true && ".repeat(5000).trim_end_matches(" && "));
     passes(&"true; ".repeat(5000));
-    passes(&"true | ".repeat(2000).trim_end_matches(" | ").to_owned());
+    passes(&"true | ".repeat(2000).trim_end_matches(" | "));
     refused(&format!("{}reboot", "true && ".repeat(5000)));
     for (open, close) in
         [("(", ")"), ("$(", ")"), ("{ ", ";}"), ("if true; then ", "; fi"), ("\"$(", ")\""), ("${x:-", "}")]
