@@ -56,6 +56,12 @@ bench: ## Measure speed and memory (release profile; the first build takes long)
 	$(CARGO) build --locked --release $(PROGRAMS) -p bench --bins
 	@$(TARGET)/release/bench
 
+.PHONY: soak
+soak: ## Ask about huge files and odd trees (6 GB and a million files in TMPDIR, several minutes)
+	$(call require,)
+	$(CARGO) build --locked -p tool-server -p e2e --bins
+	@$(TARGET)/debug/soak
+
 .PHONY: openapi
 openapi: ## Write openapi/tool-server.json anew
 	$(CARGO) run --quiet --locked -p tool-server -- openapi > $(TARGET)/openapi.json
