@@ -10,7 +10,7 @@ use super::shape::{is_monotonous, looks_random, words};
 /// What documentation writes where a secret would stand, in lower case.
 const STAND_INS: &str = "\
     example placeholder redacted changeme change-me change_me change-this change_this your- your_ \
-    yourtoken yourapi yourpass yoursecret yourkey replace- replace_ insert- insert_ *** ... … •";
+    mytoken yourtoken yourapi yourpass yoursecret yourkey replace- replace_ insert- insert_ *** ... … •";
 
 /// Words that are no value: of types, of emptiness, of forms.
 const WORDS: &str = "\

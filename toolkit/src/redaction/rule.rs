@@ -36,9 +36,9 @@ pub(super) enum Start {
     Name,
 }
 
-/// What a pattern found, with what stands around it on its line.
+/// What a pattern found, with what stands around it.
 pub(super) struct Found<'a> {
-    /// The line up to the name, at most some 160 bytes of it; empty without a name.
+    /// The text up to the name or the pattern's start, at most some 160 bytes of it.
     pub(super) before: &'a str,
     /// The name that the value is assigned to; empty without one.
     pub(super) name: &'a str,

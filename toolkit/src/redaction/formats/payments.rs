@@ -33,22 +33,16 @@ pub(super) static RULES: &[Rule] = &[
         concat!("«shpat_", "c89cd1997cd896416bef4ba6e1a02da1»"),
         concat!("«shpss_", "87e966ece6615d3142f505f7965463e3»"),
     ]),
-    Rule::token(
-        "Square token",
-        &["sq0", "eaaa"],
-        r"(?:sq0[a-z]{3}-[A-Za-z0-9_-]{22,}|EAAA[A-Za-z0-9_-]{60})\b",
-    )
-    .redacts(&[
+    Rule::token("Square token", &["sq0"], "sq0[a-z]{3}-[A-Za-z0-9_-]{22,}").redacts(&[
         concat!("«sq0atp-", "FAKEmYf8dAoQ1qT5CRBj3d»"),
         concat!("«sq0csp-", "FAKE7Sick1CsWo3LZuTJUjt6quJ1nj8ZQozcuyjPsoP»"),
-        concat!("«EAAA", "FAKEISfmDjUlBvRzhc1whQ7nP8HHesFwbWYF476fmFr3tMLIWfmiErX5W25o»"),
     ]),
     Rule::token(
         "Braintree token",
         &["access_token$production$"],
         r"access_token\$production\$[0-9a-z]{16}\$[0-9a-f]{32}",
     )
-    .redacts(&[concat!("«access_token$production$", "tcgawmjtdlvw24pv$b5392e335ce1113d4db2b5b52a0f9483»")]),
+    .redacts(&[concat!("«access_token$production$", "8fm3jl1vzhcwhn77$29fb0f26f89264f879130b64915abef7»")]),
     Rule::token(
         "Plaid token",
         &["access-sandbox-", "access-production-", "access-development-"],
@@ -61,8 +55,8 @@ pub(super) static RULES: &[Rule] = &[
         "(?:FLWSECK(?:_TEST)?-[A-Za-z0-9]{32}(?:-X)?|rzp_(?:live|test)_[A-Za-z0-9]{14,})",
     )
     .redacts(&[
-        concat!("«FLWSECK-", "3734f83ae7518b69c64773031f672548-X»"),
-        concat!("«rzp_live_", "FAKEbBzNHhsK4h»"),
+        concat!("«FLWSECK-", "ab5392e335ce1113d4db2b5b52a0f948-X»"),
+        concat!("«rzp_live_", "FAKEgg4phjFrII»"),
     ]),
     Rule::token(
         "EasyPost or Shippo key",
@@ -70,7 +64,7 @@ pub(super) static RULES: &[Rule] = &[
         "(?:EZ[AT]K[A-Za-z0-9]{54}|shippo_(?:live|test)_[0-9a-f]{40})",
     )
     .redacts(&[
-        concat!("«EZAK", "FAKEfQLnopMXYGT0d0peMvgcnNXSl0tvfZWDL6lau87AYAcfYpjUGR»"),
-        concat!("«shippo_live_", "54b4667a20f1fa2261bd2b5ff4891e5dc9328776»"),
+        concat!("«EZAK", "FAKEhuDpkKIcGqx8mszJni6pU3IGp4gag8dFYYSKnSVofWkj1qbBzN»"),
+        concat!("«shippo_live_", "3932677172a31659a2e50add127454b4667a20f1»"),
     ]),
 ];

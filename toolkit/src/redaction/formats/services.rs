@@ -3,13 +3,13 @@
 //! What belongs to no other list and has a prefix of its own.
 
 use super::super::honest::{is_no_stand_in, is_random};
-use super::super::rule::{Rule, Start};
+use super::super::rule::{Found, Rule, Start};
 
 pub(super) static RULES: &[Rule] = &[
     Rule::token("Linear token", &["lin_api_", "lin_oauth_"], "lin_(?:api|oauth)_[A-Za-z0-9]{32,}").redacts(
         &[
-            concat!("«lin_api_", "FAKELDJp4FK67R4TdzQYzYORX8v0yz8foPR1YvQM»"),
-            concat!("«lin_oauth_", "d909f03fdd9e4a62bce19a285ed7361c5c8a4b57bc9fa65c00537e8b3c48d2ae»"),
+            concat!("«lin_api_", "FAKEFHXv6eWMOem3Od2xYAfPTwLkZ9FRXVFiq1S7»"),
+            concat!("«lin_oauth_", "91e5dc9328776e7f1ccacc27ad909f03fdd9e4a62bce19a285ed7361c5c8a4b5»"),
         ],
     ),
     Rule::new(
@@ -20,26 +20,26 @@ pub(super) static RULES: &[Rule] = &[
         is_random,
     )
     .redacts(&[
-        concat!("«ntn_", "FAKEr9sxtQTORy8HZRd6PFFxSbd414RhJyCtWG5jUMVDc8»"),
-        concat!("«secret_", "FAKEuEia875rjmL6KGczlVLPrOWpsXIbAJAPfZ8ROyF»"),
+        concat!("«ntn_", "FAKEow40N459ztFu94GYMm219kzHaa2lg8pDKZQqVwRgJV»"),
+        concat!("«secret_", "FAKE3WGQyi7W5qQAeGNvCr9sxtQTORy8HZRd6PFFxSb»"),
     ])
     .leaves(&["secret_manager", "secret_rotationScheduleForTheDatabaseOfTheUsersX"]),
     Rule::token("Airtable token", &["pat"], r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b")
         .redacts(&[concat!(
             "«pat",
-            "FAKE9TxS5ruk1K.f1b461595919cb589f6aec38bcacf836ed5a148fd28cbc938e019bb8723d3955»"
+            "FAKEd414RhJyCt.4e1af408461c58790dd2cfb8a5f1b461595919cb589f6aec38bcacf836ed5a14»"
         )])
         .leaves(&["path", "patternMatchingIsFun.html"]),
     Rule::token("Figma token", &["figd_", "figo_"], "fig[do]_[A-Za-z0-9_-]{30,}")
-        .redacts(&[concat!("«figd_", "FAKE9UOVShXzz18YV1vzzFZvw3lT3jIVHAQ75sin»")]),
+        .redacts(&[concat!("«figd_", "FAKErWIEQJ2QAWerzxT6zHZs2OhqCXacI0SKtwM8»")]),
     Rule::token(
         "Grafana token",
         &["glc_", "glsa_"],
         "(?:glc_[A-Za-z0-9+/=]{40,}|glsa_[A-Za-z0-9]{32}_[0-9a-f]{8})",
     )
     .redacts(&[
-        concat!("«glc_", "eyJFAKEvRe7AeGa2KQpKBznKUrY2RY21ijoQ2WpGh5s5cV07Py4siPT4TyN5rTe==»"),
-        concat!("«glsa_", "FAKEXMM0GrMn5otgxRK4ZfxbSHeh19un_0e4e81e1»"),
+        concat!("«glc_", "eyJFAKExqp4e4JgWMR1A1ZTh7tkPl9UOVShXzz18YV1vzzFZvw3lT3jIVHAQ75s==»"),
+        concat!("«glsa_", "FAKEinvRe7AeGa2KQpKBznKUrY2RY21i_477391c9»"),
     ]),
     Rule::token(
         "Sentry token",
@@ -47,11 +47,11 @@ pub(super) static RULES: &[Rule] = &[
         r"(?:sntrys_[A-Za-z0-9_+/=]{40,}|sntryu_[0-9a-f]{64}\b)",
     )
     .redacts(&[
-        concat!("«sntryu_", "1e3f79aa766907508db2823ccd71ba82f4dee6a63c59620e66869002b6d08b5a»"),
+        concat!("«sntryu_", "4c8286793b2b023a60e4e81e11e3f79aa766907508db2823ccd71ba82f4dee6a»"),
         concat!(
             "«sntrys_",
-            "eyJFAKEwtgcVlSwA5bZTDXgvg2jxX4EFf6vYuE50i2gHKqGynwqQb86mTr80HBXUUykZ51BiiahnULIyba0=_1Yf",
-            "DXcn4KI6e2uvNJ4DFXO5napn5wy4ggL4i8mCDKL6»"
+            "eyJFAKENmhzksWmeV5HbCXmYTVmXqmJWS1sVY8b6VUNUbewnAa13PUVOIqJwOkKOuwtgcVlSwA5bZTDXgvg=_2jx",
+            "X4EFf6vYuE50i2gHKqGynwqQb86mTr80HBXUUykZ»"
         ),
     ]),
     Rule::new(
@@ -62,8 +62,8 @@ pub(super) static RULES: &[Rule] = &[
         is_no_stand_in,
     )
     .redacts(&[
-        concat!("«NRAK-", "FAKE2ED4KZP44JH5YEPOAZOCPGM»"),
-        concat!("«01e1c771d814e0f33545", "a3c0202219ec0605NRAL»"),
+        concat!("«NRAK-", "FAKE1IIAHN8YBAF3CN8EUV935NA»"),
+        concat!("«76bc3346eee21f5c7ff4", "3fc2770c7173601eNRAL»"),
     ]),
     Rule::token(
         "PostHog or Honeycomb key",
@@ -71,37 +71,38 @@ pub(super) static RULES: &[Rule] = &[
         "(?:phx_[A-Za-z0-9_-]{40,}|hca[il]k_[a-z0-9_]{50,})",
     )
     .redacts(&[
-        concat!("«phx_", "FAKE1GZ1DnhTPVnQBhNfIHwRgfUp242gfxrttWsjFMK»"),
-        concat!("«hcaik_", "01vmafechn7y30nfbdbi1dls2qiqtwbuygk2k4urpa08bvo8wvapvf8kgcu1vx»"),
+        concat!("«phx_", "FAKEdzp879oXRc7JOK6AqcjDbEW9gW4TgljZHkNGugG»"),
+        concat!("«hcaik_", "01yaeb9f698ed8s3za9nbl63nhn1hf87wgfpgfxrttsj5vmafechn7y30nfbdb»"),
     ]),
     Rule::token("Postman key", &["pmak-"], r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}\b")
-        .redacts(&[concat!("«PMAK-", "23e5617d266908d35e59c7a8-0268422c922202b243f8e5389cd5e3eaa6»")]),
+        .redacts(&[concat!("«PMAK-", "4d159e8489b0ac35e5fa870d-0a7ba07a2531adab23e5617d266908d35e»")]),
     Rule::token("Contentful token", &["cfpat-"], "CFPAT-[A-Za-z0-9_-]{40,}")
-        .redacts(&[concat!("«CFPAT-", "FAKEby1Yog2nZwQvrNa2me5fkYQQLtQqlcjEg1dyqPf»")]),
+        .redacts(&[concat!("«CFPAT-", "FAKENRkS8VsWzpvq9bfS3nPqN9PPVLjPeMeSzteeUeI»")]),
     Rule::new("Dropbox token", &["sl."], Start::Word, r"sl\.(?:u\.)?[A-Za-z0-9_-]{60,}", is_random).redacts(
         &[
             concat!(
                 "«sl.",
-                "FAKEKLodesar27i79wxIUlixYVqxxkHQh3p6YksWy7WboPm4oWy2xpP5Eq3adgQy1xpsbECFhhDJTFfzhFE7l6oB",
-                "CdhmerxCEp7vJdeGoEVnKN3972yhd8BHdpHkG3ungf»"
+                "FAKEaexejJhUFPGS4r6XCl5gqtzASSlCU4g37Dvu1nby1Yog2nZwQvrNa2me5fkYQQLtQqlcjEg1dyqPfKLodesa",
+                "r27i79wxIUlixYVqxxkHQh3p6YksWy7WboPm4oWy2x»"
             ),
             concat!(
                 "«sl.",
-                "u.FAKEEqD78DYUieZCOugnrQYxehTEEqlGaOPZG5bPERVcIPoXFQMiPxjyZ48uVc22xQ5PlSobMD5UfCn2csCi1m",
-                "tVuLm8ezbRkax8EoeExG28VFRnN5nm1EmtYDro9WucAl»"
+                "u.FAKEpP5Eq3adgQy1xpsbECFhhDJTFfzhFE7l6oBCdhmerxCEp7vJdeGoEVnKN3972yhd8BHdpHkG3ungfEqD78",
+                "DYUieZCOugnrQYxehTEEqlGaOPZG5bPERVcIPoXFQMiP»"
             ),
         ],
     ),
-    Rule::new("Facebook token", &["eaa"], Start::Word, "EAA[A-Za-z0-9]{90,}", is_random).redacts(&[concat!(
-        "«EAA",
-        "CEdEose0cBAFAKEvAQTbKxXkp01ajMZqMDEJJTyiqpJhr9Aj6iHiLu4WdkoBkfL0CYAq4KQo3j9Vr98TAgdB60g9",
-        "b5sesW9l3iAeHy2tZQPTGLhCpFQHLRZx5H9JmBeL5qK»"
-    )]),
+    Rule::new("Facebook token", &["eaa"], Start::Word, "EAA[A-Za-z0-9]{90,}", is_random_outside_base64)
+        .redacts(&[concat!(
+            "«EAA",
+            "CEdEose0cBAFAKExjyZ48uVc22xQ5PlSobMD5UfCn2csCi1mtVuLm8ezbRkax8EoeExG28VFRnN5nm1EmtYDro9W",
+            "ucAlvAQTbKxXkp01ajMZqMDEJJTyiqpJhr9Aj6iHiLu»"
+        )]),
     Rule::token("Mapbox secret token", &["sk.eyj"], r"sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{10,}")
         .redacts(&[concat!(
             "«sk.",
-            "eyJ1IjoiFAKEyl3S9qPpAx9HqR0eSVdNREnRuZ6aCEvRWT9P4lD9uYoBf9nIAz9i5Vox.VTxyQFXxioOn4rhcGi4",
-            "zNA»"
+            "eyJ1IjoiFAKE4WdkoBkfL0CYAq4KQo3j9Vr98TAgdB60g9b5sesW9l3iAeHy2tZQPTGL.hCpFQHLRZx5H9JmBeL5",
+            "qKy»"
         )]),
     Rule::token(
         "1Password token",
@@ -114,10 +115,10 @@ pub(super) static RULES: &[Rule] = &[
     .redacts(&[
         concat!(
             "«ops_",
-            "eyJFAKEPeELD8vKIwwTWBulZESbRRXkzxh9OXs1JPnOpTL9XmxX2tPqk0eMD2Q4XLcm5aMIAUJrbeZa1lfSpalol",
-            "q5TYp»"
+            "eyJFAKEl3S9qPpAx9HqR0eSVdNREnRuZ6aCEvRWT9P4lD9uYoBf9nIAz9i5VoxVTxyQFXxioOn4rhcGi4zNAPeEL",
+            "D8vKI»"
         ),
-        concat!("«A3-", "FAKEBB-HFFMJ4VE7WU-S04QV-DFQKQ-FEDQI»"),
+        concat!("«A3-", "FAKEWW-1UL4BKZXHS9-NPMXT-QKE3C-MA809»"),
     ]),
     Rule::new(
         "Yandex token",
@@ -130,17 +131,22 @@ pub(super) static RULES: &[Rule] = &[
         is_random,
     )
     .redacts(&[
-        concat!("«AQVN", "FAKEY3UvvGFjmM7JZdWj1SBysTbotZeZEgeL»"),
-        concat!("«y0_", "AgAAAAFAKEjmYTCZDY0oNf0QEKBiam7Lng1ODpWqGBHIvUdboUboGsnOTS»"),
+        concat!("«AQVN", "FAKErbeZa1lfSpalolq5TYpbbhf7fmjEveHw»"),
+        concat!("«y0_", "AgAAAAFAKEusAVE3qvd7fqkqfeNdSqiY3UvvGFjmM7JZdWj1SBysTbotZe»"),
     ]),
     Rule::token("Typeform token", &["tfp_"], "tfp_[A-Za-z0-9_.=-]{40,}")
-        .redacts(&[concat!("«tfp_", "FAKEDNm5lntQ5qikdoDXv0TTR9SYZtzuHUtdXMufsduG_pjl7O4pDbmuhYG»")]),
+        .redacts(&[concat!("«tfp_", "FAKEZEgeLjmYTCZDY0oNf0QEKBiam7Lng1ODpWqGBHIv_UdboUboGsnOTSD»")]),
     Rule::token("age secret key", &["age-secret-key-1"], "AGE-SECRET-KEY-1[A-Z0-9]{58}").redacts(&[concat!(
         "«AGE-SECRET-KEY-1",
-        "FAKE7X47TEGEY14EQ6O2U40X82UDG3FRIC9IE3CTEV17FJZGDCSI7GEUK8»"
+        "FAKEMLNTQIKDO3VTZU7TDUFSDU6PJLP3BMUH67X47TEGEY14EQ6O2U40X8»"
     )]),
 ];
 
 fn is_hex(byte: u8) -> bool {
     byte.is_ascii_hexdigit()
+}
+
+/// Pictures in base64 have such runs, but after a slash or a plus.
+fn is_random_outside_base64(found: &Found<'_>) -> bool {
+    !found.before.ends_with(['/', '+']) && is_random(found)
 }
