@@ -36,7 +36,10 @@ impl ControlFiles {
 
     /// Whether a path beneath a root is itself such a name.
     pub(crate) fn names_entry(&self, beneath: &Path) -> bool {
-        self.ends_with_name(&lowercase(beneath))
+        // Most entries of a tree are told apart by their last component, without looking at the rest.
+        let last = beneath.file_name().unwrap_or_default();
+        let may_be = |name: &Vec<String>| name.last().is_some_and(|part| last.eq_ignore_ascii_case(part));
+        self.names.iter().any(may_be) && self.ends_with_name(&lowercase(beneath))
     }
 
     fn ends_with_name(&self, parts: &[String]) -> bool {

@@ -17,6 +17,8 @@ use crate::wire::{Decoder, Encoder};
 pub enum Job {
     /// It becomes a program.
     Execute(CommandSpec),
+    /// It ends, having shown that every layer can be had.
+    Trial(Limits),
     /// It tries what must not succeed, and writes down what happened.
     Probe(Plan),
 }
@@ -26,6 +28,7 @@ impl Job {
     pub fn limits(&self) -> &Limits {
         match self {
             Self::Execute(spec) => &spec.limits,
+            Self::Trial(limits) => limits,
             Self::Probe(plan) => &plan.limits,
         }
     }
@@ -35,7 +38,8 @@ impl Job {
         let mut message = Encoder::default();
         match self {
             Self::Execute(spec) => spec.encode(message.number(0)),
-            Self::Probe(plan) => plan.encode(message.number(1)),
+            Self::Trial(limits) => limits.encode(message.number(1)),
+            Self::Probe(plan) => plan.encode(message.number(2)),
         }
         message.finish()
     }
@@ -45,7 +49,8 @@ impl Job {
         let mut message = Decoder(bytes);
         match message.number()? {
             0 => Some(Self::Execute(CommandSpec::decode(&mut message)?)),
-            1 => Some(Self::Probe(Plan::decode(&mut message)?)),
+            1 => Some(Self::Trial(Limits::decode(&mut message)?)),
+            2 => Some(Self::Probe(Plan::decode(&mut message)?)),
             _ => None,
         }
     }

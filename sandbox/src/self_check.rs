@@ -41,6 +41,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How soon after a command's end its output must be closed, whatever it left behind.
 const CLOSED_WITHIN: Duration = Duration::from_millis(200);
 
+/// How often a port that is free for both protocols is looked for.
+const PORT_ATTEMPTS: u32 = 64;
+
 /// What the held process is to attack.
 struct Targets {
     directory: PathBuf,
@@ -131,11 +134,8 @@ impl Targets {
         DirBuilder::new().mode(0o700).create(&directory)?;
         let (outside, socket) = (directory.join("secret"), directory.join("socket"));
         fs::write(&outside, "nobody inside may read this")?;
-        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let (tcp, udp) = same_port()?;
         let port = udp.local_addr()?.port();
-        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-        udp.set_nonblocking(true)?;
-        tcp.set_nonblocking(true)?;
         let abstract_name = format!("autonous-self-check-{server}");
         let address = SocketAddr::from_abstract_name(&abstract_name)?;
         let root = spawner.root.clone().ok_or(io::ErrorKind::NotFound)?;
@@ -170,6 +170,23 @@ impl Targets {
             arrived("reach the server over UDP", self.udp.recv(&mut [0; 16]).is_ok()),
         ]
     }
+}
+
+/// A TCP and a UDP socket on one port that neither was using.
+fn same_port() -> io::Result<(TcpListener, UdpSocket)> {
+    let mut last = io::ErrorKind::AddrInUse.into();
+    for _ in 0..PORT_ATTEMPTS {
+        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        match TcpListener::bind(udp.local_addr()?) {
+            Ok(tcp) => {
+                udp.set_nonblocking(true)?;
+                tcp.set_nonblocking(true)?;
+                return Ok((tcp, udp));
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 impl Drop for Targets {

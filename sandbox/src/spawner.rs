@@ -7,15 +7,16 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::calls::{self, Side};
-use crate::command::CommandSpec;
+use crate::command::{CommandSpec, Limits};
 use crate::inside::{self, handover};
 use crate::messages::{Job, Report};
 use crate::running::{Lifeline, PendingExit, Running, receive};
@@ -78,7 +79,7 @@ impl Spawner {
                 return Err(StepError::from_errno(Step::Fork, libc::ECHILD));
             }
         }
-        Ok(Self {
+        let spawner = Self {
             socket: ours,
             tier,
             process,
@@ -86,7 +87,19 @@ impl Spawner {
             scratch: settings.scratch.clone(),
             root: settings.roots.first().map(|root| root.path.clone()),
             denied_tier_a: None,
-        })
+        };
+        spawner.trial()?;
+        Ok(spawner)
+    }
+
+    /// Takes every step towards a command once: a tier is there when all of them succeed.
+    fn trial(&self) -> Result<(), StepError> {
+        let lost = |_| StepError::from_errno(Step::Reaper, libc::ECHILD);
+        match self.hold(&Job::Trial(Limits::for_timeout(Duration::from_secs(1)))) {
+            Ok(running) => running.exit.wait().map(drop).map_err(lost),
+            Err(SandboxError::Held(error)) => Err(error),
+            Err(error) => Err(lost(error)),
+        }
     }
 
     /// How commands are held.
@@ -126,6 +139,14 @@ impl Spawner {
         let control = Arc::new(control);
         let lifeline = Lifeline(Arc::clone(&control));
         Ok(Running { stdout, stderr, lifeline, exit: PendingExit { control, tier: self.tier } })
+    }
+}
+
+impl Drop for Spawner {
+    /// Without its socket the spawner ends at once; what remains of it is cleared away.
+    fn drop(&mut self) {
+        let _ = shutdown(&self.socket, Shutdown::Both);
+        let _ = calls::wait_for(self.process);
     }
 }
 

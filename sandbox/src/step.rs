@@ -53,7 +53,6 @@ steps! {
     HideDenied = "hide a denied name",
     ProtectControl = "make a control file read-only",
     Proc = "show the command's own /proc",
-    OomScore = "offer the command to the kernel's memory killer first",
     Reaper = "become the reaper of the command's processes",
     Stdio = "connect stdin, stdout and stderr",
     Workdir = "enter the working directory",

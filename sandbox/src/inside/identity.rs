@@ -3,7 +3,7 @@
 use std::fs;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::process::{getegid, geteuid};
+use rustix::process::{DumpableBehavior, getegid, geteuid, set_dumpable_behavior};
 use rustix::system::sethostname;
 
 use crate::calls;
@@ -12,6 +12,8 @@ use crate::step::{During as _, Step, StepError};
 /// Moves this process into a user namespace, and into a copy of the mounts that belongs to it.
 pub fn new_user_and_mounts() -> Result<(), StepError> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    // A process that changed its user is not, and then its own maps belong to root.
+    set_dumpable_behavior(DumpableBehavior::Dumpable).during(Step::UserNamespace)?;
     calls::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).during(Step::UserNamespace)?;
     map(user, group)
 }

@@ -16,7 +16,10 @@ pub fn apply(limits: &Limits, tier: Tier) -> Result<(), StepError> {
     let _ = setpriority_process(None, NICENESS);
     let processes = match tier {
         Tier::A => limits.processes,
-        Tier::B => limits.processes + threads_of_this_user(),
+        Tier::B => {
+            be_ended_first();
+            limits.processes + threads_of_this_user()
+        }
     };
     let bounds = [
         (Resource::Cpu, limits.cpu_seconds),
@@ -31,6 +34,11 @@ pub fn apply(limits: &Limits, tier: Tier) -> Result<(), StepError> {
         lower(resource, bound).during(Step::ResourceLimits)?;
     }
     Ok(())
+}
+
+/// Lets the kernel choose this process and its descendants first when memory runs out.
+pub fn be_ended_first() {
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
 /// Sets both the soft and the hard bound, never above what is in force.

@@ -10,6 +10,7 @@
 //! All are forks of one small single-threaded process, so they may allocate. None holds a secret, a
 //! listening socket or a descriptor of the server.
 
+mod descriptors;
 mod devices;
 mod etc;
 pub mod handover;

@@ -19,6 +19,9 @@ pub const READ_WRITE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 /// For device files.
 pub const DEVICE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
 
+/// How many bytes of its bound each file of a file system in memory counts for.
+const BYTES_AN_ENTRY: u64 = 4096;
+
 type Result<T> = rustix::io::Result<T>;
 
 /// Opens a place without looking into it.
@@ -58,6 +61,8 @@ pub fn attach(tree: impl AsFd, place: impl AsFd) -> Result<()> {
 pub fn memory(bytes: u64, mode: &str) -> Result<OwnedFd> {
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "size", bytes.to_string())?;
+    // Entries without content take memory too.
+    fsconfig_set_string(&context, "nr_inodes", (bytes / BYTES_AN_ENTRY).to_string())?;
     fsconfig_set_string(&context, "mode", mode)?;
     fsconfig_create(&context)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;

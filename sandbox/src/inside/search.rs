@@ -1,23 +1,29 @@
 //! The search of the roots for denied names and control files, before a command and after it.
 //!
 //! It is bounded, breadth first, follows no link and opens everything beneath the roots' handles. What
-//! differs between the two searches is what the command left for other programs to run.
+//! differs between the two searches is what the command left for other programs to run. The spawner
+//! remembers what it read of each directory and reads again only those that changed.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
 
 use crate::settings::SpawnerSettings;
 
-/// How many entries of the roots are looked at; about 30 ms.
-const MAX_ENTRIES: usize = 50_000;
+/// How many entries of the roots are looked at; about 100 ms when none is known yet.
+const MAX_ENTRIES: usize = 100_000;
 
 /// How many created control files are named.
 const MAX_NAMED: usize = 64;
+
+/// A directory that changed this recently may change again within the same tick of the file system's
+/// clock, which would not show.
+const UNSETTLED: Duration = Duration::from_millis(50);
 
 /// What a found path is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,45 +62,103 @@ pub struct Search {
     pub complete: bool,
 }
 
-/// Searches all writable roots.
-pub fn search(settings: &SpawnerSettings) -> Search {
-    let mut search = Search { found: Vec::new(), complete: true };
-    let mut left = MAX_ENTRIES;
-    let mut queue: VecDeque<(usize, PathBuf)> =
-        (0..settings.roots.len()).map(|root| (root, PathBuf::new())).collect();
-    while let Some((root, directory)) = queue.pop_front() {
-        let Ok(opened) = open_directory(&settings.roots[root].handle, &directory) else { continue };
-        let Ok(entries) = Dir::read_from(&opened) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            if left == 0 {
+/// What is known of the roots' directories.
+#[derive(Debug, Default)]
+pub struct Index {
+    known: HashMap<(usize, PathBuf), Known>,
+}
+
+/// One directory as it was read.
+#[derive(Debug)]
+struct Known {
+    /// None when it may have changed unseen while it was read.
+    identity: Option<Identity>,
+    entries: usize,
+    directories: Vec<PathBuf>,
+    found: Vec<(PathBuf, Kind)>,
+}
+
+impl Index {
+    /// Searches all writable roots.
+    pub fn search(&mut self, settings: &SpawnerSettings) -> Search {
+        let mut search = Search { found: Vec::new(), complete: true };
+        let mut left = MAX_ENTRIES;
+        let mut still_known = HashMap::with_capacity(self.known.len());
+        let mut queue: VecDeque<(usize, PathBuf)> =
+            (0..settings.roots.len()).map(|root| (root, PathBuf::from("."))).collect();
+        while let Some((root, path)) = queue.pop_front() {
+            let key = (root, path);
+            let Some(directory) = self.directory(settings, &key, left) else { continue };
+            if directory.entries > left {
                 search.complete = false;
-                return search;
+                break;
             }
-            left -= 1;
-            let path = directory.join(OsStr::from_bytes(name));
-            let kind = kind(settings, &path);
-            if let Some(kind) = kind {
-                search.note(root, &opened, path.clone(), kind);
+            left -= directory.entries;
+            for (path, kind) in &directory.found {
+                search.note(&settings.roots[root].handle, root, path, *kind);
             }
-            if is_directory(entry.file_type(), &opened, name) && worth_entering(&path, kind) {
-                queue.push_back((root, path));
+            queue.extend(directory.directories.iter().map(|path| (root, path.clone())));
+            still_known.insert(key, directory);
+        }
+        self.known = still_known;
+        search
+    }
+
+    /// What is in a directory, read again only if it changed; none when it cannot be read.
+    fn directory(
+        &mut self,
+        settings: &SpawnerSettings,
+        key: &(usize, PathBuf),
+        left: usize,
+    ) -> Option<Known> {
+        let (root, path) = key;
+        let handle = &settings.roots[*root].handle;
+        let identity = identity(&statat(handle, path, AtFlags::SYMLINK_NOFOLLOW).ok()?);
+        match self.known.remove(key) {
+            Some(known) if known.identity == Some(identity) => Some(known),
+            _ => {
+                let mut known = read(settings, handle, path, left)?;
+                known.identity = has_settled(identity).then_some(identity);
+                Some(known)
             }
         }
     }
-    search
+}
+
+/// Reads a directory, up to one entry more than is `left`.
+fn read(settings: &SpawnerSettings, root: &OwnedFd, path: &Path, left: usize) -> Option<Known> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let opened = openat2(root.as_fd(), path, flags, Mode::empty(), beneath).ok()?;
+    let path = path.strip_prefix(".").unwrap_or(path);
+    let inside_control = settings.control_files.covers(path);
+    let mut known = Known { identity: None, entries: 0, directories: Vec::new(), found: Vec::new() };
+    for entry in Dir::read_from(&opened).ok()?.flatten() {
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        known.entries += 1;
+        if known.entries > left {
+            break;
+        }
+        let path = path.join(OsStr::from_bytes(name));
+        let kind = kind(settings, &path, inside_control);
+        if is_directory(entry.file_type(), &opened, name) && worth_entering(&path, kind) {
+            known.directories.push(path.clone());
+        }
+        known.found.extend(kind.map(|kind| (path, kind)));
+    }
+    Some(known)
 }
 
 /// What one path is, by its name and by where it lies.
-fn kind(settings: &SpawnerSettings, path: &Path) -> Option<Kind> {
+fn kind(settings: &SpawnerSettings, path: &Path, inside_control: bool) -> Option<Kind> {
     if (settings.is_denied)(path) {
         Some(Kind::Denied)
     } else if settings.control_files.names_entry(path) {
         Some(Kind::Control)
-    } else if path.parent().is_some_and(|parent| settings.control_files.covers(parent)) {
+    } else if inside_control {
         Some(Kind::InsideControl)
     } else if path.file_name().is_some_and(is_repository) {
         Some(Kind::Repository)
@@ -132,23 +196,24 @@ fn is_directory(known: FileType, directory: &OwnedFd, name: &[u8]) -> bool {
     }
 }
 
-fn open_directory(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat2(root.as_fd(), path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+fn identity(stat: &Stat) -> Identity {
+    (stat.st_dev, stat.st_ino, stat.st_ctime, stat.st_ctime_nsec)
+}
+
+fn has_settled(identity: Identity) -> bool {
+    let (_, _, seconds, nanoseconds) = identity;
+    let changed = Duration::from_secs(seconds.try_into().unwrap_or(0)) + Duration::from_nanos(nanoseconds);
+    SystemTime::now().duration_since(UNIX_EPOCH + changed).is_ok_and(|age| age > UNSETTLED)
 }
 
 impl Search {
-    fn note(&mut self, root: usize, directory: &OwnedFd, path: PathBuf, kind: Kind) {
-        let name = path.file_name().unwrap_or_default();
-        let Ok(stat) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        // A directory's time of change moves with every entry; what lies in it is found by itself.
-        let changed = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => (0, 0),
-            _ => (stat.st_ctime, stat.st_ctime_nsec),
-        };
-        let identity = (stat.st_dev, stat.st_ino, changed.0, changed.1);
-        self.found.push(Found { root, path, kind, identity });
+    fn note(&mut self, handle: &OwnedFd, root: usize, path: &Path, kind: Kind) {
+        let Ok(stat) = statat(handle, path, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        let whole = identity(&stat);
+        // A directory changes with every entry; what lies in it is found by itself.
+        let directory = FileType::from_raw_mode(stat.st_mode).is_dir();
+        let identity = if directory { (whole.0, whole.1, 0, 0) } else { whole };
+        self.found.push(Found { root, path: path.to_owned(), kind, identity });
     }
 
     /// The control files that this later search found and the earlier one did not, absolute.

@@ -2,14 +2,15 @@
 //!
 //! It ends when the server's end of the socket closes, and with it, by their own lifelines, all commands.
 
-use std::fs::File;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use libc::sock_filter;
 use rustix::process::{Signal, getuid, set_parent_process_death_signal, setsid};
 use rustix::thread::set_name;
 
-use super::{handover, identity, rights, system_view, watcher};
+use super::private_home::PrivateHome;
+use super::search::Index;
+use super::{descriptors, handover, identity, rights, system_view, watcher};
 use crate::calls::{self, Side};
 use crate::messages::Report;
 use crate::seccomp;
@@ -35,12 +36,14 @@ pub fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> ! {
         Err(error) => watcher::report(&socket, &Report::Failed(error)),
         Ok(prepared) => {
             watcher::report(&socket, &Report::Started);
+            let mut index = Index::default();
             while let Ok(Some(handed)) = handover::receive(&socket) {
+                let before = index.search(settings);
                 match calls::fork().during(Step::Fork) {
                     Ok(Side::Parent(_)) => {}
                     Ok(Side::Child) => {
                         drop(socket);
-                        watcher::hold(&prepared, handed)
+                        watcher::hold(&prepared, handed, &mut index, &before)
                     }
                     Err(error) => watcher::report(&handed.control, &Report::Failed(error)),
                 }
@@ -59,14 +62,24 @@ fn prepare<'a>(
     calls::default_signals().and_then(|()| calls::ignore_children()).during(Step::Signals)?;
     setsid().during(Step::Session)?;
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    close_all_but(settings, socket).during(Step::Descriptors)?;
+    let roots = settings.roots.iter().chain(&settings.readonly_roots).map(|root| root.handle.as_fd());
+    let kept: Vec<_> = roots.chain([socket.as_fd()]).collect();
+    // The server's lifeline, its listener and its journal are among what is closed.
+    descriptors::silence().and_then(|()| descriptors::close_all_but(&kept)).during(Step::Descriptors)?;
     calls::erase_environment();
     match tier {
         Tier::A => {
+            if settings.network {
+                // Without a network namespace only Landlock keeps the machine's abstract sockets away.
+                require_scopes()?;
+            }
             identity::new_user_and_mounts()?;
             system_view::enter(settings)?;
         }
-        Tier::B => require_tier_b()?,
+        Tier::B => {
+            require_tier_b()?;
+            PrivateHome::sweep(&settings.scratch);
+        }
     }
     let filter = seccomp::filter(tier, settings.network).during(Step::FilterBuild)?;
     Ok(Prepared { tier, settings, filter })
@@ -77,32 +90,12 @@ fn require_tier_b() -> Result<(), StepError> {
     if getuid().is_root() {
         return Err(StepError::from_errno(Step::NotAsRoot, libc::EPERM));
     }
+    require_scopes()
+}
+
+fn require_scopes() -> Result<(), StepError> {
     match calls::landlock_version().during(Step::LandlockMissing)? {
         version if version >= SCOPED_SIGNALS => rights::confirm_scopes(),
         _ => Err(StepError::from_errno(Step::LandlockMissing, libc::ENOSYS)),
     }
-}
-
-/// Closes all that came from the server: its lifeline, its listener, its journal.
-fn close_all_but(settings: &SpawnerSettings, socket: &OwnedFd) -> std::io::Result<()> {
-    let null = File::options().read(true).write(true).open("/dev/null")?;
-    for number in 0..=2 {
-        calls::put_at(null.as_fd(), number)?;
-    }
-    drop(null);
-    let roots = settings.roots.iter().chain(&settings.readonly_roots);
-    let mut kept: Vec<u32> = roots
-        .map(|root| root.handle.as_raw_fd())
-        .chain([socket.as_raw_fd()])
-        .filter_map(|descriptor| u32::try_from(descriptor).ok())
-        .collect();
-    kept.sort_unstable();
-    let mut next = 3;
-    for descriptor in kept {
-        if descriptor > next {
-            calls::close_range(next, descriptor - 1, false)?;
-        }
-        next = next.max(descriptor + 1);
-    }
-    calls::close_range(next, u32::MAX, false)
 }

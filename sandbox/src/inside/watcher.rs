@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, getegid, geteuid, pidfd_open, setsid};
 use rustix::thread::set_name;
 
 use super::handover::Handed;
-use super::search::{Search, search};
+use super::search::{Index, Search};
 use super::spawning::Prepared;
 use super::{identity, keeper, private_home::PrivateHome};
 use crate::calls::{self, Side};
@@ -26,17 +26,24 @@ use crate::step::{During as _, Step, StepError};
 /// The longest request: two argument lists of the kernel's own bound.
 const MAX_REQUEST_BYTES: u64 = 8 << 20;
 
-/// How long a keeper of tier B may take to end all processes before it is ended itself.
-const KEEPER_GRACE: Duration = Duration::from_secs(2);
+/// How long a keeper of tier A may take to end all processes, so that what they used is counted, before its
+/// own end ends them.
+const KEEPER_PATIENCE: Duration = Duration::from_millis(50);
 
-/// Lives as the watcher of one command until it ended.
-pub fn hold(prepared: &Prepared<'_>, handed: Handed) -> ! {
-    let control = match handed.control.try_clone() {
-        Ok(control) => control,
-        Err(_) => calls::exit(1),
-    };
-    let last = match watch_over(prepared, handed) {
-        Ok(outcome) => Report::Done(outcome),
+/// Lives as the watcher of one command until it ended. `before` is what the roots held when it was asked for.
+pub fn hold(prepared: &Prepared<'_>, handed: Handed, index: &mut Index, before: &Search) -> ! {
+    let Handed { request, stdout, stderr, control } = handed;
+    let outcome = begin(prepared, request, [stdout, stderr], before)
+        .and_then(|begun| follow(&control, begun, prepared.tier));
+    let last = match outcome {
+        Ok(outcome) => {
+            let after = index.search(prepared.settings);
+            Report::Done(Outcome {
+                created_control_files: after.created_since(before, prepared.settings),
+                search_complete: before.complete && after.complete,
+                ..outcome
+            })
+        }
         Err(error) => Report::Failed(error),
     };
     report(&control, &last);
@@ -48,52 +55,40 @@ pub fn report(control: &OwnedFd, report: &Report) {
     let _ = send(control, &report.encode(), SendFlags::NOSIGNAL);
 }
 
-fn watch_over(prepared: &Prepared<'_>, handed: Handed) -> Result<Outcome, StepError> {
+/// A keeper that was forked, and what has to stay until it ended.
+struct Begun {
+    keeper: i32,
+    line: OwnedFd,
+    _home: Option<PrivateHome>,
+}
+
+fn begin(
+    prepared: &Prepared<'_>,
+    request: OwnedFd,
+    [stdout, stderr]: [OwnedFd; 2],
+    before: &Search,
+) -> Result<Begun, StepError> {
     let _ = set_name(c"watcher");
     calls::default_signals().during(Step::Signals)?;
     setsid().during(Step::Session)?;
-    let job = read_job(handed.request)?;
-    let before = search(prepared.settings);
+    let job = read_job(request)?;
     let home = match prepared.tier {
         Tier::A => None,
         Tier::B => Some(PrivateHome::make(&prepared.settings.scratch).during(Step::PrivateDirectories)?),
     };
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+    let (line, report) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .during(Step::Socket)?;
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let side = match prepared.tier {
         Tier::A => calls::fork_into(identity::namespaces(prepared.settings.network)),
         Tier::B => calls::fork(),
     };
-    let keeper = match side.during(Step::Namespaces)? {
-        Side::Parent(keeper) => keeper,
+    match side.during(Step::Namespaces)? {
+        Side::Parent(keeper) => Ok(Begun { keeper, line, _home: home }),
         Side::Child => {
-            drop((ours, handed.control));
-            let inside = keeper::Inside {
-                prepared,
-                found: &before.found,
-                user,
-                group,
-                home: home.as_ref(),
-                stdout: handed.stdout,
-                stderr: handed.stderr,
-                report: theirs,
-            };
-            keeper::keep(inside, &job)
+            let (found, home) = (&before.found, home.as_ref());
+            keeper::keep(&keeper::Inside { prepared, found, user, group, home, stdout, stderr, report }, &job)
         }
-    };
-    drop((theirs, handed.stdout, handed.stderr));
-    let outcome = follow(&handed.control, ours, keeper, prepared.tier);
-    drop(home);
-    outcome.map(|outcome| with_created_files(outcome, prepared, &before))
-}
-
-fn with_created_files(outcome: Outcome, prepared: &Prepared<'_>, before: &Search) -> Outcome {
-    let after = search(prepared.settings);
-    Outcome {
-        created_control_files: after.created_since(before, prepared.settings),
-        search_complete: before.complete && after.complete,
-        ..outcome
     }
 }
 
@@ -106,11 +101,11 @@ fn read_job(request: OwnedFd) -> Result<Job, StepError> {
 }
 
 /// Waits for the command's end or for the end of its lifeline, whichever comes first.
-fn follow(control: &OwnedFd, keeper_line: OwnedFd, keeper: i32, tier: Tier) -> Result<Outcome, StepError> {
+fn follow(control: &OwnedFd, begun: Begun, tier: Tier) -> Result<Outcome, StepError> {
     let (mut started, mut status, mut killed) = (false, None, false);
     let mut failed = None;
     loop {
-        let mut watched = [PollFd::new(control, PollFlags::IN), PollFd::new(&keeper_line, PollFlags::IN)];
+        let mut watched = [PollFd::new(control, PollFlags::IN), PollFd::new(&begun.line, PollFlags::IN)];
         match poll(&mut watched, None) {
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(errno).during(Step::Reaper),
@@ -121,7 +116,7 @@ fn follow(control: &OwnedFd, keeper_line: OwnedFd, keeper: i32, tier: Tier) -> R
             killed = status.is_none();
             break;
         }
-        match next(&keeper_line) {
+        match next(&begun.line) {
             Some(Report::Started) => {
                 started = true;
                 report(control, &Report::Started);
@@ -131,7 +126,7 @@ fn follow(control: &OwnedFd, keeper_line: OwnedFd, keeper: i32, tier: Tier) -> R
             Some(Report::Done(_)) | None => break,
         }
     }
-    let ended = end(keeper_line, keeper, tier)?;
+    let ended = end(begun, tier)?;
     match failed {
         Some(error) => Err(error),
         None if !started && !killed => Err(StepError::from_errno(Step::Reaper, libc::ECHILD)),
@@ -153,21 +148,18 @@ fn next(line: &OwnedFd) -> Option<Report> {
     }
 }
 
-/// Ends the keeper: in tier A its end is the end of all processes of its namespace; in tier B it first
-/// ends them itself, once its line is closed.
-fn end(keeper_line: OwnedFd, keeper: i32, tier: Tier) -> Result<calls::Ended, StepError> {
-    drop(keeper_line);
-    if tier == Tier::B {
-        wait_until_ended(keeper);
+/// Waits until the keeper has ended all processes and itself, once its line is closed.
+///
+/// In tier B it is never ended from here: nobody else could end the rest.
+fn end(begun: Begun, tier: Tier) -> Result<calls::Ended, StepError> {
+    let Begun { keeper, line, _home } = begun;
+    drop(line);
+    if tier == Tier::A {
+        if let Some(Ok(handle)) = Pid::from_raw(keeper).map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            let patience = Timespec::try_from(KEEPER_PATIENCE).ok();
+            let _ = poll(&mut [PollFd::from_borrowed_fd(handle.as_fd(), PollFlags::IN)], patience.as_ref());
+        }
+        let _ = calls::kill(keeper, libc::SIGKILL);
     }
-    let _ = calls::kill(keeper, libc::SIGKILL);
     calls::wait_for(keeper).during(Step::Reaper)
-}
-
-fn wait_until_ended(process: i32) {
-    let handle = Pid::from_raw(process).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
-    if let Some(Ok(handle)) = handle {
-        let patience = Timespec::try_from(KEEPER_GRACE).ok();
-        let _ = poll(&mut [PollFd::from_borrowed_fd(handle.as_fd(), PollFlags::IN)], patience.as_ref());
-    }
 }

@@ -19,6 +19,8 @@ pub enum Test {
     Masked(u32, u32),
     /// None of these bits is set.
     Without(u32),
+    /// At least one of these bits is set.
+    WithAny(u32),
 }
 
 /// What happens to a call.
@@ -143,14 +145,17 @@ pub fn rules(tier: Tier, network: bool) -> Vec<Rule> {
     };
     let mut rules = deny(ALWAYS);
     rules.extend(deny(machine::OWN_DENIED));
-    // Its flags lie in memory, where a filter cannot look: programs then use `clone`.
-    rules.push(Rule { number: libc::SYS_clone3, cases: Vec::new(), otherwise: ABSENT });
+    // Their flags lie in memory, where a filter cannot look: programs then use `clone` and `openat`.
+    for number in [libc::SYS_clone3, libc::SYS_openat2] {
+        rules.push(Rule { number, cases: Vec::new(), otherwise: ABSENT });
+    }
     rules.push(only(libc::SYS_clone, vec![vec![(0, Test::Without(NAMESPACES))]]));
     rules.push(Rule {
         number: libc::SYS_ioctl,
         cases: TERMINAL_INPUT.iter().map(|request| (vec![(1, Test::Is(*request))], DENY)).collect(),
         otherwise: Verdict::Allow,
     });
+    rules.extend(privileged_files());
     match tier {
         Tier::A => {
             rules.push(only(libc::SYS_socket, sockets_of_tier_a()));
@@ -174,6 +179,29 @@ const TERMINAL_INPUT: [u32; 3] = [0x5412, 0x541C, 0x5423];
 
 /// The argument `type` of `socket` carries flags above these bits.
 const SOCKET_KIND: u32 = 0xF;
+
+/// Files that run as their owner. A command may make them here, but they would work outside too, and then
+/// lend the server's user to everybody.
+fn privileged_files() -> Vec<Rule> {
+    let making = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
+    let changes = machine::CHANGES_MODE.iter().map(|(number, mode)| (*number, vec![*mode]));
+    let creates = machine::CREATES.iter().map(|(number, flags, mode)| (*number, vec![*flags, *mode]));
+    let tests = |positions: &[u32]| match positions {
+        [flags, mode] => vec![(*flags, Test::WithAny(making)), (*mode, Test::WithAny(SET_ID))],
+        positions => positions.iter().map(|mode| (*mode, Test::WithAny(SET_ID))).collect(),
+    };
+    changes
+        .chain(creates)
+        .map(|(number, positions)| Rule {
+            number,
+            cases: vec![(tests(&positions), DENY)],
+            otherwise: Verdict::Allow,
+        })
+        .collect()
+}
+
+/// `S_ISUID` and `S_ISGID`.
+const SET_ID: u32 = 0o6000;
 
 fn only(number: i64, allowed: Vec<Vec<(u32, Test)>>) -> Rule {
     let cases = allowed.into_iter().map(|tests| (tests, Verdict::Allow)).collect();

@@ -25,3 +25,27 @@ pub const OWN_DENIED: &[i64] = &[
 ];
 #[cfg(target_arch = "aarch64")]
 pub const OWN_DENIED: &[i64] = &[294];
+
+/// Calls that set a file's mode, with the position of the mode.
+#[cfg(target_arch = "x86_64")]
+pub const CHANGES_MODE: &[(i64, u32)] = &[
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_creat, 1),
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+#[cfg(target_arch = "aarch64")]
+pub const CHANGES_MODE: &[(i64, u32)] =
+    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
+
+/// Calls that make a file with a mode if their flags say so, with the positions of flags and mode.
+#[cfg(target_arch = "x86_64")]
+pub const CREATES: &[(i64, u32, u32)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
+#[cfg(target_arch = "aarch64")]
+pub const CREATES: &[(i64, u32, u32)] = &[(libc::SYS_openat, 2, 3)];
+
+/// The same number everywhere, and newer than some of the library's names.
+const FCHMODAT2: i64 = 452;

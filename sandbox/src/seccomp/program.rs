@@ -71,6 +71,7 @@ fn one_test(argument: u32, test: Test, rest: u8) -> Vec<sock_filter> {
             vec![load, cut, jump(BPF_JEQ, value, 0, rest)]
         }
         Test::Without(bits) => vec![load, jump(BPF_JSET, bits, rest, 0)],
+        Test::WithAny(bits) => vec![load, jump(BPF_JSET, bits, 0, rest)],
     }
 }
 
@@ -180,6 +181,9 @@ mod tests {
         check(Tier::A, libc::SYS_ioctl, [0, 0x5401, 0], SECCOMP_RET_ALLOW);
         check(Tier::A, libc::SYS_prlimit64, [1, 0, 0], EPERM);
         check(Tier::B, libc::SYS_sched_setaffinity, [7, 0, 0], EPERM);
+        check(Tier::A, libc::SYS_fchmod, [3, 0o755, 0], SECCOMP_RET_ALLOW);
+        check(Tier::A, libc::SYS_fchmod, [3, 0o4755, 0], EPERM);
+        check(Tier::A, libc::SYS_fchmodat, [3, 0, 0o2755], EPERM);
     }
 
     #[test]
