@@ -48,7 +48,9 @@ fn a_command_answers_with_its_output_its_code_and_what_it_cost() {
     assert_eq!((ran.ok, code(&ran)), (false, ErrorCode::ExitNonzero));
     let data = &ran.meta.data;
     assert_eq!(data["timed_out"], false);
-    assert!(data["peak_memory_bytes"].as_u64().unwrap() > 0 && !data["sandbox_tier"].as_str().unwrap().is_empty());
+    assert!(
+        data["peak_memory_bytes"].as_u64().unwrap() > 0 && !data["sandbox_tier"].as_str().unwrap().is_empty()
+    );
     assert!(bash(&server, "true").ok);
     let killed = bash(&server, "kill -TERM $$");
     assert_eq!((killed.exit_code, &killed.meta.data["signal"]), (143, &json!(15)));
@@ -86,7 +88,10 @@ fn a_long_output_is_cut_in_the_middle_and_kept_whole() {
     assert!(grep.ok && grep.stdout.contains('1'), "{}", grep.stderr);
     let mode = fs::metadata(&whole.path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    assert!(!bash(&server, &format!("cat {} || true", whole.path)).stdout.contains("77777"), "commands never see it");
+    assert!(
+        !bash(&server, &format!("cat {} || true", whole.path)).stdout.contains("77777"),
+        "commands never see it"
+    );
 }
 
 #[test]
@@ -103,7 +108,10 @@ fn the_environment_is_an_allowlist_and_there_is_no_input() {
         .variable("AUTONOUS_TOOL_ENV", "GREETING=hello,RUST_LOG")
         .variable("SECRET_CANARY", "canary-value")
         .start();
-    let ran = bash(&server, "env; cat; tr '\\0' '\\n' < /proc/1/environ; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'");
+    let ran = bash(
+        &server,
+        "env; cat; tr '\\0' '\\n' < /proc/1/environ; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'",
+    );
     assert!(ran.stdout.contains("GREETING=hello") && ran.stdout.contains("PAGER=cat"), "{}", ran.stdout);
     for secret in ["token-that-nobody-sees", "canary-value", "AUTONOUS_SECRETS_FD"] {
         assert!(!ran.stdout.contains(secret), "{secret}");
@@ -147,7 +155,8 @@ fn a_command_ends_when_its_caller_goes_away() {
 fn a_command_ends_when_the_server_is_killed() {
     let mut server = server();
     let word = format!("orphan-{}", std::process::id());
-    let body = json!({"cmd": format!("(setsid bash -c 'exec -a {word} sleep 300' &); sleep 300")}).to_string();
+    let body =
+        json!({"cmd": format!("(setsid bash -c 'exec -a {word} sleep 300' &); sleep 300")}).to_string();
     let request = format!(
         "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         server.address(),
@@ -186,7 +195,11 @@ fn a_task_that_has_read_a_skill_can_call_only_what_it_allows() {
     assert_eq!(ran.stdout.lines().count(), 1, "it starts in an empty directory: {}", ran.stdout);
     assert_eq!(code(&call(&server, "bash", &json!({"cmd": "true"}))), ErrorCode::ToolNotAllowed);
     server.crash(|_| ());
-    assert_eq!(code(&call(&server, "bash", &json!({"cmd": "true"}))), ErrorCode::ToolNotAllowed, "after a restart too");
+    assert_eq!(
+        code(&call(&server, "bash", &json!({"cmd": "true"}))),
+        ErrorCode::ToolNotAllowed,
+        "after a restart too"
+    );
     assert!(bash(&server, "true").ok, "another task is not bound");
 }
 
@@ -195,7 +208,8 @@ fn scripts_come_from_their_skill_alone() {
     let server = server();
     let skills = server.place().data().join("skills/example");
     fs::write(server.place().outside().join("x.sh"), "#!/bin/sh\necho OUTSIDE\n").unwrap();
-    std::os::unix::fs::symlink(server.place().outside().join("x.sh"), skills.join("scripts/link.sh")).unwrap();
+    std::os::unix::fs::symlink(server.place().outside().join("x.sh"), skills.join("scripts/link.sh"))
+        .unwrap();
     fs::write(skills.join("scripts/none"), "echo\n").unwrap();
     for (path, expected) in [
         ("../SKILL.md", ErrorCode::PathOutsideRoots),
@@ -208,7 +222,10 @@ fn scripts_come_from_their_skill_alone() {
         assert_eq!(code(&server.call("run_script", &arguments)), expected, "{path}");
     }
     let unknown = server.call("skill", &json!({"name": "nope"}));
-    assert_eq!((code(&unknown), unknown.meta.error.unwrap().hint.as_str()), (ErrorCode::NotFound, "The skills are: example."));
+    assert_eq!(
+        (code(&unknown), unknown.meta.error.unwrap().hint.as_str()),
+        (ErrorCode::NotFound, "The skills are: example.")
+    );
     assert_eq!(code(&server.call("skill", &json!({"name": "../x"}))), ErrorCode::InvalidArgument);
 }
 
@@ -234,4 +251,18 @@ fn without_commands_the_file_tools_work_and_bash_says_why() {
     assert_eq!(code(&refused), ErrorCode::ToolNotAllowed);
     assert!(refused.stderr.contains("AUTONOUS_TOOL_DISABLE_EXEC"), "{}", refused.stderr);
     assert!(server.call("ls", &json!({})).ok);
+}
+
+#[test]
+fn a_command_that_another_tool_does_better_is_refused_with_that_tool() {
+    let server = ToolServer::builder().variable("AUTONOUS_TOOL_BASH_DENYLIST", "forbidden").start();
+    for (cmd, hint) in [("ls -la", "`ls`"), ("cat notes.txt", "`read`"), ("grep -rn x .", "`grep`")] {
+        let refused = bash(&server, cmd);
+        assert_eq!(code(&refused), ErrorCode::CommandDenied, "{cmd}");
+        assert!(refused.meta.error.unwrap().hint.contains(hint), "{cmd}");
+    }
+    for cmd in ["sudo id", "vim a", "curl https://example.com", "true | forbidden"] {
+        assert_eq!(code(&bash(&server, cmd)), ErrorCode::CommandDenied, "{cmd}");
+    }
+    assert!(bash(&server, "printf 'a\\nb\\n' | grep a | head -1 > found; cat found | tail -1").ok);
 }

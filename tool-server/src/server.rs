@@ -24,6 +24,7 @@ use crate::hold::Hold;
 use crate::http::{self, Access, App};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
+use crate::policy::{Policy, PolicySettings};
 use crate::roots::Roots;
 use crate::search::SearchLimits;
 use crate::self_check;
@@ -162,6 +163,11 @@ fn workplace(
     variables.push(("WORKSPACE".to_owned(), alone.roots.first().display().to_string()));
     let environment =
         Environment::new(&commands.search_path, commands.language.as_deref(), visible, &variables);
+    let policy = Policy::new(PolicySettings {
+        network: commands.network,
+        extra_denied: commands.denied_words.clone(),
+        roots: alone.roots.paths().map(Path::to_owned).collect(),
+    });
     let commands = Commands::new(
         spawner.clone(),
         Arc::clone(&alone.roots),
@@ -172,6 +178,7 @@ fn workplace(
     Ok(Workplace {
         search: SearchLimits::new(config.limits.search_max_entries),
         commands: Arc::new(commands),
+        policy: Arc::new(policy),
         skills: Arc::new(Skills::open(&files.skills_dir)?),
         ..alone
     })

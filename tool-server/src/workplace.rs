@@ -7,6 +7,7 @@ use crate::change::{Changer, Durability};
 use crate::command::{Commands, Environment};
 use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
 use crate::output_store::OutputStore;
+use crate::policy::{Policy, PolicySettings};
 use crate::roots::Roots;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
@@ -24,6 +25,8 @@ pub struct Workplace {
     pub search: SearchLimits,
     /// What runs commands.
     pub commands: Arc<Commands>,
+    /// What command lines are refused with advice.
+    pub policy: Arc<Policy>,
     /// The skills.
     pub skills: Arc<Skills>,
 }
@@ -55,6 +58,11 @@ impl Workplace {
             max_edit_bytes,
             search: SearchLimits::new(DEFAULT_SEARCH_MAX_ENTRIES),
             commands: Arc::new(no_commands),
+            policy: Arc::new(Policy::new(PolicySettings {
+                network: false,
+                extra_denied: Vec::new(),
+                roots: Vec::new(),
+            })),
             skills: Arc::new(Skills::none()),
         })
     }

@@ -12,6 +12,7 @@ use toolkit::arguments::invalid;
 use toolkit::{Call, Output, Slot, Tool};
 
 use crate::command::{CommandData, Commands, Order};
+use crate::policy::Policy;
 use crate::workplace::Workplace;
 
 /// How long a command may take when the call does not say, in seconds.
@@ -46,12 +47,13 @@ const fn default_timeout() -> u64 {
 /// The tool.
 pub(crate) struct Bash {
     commands: Arc<Commands>,
+    policy: Arc<Policy>,
 }
 
 impl Bash {
     /// `bash` in this workplace.
     pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { commands: Arc::clone(&workplace.commands) }
+        Self { commands: Arc::clone(&workplace.commands), policy: Arc::clone(&workplace.policy) }
     }
 }
 
@@ -76,6 +78,7 @@ impl Tool for Bash {
         if arguments.cmd.contains('\0') {
             return Err(invalid("`cmd` has a NUL byte, which no command line can have."));
         }
+        self.policy.judge(&arguments.cmd)?;
         let workdir = self.commands.workdir(arguments.workdir.as_deref())?;
         let bash: PathBuf = self.commands.program("bash")?;
         let order = Order {
