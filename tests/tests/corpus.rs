@@ -18,21 +18,25 @@ fn hold(case: &Case) -> Result<(), String> {
     Trial::prepare(case)?.call_tool(false).map_err(|why| format!("not read first: {why}"))
 }
 
+/// Cases of commands that need more than a server and a place: listeners, probe programs, a look at the host.
+const ATTACKS_ON_THE_SANDBOX: [&str; 6] =
+    ["exfil", "persistence", "resource", "sandbox_net", "sandbox_proc", "sandbox_sys"];
+
+fn needs_more(case: &Case) -> bool {
+    case.tool == "bash" && ATTACKS_ON_THE_SANDBOX.contains(&case.category.as_str())
+}
+
 #[test]
 fn every_case_of_a_registered_tool_holds() {
     let tools = corpus::registered_tools();
-    for tool in ["ls", "find", "grep", "read", "write", "edit"] {
+    for tool in ["ls", "find", "grep", "read", "write", "edit", "bash"] {
         assert!(tools.contains(tool), "{tool} is missing: {tools:?}");
     }
-    let redacts = corpus::answers_are_redacted();
-    let (known, unknown): (Vec<Case>, Vec<Case>) = corpus::load()
-        .into_iter()
-        .filter(|case| case.tool != "http")
-        .partition(|case| tools.contains(&case.tool));
+    let cases = corpus::load().into_iter().filter(|case| case.tool != "http");
+    let (known, unknown): (Vec<Case>, Vec<Case>) = cases.partition(|case| tools.contains(&case.tool));
     println!("{} cases are of tools that the server does not have", unknown.len());
-    let (known, unredacted): (Vec<Case>, Vec<Case>) =
-        known.into_iter().partition(|case| redacts || case.category != "redaction_positive");
-    println!("{} cases are of redaction, which the server does not do", unredacted.len());
+    let (attacks, known): (Vec<Case>, Vec<Case>) = known.into_iter().partition(needs_more);
+    println!("{} cases need more than a server and a place", attacks.len());
     println!("{}", corpus::report("tools", &corpus::tried(&known, hold)));
 }
 

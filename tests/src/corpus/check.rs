@@ -1,6 +1,5 @@
 //! What a case wants to be true after its call, besides the outcome.
 
-use std::collections::HashMap;
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use protocol::Envelope;
 use serde_json::Value;
 
 use super::Case;
+use super::before::Before;
 use super::placeholders::Placeholders;
 use crate::Answer;
 
@@ -21,23 +21,10 @@ pub struct Observed<'a> {
     pub answer: &'a Answer,
     /// How long it took.
     pub took: Duration,
-    /// What the files said before, by path.
-    pub before: &'a HashMap<String, Vec<u8>>,
+    /// What must stay as it is.
+    pub before: &'a Before,
     /// What the server wrote down of the call: its journal and its log.
     pub records: &'a str,
-}
-
-/// The contents of the files that must stay as they are, read before the call.
-pub fn remember(case: &Case, placeholders: &Placeholders) -> Result<HashMap<String, Vec<u8>>, String> {
-    let Some(paths) = case.check.get("file_unchanged") else { return Ok(HashMap::new()) };
-    texts(paths)?
-        .into_iter()
-        .map(|path| {
-            let path = placeholders.fill(path)?;
-            let content = std::fs::read(&path).map_err(|error| format!("{path} before: {error}"))?;
-            Ok((path, content))
-        })
-        .collect()
 }
 
 /// Judges all checks of a case.
@@ -65,16 +52,20 @@ fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Resu
             let took = usize::try_from(observed.took.as_millis()).unwrap_or(usize::MAX);
             holds(at_most(took, wanted), &format!("it took {took} ms"))
         }
-        "file_unchanged" => every(wanted, |path| is_as_before(path, observed), "a file was changed"),
+        "file_unchanged" => every(wanted, |path| observed.before.has_content_of(path), "a file was changed"),
+        "metadata_unchanged" => {
+            every(wanted, |path| observed.before.has_metadata_of(path), "metadata changed")
+        }
         "file_absent" => every(wanted, |path| !std::path::Path::new(path).exists(), "a file is there"),
         "file_exists" => every(wanted, |path| std::path::Path::new(path).exists(), "a file is missing"),
         "no_glob" => every(wanted, |pattern| !matches_something(pattern), "there is such a file"),
+        "exit_code" => {
+            let exit_code = observed.answer.envelope().exit_code;
+            holds(wanted.as_i64() == Some(exit_code.into()), &format!("the exit code is {exit_code}"))
+        }
+        "stdout_no_control_except" => clean(&observed.answer.envelope().stdout, &texts(wanted)?),
         _ => Err("the runner does not know this check".to_owned()),
     }
-}
-
-fn is_as_before(path: &str, observed: &Observed<'_>) -> bool {
-    std::fs::read(path).ok().as_ref() == observed.before.get(path)
 }
 
 /// Every line of the case's text is shown; the tool may put line numbers before it.
@@ -98,6 +89,15 @@ fn no_secret(case: &Case, body: &str, records: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Text without anything that a terminal obeys or that turns round what people read.
+fn clean(stdout: &str, allowed: &[&str]) -> Result<(), String> {
+    let turns =
+        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_odd = |c: char| (c.is_control() && !allowed.contains(&c.to_string().as_str())) || turns(c);
+    let odd = stdout.chars().find(|c| is_odd(*c));
+    odd.map_or(Ok(()), |odd| Err(format!("{odd:?} is in {stdout:?}")))
+}
+
 /// Whether the shell's globbing finds a name.
 fn matches_something(pattern: &str) -> bool {
     let found = Command::new("bash").args(["-c", "compgen -G \"$1\" >/dev/null", "glob", pattern]).status();
@@ -115,7 +115,8 @@ fn every(wanted: &Value, is_right: impl Fn(&str) -> bool, why: &str) -> Result<(
     Ok(())
 }
 
-fn texts(value: &Value) -> Result<Vec<&str>, String> {
+/// The texts of a list.
+pub(super) fn texts(value: &Value) -> Result<Vec<&str>, String> {
     let items = value.as_array().ok_or("a list is needed")?;
     items.iter().map(|item| item.as_str().ok_or_else(|| "a text is needed".to_owned())).collect()
 }

@@ -5,7 +5,9 @@ use serde_json::Value;
 use crate::ToolServer;
 
 /// The token that a server under attack has.
-pub const TOKEN: &str = "FAKE-corpus-token-0123456789";
+///
+/// URLs and JSON may write some of its characters otherwise.
+pub const TOKEN: &str = "FAKE-corpus/token+0123456789";
 
 /// The placeholders and their values.
 #[derive(Debug, Clone)]
@@ -25,6 +27,11 @@ impl Placeholders {
             ("{PORT}", server.address().port().to_string()),
             ("{SERVER_PID}", server.program().pid().to_string()),
             ("{TOKEN}", TOKEN.to_owned()),
+            // The token is the secret that the server finds in its environment and knows by value.
+            ("{SERVER_SECRET}", TOKEN.to_owned()),
+            ("{SERVER_SECRET_HEX}", TOKEN.bytes().map(|byte| format!("{byte:02x}")).collect()),
+            ("{SERVER_SECRET_URLENCODED}", TOKEN.replace('/', "%2F").replace('+', "%2B")),
+            ("{SERVER_SECRET_JSON_ESCAPED}", TOKEN.replace('/', "\\/")),
         ];
         Self { values }
     }

@@ -30,6 +30,12 @@ pub fn follow(
             let arguments = placeholders.fill_value(&Value::Object(case.args.clone()))?;
             swapping(server, &case.tool, &arguments, number_in(call)?, reads_first)
         }
+        [bash, calls @ ..] if bash.starts_with("bash: ") => {
+            let command = placeholders.fill(bash.trim_start_matches("bash: "))?;
+            let made = server.send(Request::post_json("/tools/bash", &json!({"cmd": command})));
+            let calls = calls.iter().map(|call| must_be_denied(server, &placeholders.fill(call)?));
+            std::iter::once(Ok(made)).chain(calls).collect()
+        }
         [writes, "file must be uniform"] => parallel_writes(server, number_in(writes)?),
         _ => Err(format!("the runner cannot follow steps in words: {steps:?}")),
     }
@@ -49,6 +55,19 @@ fn root_replaced(server: &ToolServer, call: &str) -> Result<Answer, String> {
     let answer = server.send(Request::post(&format!("/tools/{tool}"), arguments));
     fs::remove_file(&root).and_then(|()| fs::rename(&moved, &root)).map_err(failed)?;
     Ok(answer)
+}
+
+/// A call in short, `<tool>: <path> [content] -> must be denied`.
+fn must_be_denied(server: &ToolServer, call: &str) -> Result<Answer, String> {
+    let known = || format!("this step is no call that must be denied: {call}");
+    let (tool, rest) =
+        call.strip_suffix(" -> must be denied").and_then(|call| call.split_once(": ")).ok_or_else(known)?;
+    let arguments = match rest.split_once(' ') {
+        Some((path, content)) => json!({"path": path, "content": content}),
+        None => json!({"path": rest}),
+    };
+    let answer = server.send(Request::post_json(&format!("/tools/{tool}"), &arguments));
+    if answer.envelope().ok { Err(format!("not denied: {}", answer.text())) } else { Ok(answer) }
 }
 
 /// Calls a tool many times while a directory and a link to the outside change places.

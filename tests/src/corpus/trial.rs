@@ -6,6 +6,7 @@ use std::time::Instant;
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
+use super::before::Before;
 use super::check::{self, Observed};
 use super::placeholders::{Placeholders, TOKEN};
 use super::{Case, Expected, requests, steps};
@@ -16,6 +17,9 @@ const PRELUDE: &str = "write_text() { printf '%s' \"$TEXT\" > \"$1\"; }\n";
 
 /// Codes that say that the tool was not reached: whatever a case proves, it is not proved by them.
 const NOT_REACHED: [ErrorCode; 3] = [ErrorCode::UnknownTool, ErrorCode::CircuitOpen, ErrorCode::Internal];
+
+/// Where a command's answer says in which sandbox it ran.
+const TIER: &str = "sandbox_tier";
 
 /// No case is held by silence.
 const NO_ANSWER: &str = "no answer at all";
@@ -48,7 +52,7 @@ impl<'a> Trial<'a> {
     /// where `reads_first`, as an honest client does; whoever does not is stopped by the optimistic lock
     /// alone, which would prove nothing about the path.
     pub fn call_tool(mut self, reads_first: bool) -> Result<(), String> {
-        let before = check::remember(self.case, &self.placeholders)?;
+        let before = Before::remember(self.case, &self.placeholders)?;
         let start = Instant::now();
         let answers = if self.case.steps.is_empty() {
             self.call_once(reads_first)?
@@ -141,6 +145,10 @@ fn judge_envelope(answer: &Answer, right: &[Expected]) -> Result<(), String> {
     let code = envelope.meta.error.as_ref().map(|error| error.code);
     if code.is_some_and(|code| NOT_REACHED.contains(&code)) {
         return Err(format!("the tool was not reached: {}", answer.text()));
+    }
+    let is_held = envelope.meta.data.get(TIER).is_some() || code == Some(ErrorCode::CommandDenied);
+    if envelope.meta.tool == "bash" && right.contains(&Expected::Contained) && !is_held {
+        return Err(format!("neither run in the sandbox nor refused as a command: {}", answer.text()));
     }
     let holds = right.iter().any(|expected| match expected {
         Expected::Denied => code.is_some(),
