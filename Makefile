@@ -57,10 +57,11 @@ bench: ## Measure speed and memory (release profile; the first build takes long)
 	@$(TARGET)/release/bench
 
 .PHONY: soak
-soak: ## Ask about huge files and odd trees (6 GB and a million files in TMPDIR, several minutes)
+soak: ## Huge files, odd trees, floods and daemons (6 GB and a million files in TMPDIR, ten minutes)
 	$(call require,)
 	$(CARGO) build --locked -p tool-server -p e2e --bins
 	@$(TARGET)/debug/soak
+	@$(TARGET)/debug/floods
 
 .PHONY: openapi
 openapi: ## Write openapi/tool-server.json anew

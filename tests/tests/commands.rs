@@ -266,3 +266,35 @@ fn a_command_that_another_tool_does_better_is_refused_with_that_tool() {
     }
     assert!(bash(&server, "printf 'a\\nb\\n' | grep a | head -1 > found; cat found | tail -1").ok);
 }
+
+#[test]
+fn a_command_that_clings_to_life_is_ended_every_time() {
+    let server = server();
+    for time in 0..20 {
+        let word = format!("clinging-{}-{time}", std::process::id());
+        let cmd = format!(
+            "trap '' TERM; (setsid bash -c 'trap \"\" TERM; (exec -a {word} sleep 300) & exec -a {word} sleep 300' &); sleep 300"
+        );
+        let ran = server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 1}));
+        assert_eq!(code(&ran), ErrorCode::Timeout);
+        assert!(!runs(&word), "round {time}");
+    }
+}
+
+#[test]
+fn floods_are_ended_and_others_are_answered_meanwhile() {
+    let server = server();
+    let forks = "python3 -c 'import os\nwhile True:\n try: os.fork()\n except OSError: pass'";
+    for cmd in ["yes", "cat /dev/zero", forks] {
+        std::thread::scope(|scope| {
+            let flood = scope.spawn(|| server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 2})));
+            assert!(server.call("ls", &json!({})).ok);
+            let ended = flood.join().unwrap();
+            assert_eq!(code(&ended), ErrorCode::Timeout, "{cmd}: {}", ended.stderr);
+            assert!(ended.stdout.len() < 60_000);
+        });
+    }
+    let hog = "python3 -c 'a = []\nwhile True: a.append(bytearray(1 << 20))'";
+    let ended = server.call("bash", &json!({"cmd": hog, "timeout_seconds": 30}));
+    assert_eq!(code(&ended), ErrorCode::ExitNonzero, "the memory limit ends it: {}", ended.stderr);
+}

@@ -250,6 +250,9 @@ impl Watch<'_> {
         let error = error_of(&exit, self.ended, timeout);
         let mut notices: Vec<String> = whole.notice.into_iter().collect();
         notices.extend(control_file_notice(&exit));
+        notices.extend((!exit.control_search_complete).then(|| {
+            "The roots are too large to be searched whole for control files that appeared.".to_owned()
+        }));
         notices.extend(
             text.cleaned.then(|| "Terminal escapes and invisible characters were taken out.".to_owned()),
         );

@@ -104,6 +104,10 @@ enum Verdict {
 }
 
 fn verdict(error: &ToolError) -> Verdict {
+    // A command that was ended at its own deadline did run: the tool works.
+    if error.http_status == Some(200) {
+        return Verdict::Works;
+    }
     match (error.class, error.code) {
         (ErrorClass::Validation | ErrorClass::Policy, _) | (_, ErrorCode::Overloaded) => Verdict::NotTried,
         (ErrorClass::Timeout | ErrorClass::Unknown, _) | (_, ErrorCode::IoError) => Verdict::Fails,
@@ -156,6 +160,16 @@ mod tests {
             settle(&circuits, Some(ErrorCode::Overloaded), now);
             settle(&circuits, Some(ErrorCode::IoError), now);
             settle(&circuits, Some(ErrorCode::NotFound), now);
+        }
+        assert!(!refused(&circuits, "s", now));
+    }
+
+    #[test]
+    fn a_command_that_ran_into_its_own_deadline_never_counts() {
+        let (circuits, now) = (Circuits::default(), Instant::now());
+        let error = ToolError { http_status: Some(200), ..failure(ErrorCode::Timeout) };
+        for _ in 0..9 {
+            circuits.settle(&"s".parse().unwrap(), "ls", Some(&error), now);
         }
         assert!(!refused(&circuits, "s", now));
     }
