@@ -1,7 +1,7 @@
 //! The difference between two contents, as a unified diff.
 //!
 //! What both begin and end with is set aside first, so the cost depends on what was changed and not on the
-//! size of the file; and the same two contents always give the same text.
+//! size of the file, in time as in memory; and the same two contents always give the same text.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub fn unified(
         let notice = "The file was too large to be compared; no difference is shown.".to_owned();
         return Difference { notice: Some(notice), ..Difference::default() };
     };
-    let (old, new) = (lines(before_bytes), lines(after.unwrap_or(b"")));
+    let (old, new) = (before_bytes, after.unwrap_or(b""));
     if old == new && before.is_some() == after.is_some() {
         return Difference::default();
     }
@@ -48,7 +48,7 @@ pub fn unified(
         format!("+++ {}", if after.is_some() { path } else { "/dev/null" }),
     ];
     let mut page = Page::new(usize::MAX, bounds);
-    for line in header.into_iter().chain(hunks(&old, &new, bounds.lines)) {
+    for line in header.into_iter().chain(hunks(old, new, bounds.lines)) {
         if !page.push(&line) {
             break;
         }
@@ -60,25 +60,26 @@ pub fn unified(
 }
 
 /// Lines with their ends, as text; bytes that are no UTF-8 are shown replaced.
-fn lines(content: &[u8]) -> Vec<Cow<'_, str>> {
-    content.split_inclusive(|byte| *byte == b'\n').map(String::from_utf8_lossy).collect()
+fn lines(content: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
+    content.split_inclusive(|byte| *byte == b'\n').map(String::from_utf8_lossy)
 }
 
-fn hunks(old: &[Cow<'_, str>], new: &[Cow<'_, str>], most_lines: usize) -> Vec<String> {
-    let start = old.iter().zip(new).take_while(|(left, right)| left == right).count();
-    let shorter = old.len().min(new.len()) - start;
-    let end = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take(shorter)
-        .take_while(|(left, right)| left == right)
-        .count();
-    let (from, to) = (start.saturating_sub(CONTEXT), end.saturating_sub(CONTEXT));
-    let (old_part, new_part) = (&old[from..old.len() - to], &new[from..new.len() - to]);
-    if old_part.len().max(new_part.len()) > MAX_COMPARED_LINES {
-        return block(&old[start..old.len() - end], &new[start..new.len() - end], start, most_lines);
+/// How many lines a content has; an unfinished one counts.
+fn count(content: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', content).count()
+        + usize::from(content.last().is_some_and(|last| *last != b'\n'))
+}
+
+fn hunks(old: &[u8], new: &[u8], most_lines: usize) -> Vec<String> {
+    let (start, end) = in_common(old, new);
+    let (old_middle, new_middle) = (&old[start..old.len() - end], &new[start..new.len() - end]);
+    if count(old_middle).max(count(new_middle)) > MAX_COMPARED_LINES {
+        return block(old_middle, new_middle, count(&old[..start]), most_lines);
     }
+    let (before, after) = (context_before(&old[..start]), context_after(&old[old.len() - end..]));
+    let from = count(&old[..start - before]);
+    let old_part: Vec<_> = lines(&old[start - before..old.len() - end + after]).collect();
+    let new_part: Vec<_> = lines(&new[start - before..new.len() - end + after]).collect();
     let old_part: Vec<&str> = old_part.iter().map(AsRef::as_ref).collect();
     let new_part: Vec<&str> = new_part.iter().map(AsRef::as_ref).collect();
     let diff = TextDiff::from_slices(&old_part, &new_part);
@@ -95,12 +96,36 @@ fn hunks(old: &[Cow<'_, str>], new: &[Cow<'_, str>], most_lines: usize) -> Vec<S
     text
 }
 
+/// The lengths in bytes of the whole lines that both begin with, and of those that both end with after them.
+fn in_common(old: &[u8], new: &[u8]) -> (usize, usize) {
+    let same = old.iter().zip(new).take_while(|(left, right)| left == right).count();
+    let start = memchr::memrchr(b'\n', &old[..same]).map_or(0, |newline| newline + 1);
+    let (old, new) = (&old[start..], &new[start..]);
+    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(left, right)| left == right).count();
+    let begins_line = |rest: &[u8]| rest.last().is_none_or(|last| *last == b'\n');
+    if begins_line(&old[..old.len() - same]) && begins_line(&new[..new.len() - same]) {
+        return (start, same);
+    }
+    let cut = memchr::memchr(b'\n', &old[old.len() - same..]).map_or(same, |newline| newline + 1);
+    (start, same - cut)
+}
+
+/// The length in bytes of the last lines of a content, as many as are shown around a change.
+fn context_before(content: &[u8]) -> usize {
+    content.split_inclusive(|byte| *byte == b'\n').rev().take(CONTEXT).map(<[u8]>::len).sum()
+}
+
+/// The same of the first lines.
+fn context_after(content: &[u8]) -> usize {
+    content.split_inclusive(|byte| *byte == b'\n').take(CONTEXT).map(<[u8]>::len).sum()
+}
+
 /// Everything between the common beginning and end, taken out and put in; of each no more than an answer
 /// can show.
-fn block(old: &[Cow<'_, str>], new: &[Cow<'_, str>], start: usize, most_lines: usize) -> Vec<String> {
-    let mut text = vec![heading(start, old.len(), start, new.len())];
-    old.iter().take(most_lines).for_each(|line| push_line(&mut text, '-', line));
-    new.iter().take(most_lines).for_each(|line| push_line(&mut text, '+', line));
+fn block(old: &[u8], new: &[u8], start: usize, most_lines: usize) -> Vec<String> {
+    let mut text = vec![heading(start, count(old), start, count(new))];
+    lines(old).take(most_lines).for_each(|line| push_line(&mut text, '-', &line));
+    lines(new).take(most_lines).for_each(|line| push_line(&mut text, '+', &line));
     text
 }
 
@@ -149,6 +174,9 @@ mod tests {
         check(Some("a"), Some("a\n"), "--- f\n+++ f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n");
         check(Some("a\n"), Some("a\n"), "");
         check(None, Some(""), "--- /dev/null\n+++ f\n");
+        check(Some("b\n"), Some("a\nb\n"), "--- f\n+++ f\n@@ -1 +1,2 @@\n+a\n b\n");
+        check(Some("ab\nc\n"), Some("b\nc\n"), "--- f\n+++ f\n@@ -1,2 +1,2 @@\n-ab\n+b\n c\n");
+        check(Some("a\na\n"), Some("a\n"), "--- f\n+++ f\n@@ -1,2 +1 @@\n a\n-a\n");
     }
 
     #[test]
