@@ -10,7 +10,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAMS := -p supervisor -p agent-worker -p tool-server
 
-# Names each missing program of a list `program:command that installs it`, and fails if there is one.
+# Names each missing program of a list of `program` or `program:package`, and the command that installs it; fails if there is one.
 define require
 	@missing=; \
 	lacks() { \
@@ -21,7 +21,7 @@ define require
 	lacks cargo "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"; \
 	lacks cc 'sudo apt-get install build-essential'; \
 	lacks bash 'sudo apt-get install bash'; \
-	for program in $(1); do lacks "$$program" "sudo apt-get install $$program"; done; \
+	for entry in $(1); do lacks "$${entry%%:*}" "sudo apt-get install $${entry##*:}"; done; \
 	test -z "$$missing"
 endef
 
@@ -40,7 +40,7 @@ run: ## Build and start everything; it says what to try next
 
 .PHONY: test
 test: ## Check format and lints, and run all tests
-	$(call require,git curl jq chromium)
+	$(call require,git curl jq chromium python3 perl node:nodejs rg:ripgrep fdfind:fd-find)
 	$(CARGO) build --locked --workspace --bins
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings

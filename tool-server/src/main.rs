@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use process::{Secret, Variables, lifeline, logs, secrets, shutdown};
-use sandbox::{Confinement, ControlFiles, Depth};
+use sandbox::{ControlFiles, Depth, Reach, confine_this_thread};
 use tool_server::change::Durability;
 use tool_server::config::{Config, Listen, SECRET_VARIABLES};
 use tool_server::hold::Hold;
@@ -106,8 +106,10 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
 fn check(json: bool) -> anyhow::Result<()> {
     let config = Config::from_variables(&Variables::without_secrets(), &std::env::current_dir()?)?;
     let hold = Hold::take(&config, Depth::Full)?;
-    let checks = self_check::run(&config, Confinement::None, &hold.capabilities);
-    let report = ServiceReport { checks, confinement: Confinement::None, capabilities: hold.capabilities };
+    // This process has nothing more to open, so it can try the server's own confinement on itself.
+    let confinement = confine_this_thread(&Reach::default())?;
+    let checks = self_check::run(&config, confinement, &hold.capabilities);
+    let report = ServiceReport { checks, confinement, capabilities: hold.capabilities };
     let text = if json { serde_json::to_string_pretty(&report.capabilities())? } else { report.in_words() };
     writeln!(std::io::stdout(), "{}", text.trim_end())?;
     anyhow::ensure!(hold.spawner.is_ok() || config.commands.disable_exec, "commands cannot be held here");
