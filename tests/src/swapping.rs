@@ -14,8 +14,17 @@ pub fn while_swapping<T>(one: &Path, other: &Path, race: impl FnOnce() -> T) -> 
                 renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("both names exist");
             }
         });
-        let result = race();
-        over.store(true, Ordering::Relaxed);
-        result
+        // Also when the race fails: the scope waits for the thread above.
+        let _end = End(&over);
+        race()
     })
+}
+
+/// Ends the swapping when it is dropped.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

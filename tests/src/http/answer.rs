@@ -98,7 +98,7 @@ fn unchunk(mut chunks: &[u8]) -> io::Result<Vec<u8>> {
 
 fn read_more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut buffer = [0; 16 * 1024];
-    match stream.read(&mut buffer)? {
+    match read_some(stream, &mut buffer)? {
         0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
         read => {
             bytes.extend_from_slice(&buffer[..read]);
@@ -109,4 +109,14 @@ fn read_more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
 
 fn position(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
+}
+
+/// One read; a signal that interrupts it changes nothing.
+fn read_some(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            settled => return settled,
+        }
+    }
 }

@@ -47,7 +47,7 @@ pub const FLOODS: [Flood; 5] = [
     Flood {
         name: "a million files",
         cmd: "mkdir -p many && cd many && python3 -c 'for i in range(1000000): open(str(i), \"w\").close()'",
-        timeout_seconds: 60,
+        timeout_seconds: 20,
     },
 ];
 
