@@ -38,6 +38,9 @@ const MAX_END: Duration = Duration::from_secs(5);
 /// How often a running command's caller and disk are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// The same for one that was told to end.
+const LOOK_ENDING: Duration = Duration::from_millis(5);
+
 /// What runs commands, or the reason why none run.
 #[derive(Debug)]
 pub struct Commands {
@@ -162,7 +165,7 @@ impl Commands {
         let mut give_up = None;
         let mut exit = None;
         loop {
-            let open = watch.capture.read(LOOK_EVERY);
+            let open = watch.capture.read(if lifeline.is_some() { watch.patience() } else { LOOK_ENDING });
             if exit.is_none() {
                 exit = if open { end.try_recv().ok() } else { self.await_end(watch, &end, &mut lifeline) };
                 give_up = exit.as_ref().map(|_| Instant::now() + LINGER);
@@ -189,7 +192,7 @@ impl Commands {
         lifeline: &mut Option<Lifeline>,
     ) -> Option<Result<Exit, SandboxError>> {
         loop {
-            match end.recv_timeout(LOOK_EVERY.min(watch.left())) {
+            match end.recv_timeout(watch.patience()) {
                 Ok(exit) => return Some(exit),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Some(Err(SandboxError::Lost)),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
@@ -241,6 +244,11 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
+    /// How long to wait for output or an end before looking at the command again.
+    fn patience(&self) -> Duration {
+        LOOK_EVERY.min(self.left())
+    }
+
     fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
