@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::Registry;
 use crate::schema::schema_of;
 
+/// The header parameter that only tools which change something have.
+const IDEMPOTENCY_KEY: &str = "IdempotencyKey";
+
 /// The document for a registry's tools.
 pub fn document(registry: &Registry) -> Value {
     let mut paths: Map<String, Value> = registry
@@ -48,6 +51,7 @@ fn tool_path(spec: &ToolSpec, example: &Value) -> Value {
     let summary = description.lines().next().unwrap_or_default();
     let headers: Vec<Value> = header_parameters()
         .keys()
+        .filter(|name| name.as_str() != IDEMPOTENCY_KEY || !spec.annotations.read_only)
         .map(|name| json!({"$ref": format!("#/components/parameters/{name}")}))
         .collect();
     json!({"post": {
@@ -120,6 +124,11 @@ fn header_parameters() -> Map<String, Value> {
         ("ParentEventId", "X-Parent-Event-Id", "The event that the call happens under."),
         ("RequestId", "X-Request-Id", "The caller's own id for this request; it is sent back."),
         ("Traceparent", "traceparent", "W3C trace context."),
+        (
+            IDEMPOTENCY_KEY,
+            "Idempotency-Key",
+            "A call with this key acts at most once; its answer is kept for a day.",
+        ),
     ];
     headers
         .into_iter()
