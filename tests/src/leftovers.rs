@@ -26,12 +26,15 @@ pub struct Process {
 pub fn processes_of(place: &Place) -> Vec<Process> {
     let path = place.path().as_os_str().as_encoded_bytes();
     let marks = [place.marker().as_bytes(), path];
-    let entries = fs::read_dir("/proc").expect("Linux has /proc").flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    all_pids()
         .filter(|pid| ["environ", "cmdline"].iter().any(|file| mentions(*pid, file, &marks)))
         .filter_map(describe)
         .collect()
+}
+
+/// All living processes whose command line contains a text.
+pub fn processes_with(text: &str) -> Vec<Process> {
+    all_pids().filter_map(describe).filter(|process| process.command.contains(text)).collect()
 }
 
 /// Waits until the place has no process any more; panics with those that stay, and ends them.
@@ -49,6 +52,11 @@ pub fn assert_no_process(place: &Place) {
 pub fn assert_no_temporary_file(root: &Path) {
     let stray: Vec<PathBuf> = files_below(root).into_iter().filter(|path| looks_temporary(path)).collect();
     assert!(stray.is_empty(), "temporary files were left behind: {stray:?}");
+}
+
+fn all_pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").expect("Linux has /proc").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn mentions(pid: u32, file: &str, marks: &[&[u8]]) -> bool {

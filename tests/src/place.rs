@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -66,11 +67,16 @@ impl Place {
         &self.marker
     }
 
-    /// Makes an ordinary user own the place, and copies `binary` to where that user can start it.
+    /// Makes an ordinary user own the place, and puts `binary` to where that user can start it.
     pub fn hand_over(&self, binary: &Path) -> PathBuf {
         let copy = self.path().join("bin").join(binary.file_name().expect("a binary has a name"));
         fs::create_dir_all(self.path().join("bin")).expect("the place is writable");
-        fs::copy(binary, &copy).expect("a binary can be copied");
+        if fs::hard_link(binary, &copy).is_err() {
+            // Not by this process: what another thread starts meanwhile would hold the copy open for
+            // writing, and a file that is open for writing cannot be started.
+            let copied = Command::new("cp").arg(binary).arg(&copy).status();
+            assert!(copied.is_ok_and(|status| status.success()), "a binary can be copied");
+        }
         if rustix::process::geteuid().is_root() {
             for path in [self.path().to_owned(), self.root(), self.data(), self.logs(), self.outside()] {
                 std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("root can give files away");

@@ -1,33 +1,43 @@
 //! The corpus of attacks against the real server, case by case.
 
-use e2e::corpus::{self, Case, Expected, Trial};
+use e2e::Request;
+use e2e::corpus::commands::{is_tried_unheld, works_unheld};
+use e2e::corpus::{self, Case, Expected, Mode, StatedLoss, Trial};
 
 /// Tools that change a file only after its session has read it.
 const LOCKED: [&str; 2] = ["edit", "write"];
 
+/// The cases that tier B does not hold, each with what `/capabilities` says of it there.
+const LOSSES_OF_TIER_B: [StatedLoss; 6] = [
+    ("kfs-005", METADATA),
+    ("kfs-006", METADATA),
+    ("kfs-007", METADATA),
+    ("kfs-009", METADATA),
+    (
+        "pers-004",
+        "Control files that exist can be changed by commands; the change is reported, not prevented.",
+    ),
+    ("ok-023", "/tmp is out of reach; TMPDIR names a private directory, whose size is not bounded."),
+];
+
+/// Owners, times, attributes, and who is told when any of them changes.
+const METADATA: &str = "The metadata of this user's files outside the roots can be seen and changed (stat, chmod, timestamps), their content cannot.";
+
 /// Tries a case as it stands. A change that must be stopped is tried with and without reading the file
 /// first, so that it is not the optimistic lock alone that stops it; one that must work is read first.
-fn hold(case: &Case) -> Result<(), String> {
+fn hold(case: &Case, mode: Mode) -> Result<(), String> {
     if !LOCKED.contains(&case.tool.as_str()) {
-        return Trial::prepare(case)?.call_tool(false);
+        return Trial::prepare(case, mode)?.call_tool(false);
     }
-    Trial::prepare(case)?.call_tool(true).map_err(|why| format!("read first: {why}"))?;
+    Trial::prepare(case, mode)?.call_tool(true).map_err(|why| format!("read first: {why}"))?;
     if case.right_outcomes() == [Expected::Ok] {
         return Ok(());
     }
-    Trial::prepare(case)?.call_tool(false).map_err(|why| format!("not read first: {why}"))
+    Trial::prepare(case, mode)?.call_tool(false).map_err(|why| format!("not read first: {why}"))
 }
 
-/// Cases of commands that need more than a server and a place: listeners, probe programs, a look at the host.
-const ATTACKS_ON_THE_SANDBOX: [&str; 6] =
-    ["exfil", "persistence", "resource", "sandbox_net", "sandbox_proc", "sandbox_sys"];
-
-fn needs_more(case: &Case) -> bool {
-    case.tool == "bash" && ATTACKS_ON_THE_SANDBOX.contains(&case.category.as_str())
-}
-
-#[test]
-fn every_case_of_a_registered_tool_holds() {
+/// Tries all cases of the server's tools in a mode.
+fn check(what: &str, mode: Mode, losses: &[StatedLoss]) {
     let tools = corpus::registered_tools();
     for tool in ["ls", "find", "grep", "read", "write", "edit", "bash"] {
         assert!(tools.contains(tool), "{tool} is missing: {tools:?}");
@@ -35,17 +45,55 @@ fn every_case_of_a_registered_tool_holds() {
     let cases = corpus::load().into_iter().filter(|case| case.tool != "http");
     let (known, unknown): (Vec<Case>, Vec<Case>) = cases.partition(|case| tools.contains(&case.tool));
     println!("{} cases are of tools that the server does not have", unknown.len());
-    let (attacks, known): (Vec<Case>, Vec<Case>) = known.into_iter().partition(needs_more);
-    println!("{} cases need more than a server and a place", attacks.len());
-    println!("{}", corpus::report("tools", &corpus::tried(&known, hold)));
+    println!("{}", corpus::report(what, &corpus::tried(&known, |case| hold(case, mode)), losses));
+}
+
+#[test]
+fn every_case_holds_in_tier_a_as_whoever_runs_the_tests() {
+    check("tier A, as whoever runs the tests", Mode::TierA, &[]);
+}
+
+#[test]
+fn every_case_holds_in_tier_a_as_an_ordinary_user() {
+    check("tier A, as an ordinary user", Mode::TierAAsOrdinaryUser, &[]);
+}
+
+#[test]
+fn every_case_holds_in_tier_b_but_for_its_stated_losses() {
+    check("tier B, as an ordinary user", Mode::TierBAsOrdinaryUser, &LOSSES_OF_TIER_B);
+}
+
+#[test]
+fn every_listed_loss_is_stated_by_the_server() {
+    let server = Mode::TierBAsOrdinaryUser.builder().start();
+    let stated = server.send(Request::get("/capabilities")).text();
+    for (id, loss) in LOSSES_OF_TIER_B {
+        assert!(stated.contains(loss), "{id}: {loss:?} is not in {stated}");
+    }
+}
+
+#[test]
+fn every_attack_by_a_command_works_without_the_sandbox() {
+    let attacks: Vec<Case> = corpus::load()
+        .into_iter()
+        .filter(|case| match is_tried_unheld(case) {
+            Some(Err(why)) => {
+                println!("{} is not tried without the sandbox: {why}", case.id);
+                false
+            }
+            tried => tried.is_some(),
+        })
+        .collect();
+    assert!(attacks.len() >= 30, "the corpus has attacks by commands: {}", attacks.len());
+    println!("{}", corpus::report("without the sandbox", &corpus::tried(&attacks, works_unheld), &[]));
 }
 
 #[test]
 fn every_raw_request_is_answered_and_leaves_the_server_alive() {
     let cases: Vec<Case> = corpus::load().into_iter().filter(|case| case.tool == "http").collect();
     assert!(cases.len() >= 20, "the corpus has raw requests: {}", cases.len());
-    let outcomes = corpus::tried(&cases, |case| Trial::prepare(case)?.send_request());
-    println!("{}", corpus::report("raw requests", &outcomes));
+    let outcomes = corpus::tried(&cases, |case| Trial::prepare(case, Mode::TierA)?.send_request());
+    println!("{}", corpus::report("raw requests", &outcomes, &[]));
 }
 
 #[test]
@@ -56,6 +104,6 @@ fn every_wrong_raw_request_is_refused_for_what_is_wrong_with_it_when_it_names_ls
         .filter(|case| case.tool == "http" && case.expected == Expected::Denied && names_a_tool(case))
         .collect();
     assert!(wrong.len() >= 15, "the corpus has wrong requests: {}", wrong.len());
-    let outcomes = corpus::tried(&wrong, |case| Trial::prepare(case)?.send_request_to("ls"));
-    println!("{}", corpus::report("raw requests to ls", &outcomes));
+    let outcomes = corpus::tried(&wrong, |case| Trial::prepare(case, Mode::TierA)?.send_request_to("ls"));
+    println!("{}", corpus::report("raw requests to ls", &outcomes, &[]));
 }

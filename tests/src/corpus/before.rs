@@ -13,6 +13,7 @@ use super::placeholders::Placeholders;
 pub struct Before {
     contents: BTreeMap<String, Vec<u8>>,
     metadata: BTreeMap<String, Vec<i64>>,
+    directories: BTreeMap<String, (u64, u64)>,
 }
 
 impl Before {
@@ -27,6 +28,10 @@ impl Before {
             let facts = facts(&path).ok_or_else(|| format!("{path} has no metadata before"))?;
             before.metadata.insert(path, facts);
         }
+        for path in paths(case, "dir_kept", placeholders)? {
+            let directory = directory(&path).ok_or_else(|| format!("{path} is no directory before"))?;
+            before.directories.insert(path, directory);
+        }
         Ok(before)
     }
 
@@ -39,11 +44,22 @@ impl Before {
     pub fn has_metadata_of(&self, path: &str) -> bool {
         facts(path).as_ref() == self.metadata.get(path)
     }
+
+    /// Whether a path is still the same real directory.
+    pub fn has_directory(&self, path: &str) -> bool {
+        directory(path).is_some_and(|now| self.directories.get(path) == Some(&now))
+    }
 }
 
 fn paths(case: &Case, check: &str, placeholders: &Placeholders) -> Result<Vec<String>, String> {
     let Some(paths) = case.check.get(check) else { return Ok(Vec::new()) };
     texts(paths)?.into_iter().map(|path| placeholders.fill(path)).collect()
+}
+
+/// What makes a real directory that one and no other.
+fn directory(path: &str) -> Option<(u64, u64)> {
+    let stat = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
+    Some((stat.dev(), stat.ino()))
 }
 
 /// Everything that a process could change of a file without its content, but not when it was last read.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Case;
 use super::before::Before;
+use super::commands::{self, Scene};
 use super::placeholders::Placeholders;
 use crate::Answer;
 
@@ -25,6 +26,8 @@ pub struct Observed<'a> {
     pub before: &'a Before,
     /// What the server wrote down of the call: its journal and its log.
     pub records: &'a str,
+    /// What stands around the server.
+    pub scene: &'a Scene,
 }
 
 /// Judges all checks of a case.
@@ -64,7 +67,8 @@ fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Resu
             holds(wanted.as_i64() == Some(exit_code.into()), &format!("the exit code is {exit_code}"))
         }
         "stdout_no_control_except" => clean(&observed.answer.envelope().stdout, &texts(wanted)?),
-        _ => Err("the runner does not know this check".to_owned()),
+        "dir_kept" => every(wanted, |path| observed.before.has_directory(path), "it is another directory"),
+        _ => commands::checks::one(name, wanted, observed),
     }
 }
 

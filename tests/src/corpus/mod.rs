@@ -7,6 +7,7 @@
 pub mod before;
 pub mod case;
 pub mod check;
+pub mod commands;
 pub mod placeholders;
 mod report;
 pub mod requests;
@@ -17,7 +18,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use case::{Case, Expected};
-pub use report::{Outcome, report, tried};
+pub use commands::Mode;
+pub use report::{Outcome, StatedLoss, report, tried};
 pub use trial::Trial;
 
 /// All cases of the corpus, in their order.

@@ -27,12 +27,21 @@ impl Placeholders {
             ("{PORT}", server.address().port().to_string()),
             ("{SERVER_PID}", server.program().pid().to_string()),
             ("{TOKEN}", TOKEN.to_owned()),
-            // The token is the secret that the server finds in its environment and knows by value.
+            // The token is the secret that the server finds in its environment and knows by value. Whether
+            // commands see that environment is asked with a canary that it does not know.
             ("{SERVER_SECRET}", TOKEN.to_owned()),
             ("{SERVER_SECRET_HEX}", TOKEN.bytes().map(|byte| format!("{byte:02x}")).collect()),
             ("{SERVER_SECRET_URLENCODED}", TOKEN.replace('/', "%2F").replace('+', "%2B")),
             ("{SERVER_SECRET_JSON_ESCAPED}", TOKEN.replace('/', "\\/")),
         ];
+        Self { values }
+    }
+
+    /// The same with other values for some, or with more of them.
+    #[must_use]
+    pub fn with(self, mut values: Vec<(&'static str, String)>) -> Self {
+        // The first of a name is the one that fills it in.
+        values.extend(self.values);
         Self { values }
     }
 

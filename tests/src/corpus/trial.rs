@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::before::Before;
 use super::check::{self, Observed};
+use super::commands::{self, Mode, Scene, control};
 use super::placeholders::{Placeholders, TOKEN};
 use super::{Case, Expected, requests, steps};
 use crate::{Answer, Request, ToolServer};
@@ -27,23 +28,29 @@ const NO_ANSWER: &str = "no answer at all";
 /// A case before a server of its own.
 #[derive(Debug)]
 pub struct Trial<'a> {
-    case: &'a Case,
+    pub(super) case: &'a Case,
+    mode: Mode,
     server: ToolServer,
-    placeholders: Placeholders,
+    pub(super) scene: Scene,
+    pub(super) placeholders: Placeholders,
 }
 
 impl<'a> Trial<'a> {
     /// Starts a server as the corpus wants it, and prepares the place.
-    pub fn prepare(case: &'a Case) -> Result<Self, String> {
-        let mut server = ToolServer::builder()
+    pub fn prepare(case: &'a Case, mode: Mode) -> Result<Self, String> {
+        let mut server = mode
+            .builder()
             .token(TOKEN)
             .variable("AUTONOUS_TOOL_DISABLED", "")
             .variable("AUTONOUS_TOOL_DENY_PATHS", "")
             .start();
-        let placeholders = Placeholders::of(&mut server);
+        let scene = Scene::set_up(case, mode, &mut server)?;
+        let values = if case.tool == "bash" { scene.values()? } else { Vec::new() };
+        let placeholders = Placeholders::of(&mut server).with(values);
         let inside = server.root().join("inside.txt");
         std::fs::write(&inside, "inside\n").map_err(|error| format!("{}: {error}", inside.display()))?;
-        let trial = Self { case, server, placeholders };
+        mode.give(&inside);
+        let trial = Self { case, mode, server, scene, placeholders };
         trial.run_setup()?;
         Ok(trial)
     }
@@ -57,14 +64,16 @@ impl<'a> Trial<'a> {
         let answers = if self.case.steps.is_empty() {
             self.call_once(reads_first)?
         } else {
-            steps::follow(self.case, &self.server, &self.placeholders, reads_first)?
+            self.follow_steps(reads_first)?
         };
         let took = start.elapsed();
         let records = self.records();
         for answer in &answers {
-            let observed = Observed { answer, took, before: &before, records: &records };
+            let observed = Observed { answer, took, before: &before, records: &records, scene: &self.scene };
             judge_envelope(answer, &self.case.right_outcomes())?;
+            self.mode.require_tier(&answer.envelope())?;
             check::all(self.case, &self.placeholders, &observed)?;
+            control::is_held(self.case, &answer.envelope())?;
         }
         self.still_works()
     }
@@ -76,6 +85,13 @@ impl<'a> Trial<'a> {
         }
         let target = format!("/tools/{}", self.case.tool);
         Ok(vec![self.server.send(Request::post_json(&target, &arguments))])
+    }
+
+    fn follow_steps(&mut self, reads_first: bool) -> Result<Vec<Answer>, String> {
+        match commands::steps::follow(self.case, &mut self.server, &self.scene)? {
+            Some(answers) => Ok(answers),
+            None => steps::follow(self.case, &self.server, &self.placeholders, reads_first),
+        }
     }
 
     /// What the server has written down so far.
@@ -122,6 +138,7 @@ impl<'a> Trial<'a> {
             let script = format!("{PRELUDE}{}", self.placeholders.fill(line)?);
             let mut command = Command::new("bash");
             command.args(["-c", &script]).env("TEXT", &text).current_dir(self.server.place().path());
+            self.mode.as_its_user(&mut command, self.server.place().path());
             let status = command.status().map_err(|error| format!("bash does not start: {error}"))?;
             if !status.success() {
                 return Err(format!("the setup line failed: {line}"));

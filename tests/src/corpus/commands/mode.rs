@@ -1,0 +1,84 @@
+//! The modes of the sandbox in which the corpus is tried.
+
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use protocol::Envelope;
+
+use super::{probes, scene};
+use crate::ToolServer;
+use crate::place::NOBODY;
+use crate::tool_server::ToolServerBuilder;
+
+/// How the server is started that a case meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Tier A, as whoever runs the tests: root, where the tests are to show that root is held.
+    TierA,
+    /// Tier A, as an ordinary user.
+    TierAAsOrdinaryUser,
+    /// Tier B, as an ordinary user; root gets no commands there.
+    TierBAsOrdinaryUser,
+}
+
+impl Mode {
+    /// A server in this mode, with the canary in its environment; it refuses to start in any other tier.
+    pub fn builder(self) -> ToolServerBuilder {
+        let builder = ToolServer::builder();
+        let probes = probes::directory(builder.place());
+        std::fs::create_dir(&probes).expect("a fresh place takes a directory");
+        let builder = builder
+            .variable("AUTONOUS_TOOL_SANDBOX", self.setting())
+            .variable("AUTONOUS_TOOL_READONLY_ROOTS", &probes.display().to_string())
+            .variable(scene::CANARY_NAME, scene::CANARY);
+        let builder = if self.is_ordinary() { builder.unprivileged() } else { builder };
+        self.give(&builder.place().outside().join("secret.txt"));
+        builder
+    }
+
+    /// Makes the server's user own a file of the place, so that nothing but the sandbox protects it.
+    pub(in crate::corpus) fn give(self, path: &Path) {
+        if self.changes_user() {
+            chown(path, Some(NOBODY), Some(NOBODY)).expect("root can give files away");
+        }
+    }
+
+    /// Makes a command run as the server's user, at home in the place.
+    pub(in crate::corpus) fn as_its_user(self, command: &mut Command, home: &Path) {
+        if self.changes_user() {
+            command.uid(NOBODY).gid(NOBODY).env("HOME", home);
+        }
+    }
+
+    /// A command that ran must have run in this mode's tier.
+    pub(in crate::corpus) fn require_tier(self, envelope: &Envelope) -> Result<(), String> {
+        match envelope.meta.data.get("sandbox_tier") {
+            Some(tier) if tier != self.tier() => Err(format!("it ran in tier {tier}")),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn tier(self) -> &'static str {
+        match self {
+            Self::TierA | Self::TierAAsOrdinaryUser => "A",
+            Self::TierBAsOrdinaryUser => "B",
+        }
+    }
+
+    fn setting(self) -> &'static str {
+        match self {
+            Self::TierA | Self::TierAAsOrdinaryUser => "full",
+            Self::TierBAsOrdinaryUser => "landlock",
+        }
+    }
+
+    fn is_ordinary(self) -> bool {
+        self != Self::TierA
+    }
+
+    fn changes_user(self) -> bool {
+        self.is_ordinary() && rustix::process::geteuid().is_root()
+    }
+}
