@@ -43,8 +43,8 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
     table.note("POST /tools/ls, 1 connection, p50", us(ls_time.p50_us()));
     table.note("POST /tools/ls, 1 connection, p99", us(ls_time.percentile_us(99)));
     table.bound("ratio of the p50s", ls_time.p50_us() / bare_time.p50_us(), 8.0, "times");
-    let bare_rate = throughput(|| Connection::post(bare.address, "/", BODY))?;
-    let ls_rate = throughput(|| Connection::post(address, "/tools/ls", BODY))?;
+    let bare_rate = throughput(CONNECTIONS, || Connection::post(bare.address, "/", BODY))?;
+    let ls_rate = throughput(CONNECTIONS, || Connection::post(address, "/tools/ls", BODY))?;
     table.note("bare route, 64 connections", format!("{bare_rate:.0}/s"));
     table.note("POST /tools/ls, 64 connections", format!("{ls_rate:.0}/s"));
     pieces::bench(table, &root, &place.path().join("pieces"), &answer, ls_time.p50_us())
@@ -57,8 +57,8 @@ pub fn fill(directory: &Path, entries: usize) -> io::Result<()> {
 }
 
 /// Answers a second over many connections, each of which waits for its answer before it asks again.
-fn throughput(connect: impl Fn() -> io::Result<Connection>) -> anyhow::Result<f64> {
-    let connections = (0..CONNECTIONS).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
+pub fn throughput(count: usize, connect: impl Fn() -> io::Result<Connection>) -> anyhow::Result<f64> {
+    let connections = (0..count).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
     let began = Instant::now();
     let end = began + THROUGHPUT_FOR;
     let threads: Vec<_> = connections

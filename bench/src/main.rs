@@ -2,40 +2,62 @@
 //!
 //! The programs are started as any user starts them and are asked over HTTP; only where the time of a call
 //! goes is measured in this process, piece by piece. Nothing here fails on a missed target: the table says
-//! it, and people judge.
+//! it, and people judge. An argument chooses the sections whose title has it, such as `edit`.
 
 mod bare;
+mod bash;
 mod call;
+mod edit;
+mod in_process;
 mod listing;
 mod measure;
 mod memory;
+mod pages;
 mod pieces;
 mod program;
+mod read;
+mod search;
 mod start;
 mod table;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
+use anyhow::Context as _;
 use table::Table;
 
 /// Measures something and adds its rows.
-type Section = fn(&mut Table) -> anyhow::Result<()>;
+type Section<'a> = &'a dyn Fn(&mut Table) -> anyhow::Result<()>;
 
 fn main() -> anyhow::Result<()> {
-    if std::env::args().nth(1).as_deref() == Some(bare::COMMAND) {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    if wanted == bare::COMMAND {
         return bare::serve();
     }
-    let sections: [(&'static str, Section); 4] = [
-        ("A call: ls of 20 entries", call::bench),
-        ("A directory of 100,000 entries", listing::bench),
-        ("From the start to ready", start::bench),
-        ("Resident memory, idle", memory::bench),
+    let sources = cargo_sources()?;
+    let sections: [(&'static str, Section<'_>); 9] = [
+        ("A call: ls of 20 entries", &call::bench),
+        ("A call: read of 50 kB", &read::bench),
+        ("A directory of 100,000 entries", &listing::bench),
+        ("Pages of a tree of 20,000 files", &pages::bench),
+        ("Search in the sources of all crates", &|table| search::bench(table, &sources)),
+        ("An edit of 1 MB, not synced", &edit::bench),
+        ("A command: bash with true", &bash::bench),
+        ("From the start to ready", &start::bench),
+        ("Resident memory, idle", &memory::bench),
     ];
     let mut out = std::io::stdout();
-    for (title, bench) in sections {
+    for (title, bench) in sections.into_iter().filter(|(title, _)| title.contains(&wanted)) {
         let mut table = Table::new(title);
         bench(&mut table)?;
         writeln!(out, "{table}")?;
     }
     Ok(())
+}
+
+/// Where cargo unpacks the sources of crates: below `CARGO_HOME`, by default `~/.cargo`.
+fn cargo_sources() -> anyhow::Result<PathBuf> {
+    let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    Ok(home.context("set HOME or CARGO_HOME: the sources of crates are searched")?.join("registry/src"))
 }

@@ -29,6 +29,24 @@ impl Durations {
         Ok(Self::new(durations))
     }
 
+    /// Measures several things in turns, so that whatever else the machine does befalls all of them.
+    pub fn in_turns<const N: usize>(
+        times: usize,
+        mut works: [&mut dyn FnMut() -> anyhow::Result<()>; N],
+    ) -> anyhow::Result<[Self; N]> {
+        let mut durations = [const { Vec::new() }; N];
+        for turn in 0..times / 10 + times {
+            for (work, durations) in works.iter_mut().zip(&mut durations) {
+                let began = Instant::now();
+                work()?;
+                if turn >= times / 10 {
+                    durations.push(began.elapsed());
+                }
+            }
+        }
+        Ok(durations.map(Self::new))
+    }
+
     /// Microseconds that this many of a hundred stay below.
     pub fn percentile_us(&self, percent: usize) -> f64 {
         let index = (self.0.len() * percent / 100).min(self.0.len() - 1);
@@ -54,6 +72,26 @@ pub fn us(microseconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn things_in_turns_are_measured_as_often_as_each_other_and_warmed_up_first() {
+        let (mut first, mut second) = (0, 0);
+        let measured = Durations::in_turns(
+            20,
+            [
+                &mut || {
+                    first += 1;
+                    Ok(())
+                },
+                &mut || {
+                    second += 1;
+                    Ok(())
+                },
+            ],
+        );
+        let lengths = measured.unwrap().map(|durations| durations.0.len());
+        assert_eq!((first, second, lengths), (22, 22, [20, 20]));
+    }
 
     #[test]
     fn percentiles_are_taken_from_the_sorted_durations() {

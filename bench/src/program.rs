@@ -77,6 +77,13 @@ pub fn path_of(name: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
+/// The first of these programs that the system has.
+pub fn installed(names: &[&str]) -> Option<PathBuf> {
+    let paths =
+        |name: &&str| SEARCH_PATH.split(':').map(|directory| Path::new(directory).join(name)).collect();
+    names.iter().flat_map::<Vec<PathBuf>, _>(paths).find(|path| path.is_file())
+}
+
 /// Waits until `GET /readyz` answers 200.
 pub fn until_ready(address: SocketAddr) -> anyhow::Result<()> {
     let give_up = Instant::now() + PATIENCE;

@@ -30,8 +30,14 @@ impl Table {
 
     /// A number that should stay at or below a bound, both in `unit`.
     pub fn bound(&mut self, what: &str, measured: f64, most: f64, unit: &str) {
-        let verdict = if measured <= most { "ok" } else { "MISSED" };
-        self.add(what, format!("{measured:.1} {unit}"), format!("at most {most} {unit}"), verdict);
+        let target = format!("at most {most} {unit}");
+        self.add(what, format!("{measured:.1} {unit}"), target, verdict(measured <= most));
+    }
+
+    /// A number that should reach a bound, both in `unit`.
+    pub fn reach(&mut self, what: &str, measured: f64, least: f64, unit: &str) {
+        let target = format!("at least {least} {unit}");
+        self.add(what, format!("{measured:.1} {unit}"), target, verdict(measured >= least));
     }
 
     fn add(&mut self, what: &str, measured: String, target: String, verdict: &'static str) {
@@ -39,11 +45,15 @@ impl Table {
     }
 }
 
+fn verdict(is_kept: bool) -> &'static str {
+    if is_kept { "ok" } else { "MISSED" }
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title)?;
         for Row { what, measured, target, verdict } in &self.rows {
-            let line = format!("  {what:<52} {measured:>14}   {target:<16} {verdict}");
+            let line = format!("  {what:<52} {measured:>18}   {target:<18} {verdict}");
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
@@ -59,11 +69,13 @@ mod tests {
         let mut table = Table::new("Title");
         table.bound("kept", 2.0, 2.0, "ms");
         table.bound("not kept", 2.1, 2.0, "ms");
+        table.reach("reached", 1.5, 1.5, "times");
         table.note("only said", "7");
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Title");
-        assert!(lines[1].contains("2.0 ms") && lines[1].ends_with("at most 2 ms     ok"), "{text}");
-        assert!(lines[2].ends_with("MISSED") && lines[3].ends_with(" 7"), "{text}");
+        assert!(lines[1].contains("2.0 ms") && lines[1].ends_with("at most 2 ms       ok"), "{text}");
+        assert!(lines[2].ends_with("MISSED") && lines[4].ends_with(" 7"), "{text}");
+        assert!(lines[3].ends_with("at least 1.5 times ok"), "{text}");
     }
 }

@@ -1,0 +1,116 @@
+//! `bash` with `true` over HTTP: beside the bare command, beside bubblewrap, and eight at once.
+//!
+//! Bubblewrap gets the same namespaces and mounts, but neither a system call filter nor Landlock inside;
+//! it does less and has no HTTP, journal or redaction around it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use protocol::Envelope;
+
+use crate::call::{Connection, throughput};
+use crate::measure::Durations;
+use crate::program::{Program, children_of, installed, resident_mib, until_ready};
+use crate::table::Table;
+
+const BODY: &str = r#"{"cmd":"true"}"#;
+const CALLS: usize = 300;
+const AT_ONCE: usize = 8;
+
+/// What eight at once must gain over one after the other, on two cores; the rest is what they share.
+const LEAST_GAIN: f64 = 1.5;
+
+/// The longest way from a bare command to one that is held, in milliseconds.
+const MOST_ADDED_MS: f64 = 4.0;
+
+/// Measures a command held by the server, bare, and held by bubblewrap; and what the spawner needs.
+pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+    let place = tempfile::tempdir()?;
+    let root = place.path().join("root");
+    std::fs::create_dir(&root)?;
+    let (server, address) = Program::tool_server(&root, &place.path().join("data"))?;
+    until_ready(address)?;
+    let mut call = Connection::post(address, "/tools/bash", BODY)?;
+    let envelope: Envelope = serde_json::from_slice(call.exchange()?)?;
+    anyhow::ensure!(envelope.ok, "bash does not run: {}", envelope.stderr);
+    table.note("sandbox tier", envelope.meta.data["sandbox_tier"].as_str().context("there is a tier")?);
+
+    let mut bare = bare(&root);
+    let [bare_time, call_time] =
+        Durations::in_turns(CALLS, [&mut || succeed(&mut bare), &mut || Ok(call.exchange().map(drop)?)])?;
+    table.note("bash -c true from this program, p50", format!("{:.2} ms", bare_time.p50_ms()));
+    table.note("POST /tools/bash, p50", format!("{:.2} ms", call_time.p50_ms()));
+    table.bound("added, p50", call_time.p50_ms() - bare_time.p50_ms(), MOST_ADDED_MS, "ms");
+    against_bubblewrap(table, &root, &mut call)?;
+
+    let one = throughput(1, || Connection::post(address, "/tools/bash", BODY))?;
+    let eight = throughput(AT_ONCE, || Connection::post(address, "/tools/bash", BODY))?;
+    table.note("one after the other", format!("{one:.0}/s"));
+    table.note("8 at once", format!("{eight:.0}/s"));
+    table.reach("8 at once against one after the other", eight / one, LEAST_GAIN, "times");
+    let spawner = children_of(server.pid())?.into_iter().find(|(_, name)| name == "spawner");
+    let (spawner, _) = spawner.context("the server has no spawner")?;
+    table.bound("resident memory of the spawner", resident_mib(spawner)?, 5.0, "MiB");
+    Ok(())
+}
+
+fn against_bubblewrap(table: &mut Table, root: &Path, call: &mut Connection) -> anyhow::Result<()> {
+    let Some(program) = installed(&["bwrap"]) else {
+        table.note("bubblewrap", "not installed");
+        return Ok(());
+    };
+    let mut bubblewrap = bubblewrap(&program, root);
+    let [bubblewrap_time, call_time] = Durations::in_turns(
+        CALLS,
+        [&mut || succeed(&mut bubblewrap), &mut || Ok(call.exchange().map(drop)?)],
+    )?;
+    table.note("bash -c true in bubblewrap, p50", format!("{:.2} ms", bubblewrap_time.p50_ms()));
+    let ratio = call_time.p50_us() / bubblewrap_time.p50_us();
+    table.bound("POST /tools/bash against bubblewrap", ratio, 1.0, "times");
+    Ok(())
+}
+
+fn bare(root: &Path) -> Command {
+    let mut command = Command::new("/bin/bash");
+    command.args(["-c", "true"]);
+    quietly(command, root)
+}
+
+/// The server's namespaces and mounts, by bubblewrap.
+fn bubblewrap(program: &Path, root: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args([
+        "--unshare-all",
+        "--unshare-user",
+        "--die-with-parent",
+        "--new-session",
+        "--cap-drop",
+        "ALL",
+    ]);
+    command.args(["--ro-bind", "/usr", "/usr"]);
+    for link in ["bin", "sbin", "lib", "lib64"] {
+        command.args(["--symlink", &format!("usr/{link}"), &format!("/{link}")]);
+    }
+    for file in ["passwd", "group", "hosts", "nsswitch.conf", "ld.so.cache"] {
+        let path = format!("/etc/{file}");
+        command.args(["--ro-bind-try", &path, &path]);
+    }
+    command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/home"]);
+    command.args(["--tmpfs", "/dev/shm"]);
+    command.arg("--bind").arg(root).arg(root).arg("--chdir").arg(root);
+    command.args(["--remount-ro", "/", "--", "/bin/bash", "-c", "true"]);
+    quietly(command, root)
+}
+
+fn quietly(mut command: Command, root: &Path) -> Command {
+    command.current_dir(root).env_clear().env("PATH", "/usr/bin:/bin");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn succeed(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status()?;
+    anyhow::ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}

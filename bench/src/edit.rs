@@ -1,0 +1,70 @@
+//! `edit` of a file of 1 MB without syncing, beside reading and writing that file in a bare loop.
+//!
+//! It runs in this process, because the server always syncs; syncing is the disk's time and not ours.
+
+use std::fs;
+
+use serde_json::json;
+use tool_server::change::diff::unified;
+use tool_server::change::replace::{Edit, replace};
+use tool_server::change::sha256;
+
+use crate::in_process::{self, InProcess};
+use crate::measure::{Durations, us};
+use crate::read::source;
+use crate::table::Table;
+
+const FILE_BYTES: usize = 1_000_000;
+const TIMES: usize = 300;
+
+/// What is edited, back and forth.
+const LIGHT: [&str; 2] = ["the light is on\n", "the light is off\n"];
+
+/// Measures an edit in the middle of the file, the bare loop, and the edit's pieces.
+pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+    let place = tempfile::tempdir()?;
+    let root = place.path().join("root");
+    fs::create_dir(&root)?;
+    let half = source(FILE_BYTES / 2);
+    let texts = LIGHT.map(|light| format!("{half}\n{light}{half}"));
+    let (edited, copied) = (root.join("edited.rs"), root.join("copied.rs"));
+    fs::write(&edited, &texts[0])?;
+    fs::write(&copied, &texts[0])?;
+    let config = in_process::config(&root, &place.path().join("data"))?;
+    let server = InProcess::new(&config)?;
+    server.call("read", r#"{"path":"edited.rs","limit":1}"#)?;
+    let mut is_on = true;
+    let [bare, edit] = Durations::in_turns(
+        TIMES,
+        [&mut || Ok(fs::write(&copied, fs::read(&copied)?)?), &mut || {
+            let [find, replace] = if is_on { LIGHT } else { [LIGHT[1], LIGHT[0]] };
+            is_on = !is_on;
+            let body = json!({"path": "edited.rs", "find": find, "replace": replace});
+            server.call("edit", &body.to_string()).map(drop)
+        }],
+    )?;
+    let expected = &texts[usize::from(!is_on)];
+    anyhow::ensure!(&fs::read_to_string(&edited)? == expected, "the edits went wrong");
+    table.note("reading and writing it, p50", us(bare.p50_us()));
+    table.note("edit without syncing, p50", us(edit.p50_us()));
+    table.bound("ratio of the p50s", edit.p50_us() / bare.p50_us(), 3.0, "times");
+    pieces(table, [texts[0].as_bytes(), texts[1].as_bytes()], config.limits.bounds)
+}
+
+fn pieces(table: &mut Table, [old, new]: [&[u8]; 2], bounds: toolkit::Bounds) -> anyhow::Result<()> {
+    let edits = [Edit { find: LIGHT[0], replace: LIGHT[1], all: false }];
+    let replacing =
+        Durations::of(TIMES, || replace(old, &edits, |_| String::new()).map(|made| drop(made.content)))?;
+    let hashing = Durations::of(TIMES, || kept(sha256(old).len()))?;
+    let comparing =
+        Durations::of(TIMES, || kept(unified("edited.rs", Some(Some(old)), Some(new), bounds).text.len()))?;
+    table.note("of which one SHA-256 (there are two)", us(hashing.p50_us()));
+    table.note("of which finding and replacing", us(replacing.p50_us()));
+    table.note("of which the difference", us(comparing.p50_us()));
+    Ok(())
+}
+
+fn kept(length: usize) -> anyhow::Result<()> {
+    std::hint::black_box(length);
+    Ok(())
+}

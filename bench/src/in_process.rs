@@ -1,0 +1,143 @@
+//! The server's own parts in this process: the same code, to measure a piece of a call alone.
+//!
+//! Changes are not synced here, and no command runs; what only the whole server does is measured over HTTP.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use process::Variables;
+use protocol::journal::{CallEnded, CallStarted};
+use protocol::{Envelope, EventId, SessionId};
+use tokio::runtime::Runtime;
+use tool_server::change::Durability;
+use tool_server::config::Config;
+use tool_server::journal::Journal;
+use tool_server::output_store::OutputStore;
+use tool_server::roots::Roots;
+use tool_server::workplace::Workplace;
+use toolkit::runner::CallIds;
+use toolkit::{Recorder, Redactor, Registry, Request, Runner, RunnerSettings, arguments};
+
+use crate::measure::Durations;
+
+/// A runner of the file tools: a whole call, but for HTTP, the journal and syncing.
+pub struct InProcess {
+    /// What calls run on.
+    pub runtime: Runtime,
+    runner: Arc<Runner>,
+}
+
+impl InProcess {
+    /// The server that these settings describe.
+    pub fn new(config: &Config) -> anyhow::Result<Self> {
+        let settings = RunnerSettings {
+            disabled: config.disabled.clone(),
+            timeout: config.limits.timeout,
+            bounds: config.limits.bounds,
+            cwd: config.files.roots[0].display().to_string(),
+            state_dir: config.files.journal_dir().to_owned(),
+        };
+        let redactor = Arc::new(Redactor::new([]));
+        let runner = Runner::new(registry(config)?, settings, Arc::new(Nowhere), redactor)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        Ok(Self { runtime, runner: Arc::new(runner) })
+    }
+
+    /// Runs one call, which must succeed.
+    pub fn call(&self, tool: &str, body: &str) -> anyhow::Result<Envelope> {
+        let envelope = self.runtime.block_on(self.runner.run(request(tool, body)));
+        anyhow::ensure!(envelope.ok, "{tool} in this process: {}", envelope.stderr);
+        Ok(envelope)
+    }
+}
+
+/// The settings of a server with this root, whose own files lie in `place`.
+pub fn config(root: &Path, place: &Path) -> anyhow::Result<Config> {
+    let (root, place) = (root.display().to_string(), place.display().to_string());
+    let variables =
+        Variables::from_pairs([("AUTONOUS_TOOL_ALLOWED_ROOTS", &root), ("AUTONOUS_DATA_DIR", &place)]);
+    Config::from_variables(&variables, Path::new("/"))
+}
+
+/// The roots of these settings.
+pub fn roots(config: &Config) -> anyhow::Result<Roots> {
+    let files = &config.files;
+    Ok(Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |_| None)?)
+}
+
+/// The file tools of these settings.
+pub fn registry(config: &Config) -> anyhow::Result<Registry> {
+    let files = &config.files;
+    std::fs::create_dir_all(&files.output_dir)?;
+    let output = OutputStore::open(&files.output_dir)?;
+    let pending = files.journal_dir().join("pending");
+    let most = config.limits.max_edit_bytes;
+    let workplace = Workplace::of_files(roots(config)?, &pending, output, most, Durability::Cached)?;
+    Ok(tool_server::tools::registry(&workplace)?)
+}
+
+/// Writing the records of a call's start and end, `times` times.
+pub fn journal(
+    config: &Config,
+    times: usize,
+    tool: &str,
+    body: &str,
+    output: &str,
+) -> anyhow::Result<Durations> {
+    let journal = Journal::open(&config.files.journal)?;
+    let ids =
+        CallIds { call: EventId::new(), parent: None, task: None, session: SessionId::default_session() };
+    Ok(Durations::of(times, || {
+        journal.started(&ids, started(tool, body))?;
+        journal.ended(&ids, ended(tool, output));
+        io::Result::Ok(())
+    })?)
+}
+
+fn request(tool: &str, body: &str) -> Request {
+    Request {
+        tool: tool.to_owned(),
+        body: body.as_bytes().to_vec(),
+        session: SessionId::default_session(),
+        task: None,
+        parent: None,
+        request_id: None,
+        traceparent: None,
+        idempotency_key: None,
+    }
+}
+
+fn started(tool: &str, body: &str) -> CallStarted {
+    CallStarted {
+        tool_name: tool.to_owned(),
+        arguments: arguments::parse_object(body.as_bytes()).unwrap_or_default(),
+        risk: protocol::Risk::Low,
+        request_id: None,
+        traceparent: None,
+    }
+}
+
+fn ended(tool: &str, output: &str) -> CallEnded {
+    CallEnded {
+        tool_name: tool.to_owned(),
+        latency_ms: 0,
+        exit_code: 0,
+        truncated_lines: false,
+        truncated_bytes: false,
+        output_text: output.to_owned(),
+        created_control_files: Vec::new(),
+        failure: None,
+    }
+}
+
+/// Records nothing.
+struct Nowhere;
+
+impl Recorder for Nowhere {
+    fn started(&self, _ids: &CallIds, _body: CallStarted) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn ended(&self, _ids: &CallIds, _body: CallEnded) {}
+}
