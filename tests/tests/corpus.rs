@@ -1,7 +1,7 @@
 //! The corpus of attacks against the real server, case by case.
 
 use e2e::Request;
-use e2e::corpus::commands::{is_tried_unheld, works_unheld};
+use e2e::corpus::commands::{CANARY, CANARY_NAME, is_tried_unheld, works_unheld};
 use e2e::corpus::{self, Case, Expected, Mode, StatedLoss, Trial};
 
 /// Tools that change a file only after its session has read it.
@@ -61,6 +61,14 @@ fn every_case_holds_in_tier_a_as_an_ordinary_user() {
 #[test]
 fn every_case_holds_in_tier_b_but_for_its_stated_losses() {
     check("tier B, as an ordinary user", Mode::TierBAsOrdinaryUser, &LOSSES_OF_TIER_B);
+}
+
+#[test]
+fn a_canary_that_a_command_found_would_be_shown() {
+    let server = Mode::TierA.builder().start();
+    let said = format!("{CANARY_NAME}={CANARY}");
+    let shown = server.call("bash", &serde_json::json!({"cmd": format!("echo {said}")}));
+    assert_eq!(shown.stdout.trim_end(), said, "redaction would hide what the sandbox lets through");
 }
 
 #[test]

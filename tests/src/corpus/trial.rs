@@ -68,6 +68,9 @@ impl<'a> Trial<'a> {
         };
         let took = start.elapsed();
         let records = self.records();
+        if self.case.tool == "bash" && self.case.steps.is_empty() {
+            commands::checks::server_stays_small(&self.scene)?;
+        }
         for answer in &answers {
             let observed = Observed { answer, took, before: &before, records: &records, scene: &self.scene };
             judge_envelope(answer, &self.case.right_outcomes())?;

@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::scene::Scene;
 use crate::corpus::check::{Observed, texts};
 use crate::{leftovers, wait};
 
 /// How long a process may still be seen after the answer.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// The most memory that a server may have held after any command.
+const MOST_SERVER_MB: u64 = 100;
 
 /// Judges one check.
 pub fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), String> {
@@ -25,6 +29,12 @@ pub fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), St
         "server_rss_mb_max" => at_most(peak_memory_mb(observed.scene.server)?, wanted, "MiB in memory"),
         _ => Err("the runner does not know this check".to_owned()),
     }
+}
+
+/// Whatever a command does or says, the server stays small.
+pub fn server_stays_small(scene: &Scene) -> Result<(), String> {
+    let peak = peak_memory_mb(scene.server)?;
+    if peak <= MOST_SERVER_MB { Ok(()) } else { Err(format!("the server took {peak} MiB")) }
 }
 
 /// A process of this command line is gone, at the latest a little after the answer.

@@ -25,7 +25,7 @@ const SECONDS: &str = "4";
 /// error with the reason where it is one and yet is not tried.
 pub fn is_tried_unheld(case: &Case) -> Option<Result<(), &'static str>> {
     match sign::of(case)? {
-        Sign::NotTried(why) => Some(Err(why)),
+        Sign::NotTried(why) | Sign::SaidInside(why, _) => Some(Err(why)),
         Sign::SaidToRoot(_) if !rustix::process::geteuid().is_root() => {
             Some(Err("only root could do it at all"))
         }
@@ -54,7 +54,7 @@ pub fn works_unheld(case: &Case) -> Result<(), String> {
 pub fn is_held(case: &Case, envelope: &Envelope) -> Result<(), String> {
     let ran = envelope.meta.data.get("sandbox_tier").is_some();
     match sign::of(case) {
-        Some(Sign::Said(worked) | Sign::SaidToRoot(worked))
+        Some(Sign::Said(worked) | Sign::SaidToRoot(worked) | Sign::SaidInside(_, worked))
             if ran && worked(&envelope.stdout, &envelope.stderr) =>
         {
             Err(format!("the attack worked: {:?} {:?}", envelope.stdout, envelope.stderr))
@@ -70,7 +70,7 @@ fn has_worked(trial: &Trial<'_>, sign: Sign, before: &Before, stdout: &str, stde
     match sign {
         Sign::ChecksFail => check::all(trial.case, &trial.placeholders, &observed).is_err(),
         Sign::Said(worked) | Sign::SaidToRoot(worked) => worked(stdout, stderr),
-        Sign::NotTried(_) => false,
+        Sign::NotTried(_) | Sign::SaidInside(..) => false,
     }
 }
 
@@ -78,12 +78,13 @@ fn has_worked(trial: &Trial<'_>, sign: Sign, before: &Before, stdout: &str, stde
 fn run(trial: &Trial<'_>) -> Result<(String, String), String> {
     let command = trial.case.args.get("cmd").and_then(|cmd| cmd.as_str()).ok_or("the case has no command")?;
     let command = trial.placeholders.fill(command)?;
+    let workdir = trial.case.args.get("workdir").and_then(|workdir| workdir.as_str()).unwrap_or("{ROOT}");
     let (out, err) = (trial.scene.place.join("control.out"), trial.scene.place.join("control.err"));
     let failed = |error: std::io::Error| error.to_string();
     Command::new("timeout")
         .args(["--foreground", "--signal=KILL", SECONDS, "bash", "-c", &command])
         .env(scene::CANARY_NAME, scene::CANARY)
-        .current_dir(trial.scene.place.join("root"))
+        .current_dir(trial.placeholders.fill(workdir)?)
         .stdin(Stdio::null())
         .stdout(File::create(&out).map_err(failed)?)
         .stderr(File::create(&err).map_err(failed)?)

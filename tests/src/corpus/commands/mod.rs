@@ -13,3 +13,4 @@ mod witness;
 pub use control::{is_tried_unheld, works_unheld};
 pub use mode::Mode;
 pub(super) use scene::Scene;
+pub use scene::{CANARY, CANARY_NAME};

@@ -12,10 +12,7 @@ pub fn directory(place: &Place) -> PathBuf {
 
 /// Builds the programs that a command line takes from `{HELPERS}`.
 pub fn build(command_line: &str, directory: &Path) -> Result<(), String> {
-    for (_, rest) in command_line
-        .match_indices("{HELPERS}/")
-        .map(|(start, mark)| (mark, &command_line[start + mark.len()..]))
-    {
+    for rest in command_line.split("{HELPERS}/").skip(1) {
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         compile(&rest[..end], directory)?;
     }

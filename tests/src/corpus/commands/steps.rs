@@ -3,11 +3,14 @@
 use std::time::{Duration, Instant};
 
 use protocol::ErrorCode;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::checks::none_left;
 use super::scene::Scene;
 use crate::corpus::Case;
+use crate::corpus::placeholders::TOKEN;
+use crate::program::signal;
 use crate::{Answer, Request, ToolServer, leftovers, wait};
 
 /// How often the server is asked whether it lives, while commands run.
@@ -71,17 +74,17 @@ fn median_of_livez(server: &ToolServer) -> Result<Duration, String> {
 /// The server is killed while a command runs: nothing of the command is left, and another server works.
 fn killed_amid_a_call(server: &mut ToolServer, command: &str) -> Result<Answer, String> {
     let body = json!({"cmd": command, "timeout_seconds": 60});
-    let request = Request::post_json("/tools/bash", &body)
-        .header("Authorization", &format!("Bearer {}", crate::corpus::placeholders::TOKEN));
+    let request =
+        Request::post_json("/tools/bash", &body).header("Authorization", &format!("Bearer {TOKEN}"));
     let address = server.address();
     std::thread::scope(|scope| {
         // Its server is killed, so that it gets no answer.
         scope.spawn(move || drop(request.try_send(address)));
         wait::until("the command runs", || (!leftovers::processes_with(command).is_empty()).then_some(()));
-        let mut gone = Ok(());
-        server.crash(|_| gone = none_left(command));
-        gone
+        signal(server.program().pid(), Signal::KILL);
+        none_left(command)
     })?;
+    server.crash(|_| ());
     Ok(server.send(Request::post_json("/tools/bash", &json!({"cmd": "true"}))))
 }
 
