@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What every command gets: no terminal, no colours, no pager, no prompt.
-const QUIET: [(&str, &str); 14] = [
+/// What every command gets: no terminal, no colours, no pager, no prompt. git reads no configuration of the
+/// system: commands may not open it, and where git sees one that it may not open, it gives up.
+const QUIET: [(&str, &str); 15] = [
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("CLICOLOR", "0"),
@@ -14,6 +15,7 @@ const QUIET: [(&str, &str); 14] = [
     ("GIT_PAGER", "cat"),
     ("SYSTEMD_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_ASKPASS", "/bin/false"),
     ("SSH_ASKPASS", "/bin/false"),
     ("DEBIAN_FRONTEND", "noninteractive"),
@@ -86,6 +88,7 @@ mod tests {
         };
         assert_eq!(value("TERM"), ["xterm"]);
         assert_eq!(value("RUST_LOG"), ["debug"]);
+        assert_eq!(value("GIT_CONFIG_NOSYSTEM"), ["1"]);
         assert_eq!(value("LANG"), ["C.UTF-8"]);
         assert_eq!(value("HOME"), [""; 0], "the sandbox sets it");
     }
