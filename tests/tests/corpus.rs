@@ -81,6 +81,17 @@ fn every_listed_loss_is_stated_by_the_server() {
 }
 
 #[test]
+fn a_control_file_that_a_command_changes_in_tier_b_is_reported() {
+    let server = Mode::TierBAsOrdinaryUser.builder().start();
+    let bash = |cmd: &str| server.call("bash", &serde_json::json!({"cmd": cmd}));
+    assert!(bash("git init -q g").ok);
+    let changed = bash("cd g && git config --local core.fsmonitor \"sh -c id\" && git status");
+    assert!(changed.ok, "git works beside a configuration of the system: {}", changed.stderr);
+    let reported = changed.meta.data["created_control_files"].to_string();
+    assert!(reported.contains("g/.git/config"), "{reported}");
+}
+
+#[test]
 fn every_attack_by_a_command_works_without_the_sandbox() {
     let attacks: Vec<Case> = corpus::load()
         .into_iter()
