@@ -16,6 +16,9 @@ const CONTEXT: usize = 3;
 /// difference would take quadratic time.
 const MAX_COMPARED_LINES: usize = 4000;
 
+/// How many bytes are compared at once.
+const BLOCK: usize = 4096;
+
 /// A difference, within the bounds of an answer.
 #[derive(Debug, Default)]
 pub struct Difference {
@@ -98,16 +101,33 @@ fn hunks(old: &[u8], new: &[u8], most_lines: usize) -> Vec<String> {
 
 /// The lengths in bytes of the whole lines that both begin with, and of those that both end with after them.
 fn in_common(old: &[u8], new: &[u8]) -> (usize, usize) {
-    let same = old.iter().zip(new).take_while(|(left, right)| left == right).count();
+    let same = same_at_start(old, new);
     let start = memchr::memrchr(b'\n', &old[..same]).map_or(0, |newline| newline + 1);
     let (old, new) = (&old[start..], &new[start..]);
-    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(left, right)| left == right).count();
+    let same = same_at_end(old, new);
     let begins_line = |rest: &[u8]| rest.last().is_none_or(|last| *last == b'\n');
     if begins_line(&old[..old.len() - same]) && begins_line(&new[..new.len() - same]) {
         return (start, same);
     }
     let cut = memchr::memchr(b'\n', &old[old.len() - same..]).map_or(same, |newline| newline + 1);
     (start, same - cut)
+}
+
+/// How many bytes two contents share at their beginning. Whole blocks are compared many times faster than
+/// single bytes.
+fn same_at_start(old: &[u8], new: &[u8]) -> usize {
+    let blocks = old.chunks(BLOCK).zip(new.chunks(BLOCK)).take_while(|(left, right)| left == right);
+    let whole: usize = blocks.map(|(block, _)| block.len()).sum();
+    let rest = old[whole..].iter().zip(&new[whole..]);
+    whole + rest.take_while(|(left, right)| left == right).count()
+}
+
+/// The same of their end.
+fn same_at_end(old: &[u8], new: &[u8]) -> usize {
+    let blocks = old.rchunks(BLOCK).zip(new.rchunks(BLOCK)).take_while(|(left, right)| left == right);
+    let whole: usize = blocks.map(|(block, _)| block.len()).sum();
+    let rest = old[..old.len() - whole].iter().rev().zip(new[..new.len() - whole].iter().rev());
+    whole + rest.take_while(|(left, right)| left == right).count()
 }
 
 /// The length in bytes of the last lines of a content, as many as are shown around a change.
@@ -177,6 +197,23 @@ mod tests {
         check(Some("b\n"), Some("a\nb\n"), "--- f\n+++ f\n@@ -1 +1,2 @@\n+a\n b\n");
         check(Some("ab\nc\n"), Some("b\nc\n"), "--- f\n+++ f\n@@ -1,2 +1,2 @@\n-ab\n+b\n c\n");
         check(Some("a\na\n"), Some("a\n"), "--- f\n+++ f\n@@ -1,2 +1 @@\n a\n-a\n");
+    }
+
+    #[test]
+    fn a_change_between_long_common_parts_is_found_at_its_place() {
+        let shared: String = (1..=2 * BLOCK).map(|number| format!("{number}\n")).collect();
+        for (old, new, expected) in [
+            ("", "x\n", "@@ -8190,6 +8190,7 @@\n 8190\n 8191\n 8192\n+x\n 1\n 2\n 3\n"),
+            ("x\n", "", "@@ -8190,7 +8190,6 @@\n 8190\n 8191\n 8192\n-x\n 1\n 2\n 3\n"),
+            ("a1\n", "b1\n", "@@ -8190,7 +8190,7 @@\n 8190\n 8191\n 8192\n-a1\n+b1\n 1\n 2\n 3\n"),
+        ] {
+            let whole = [old, new].map(|middle| format!("{shared}{middle}{shared}"));
+            check(Some(&whole[0]), Some(&whole[1]), &format!("--- f\n+++ f\n{expected}"));
+        }
+        let beginning = "--- f\n+++ f\n@@ -1,3 +1,4 @@\n+x\n 1\n 2\n 3\n";
+        check(Some(&shared), Some(&format!("x\n{shared}")), beginning);
+        let end = "--- f\n+++ f\n@@ -8190,3 +8190,4 @@\n 8190\n 8191\n 8192\n+x\n";
+        check(Some(&shared), Some(&format!("{shared}x\n")), end);
     }
 
     #[test]

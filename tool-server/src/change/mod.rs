@@ -11,6 +11,7 @@ mod pending;
 mod place;
 pub mod replace;
 
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -184,7 +185,13 @@ impl Changer {
         let keeps_lock = request.needs_lock || self.session_is_current(call, target, current.as_ref());
         let seen = (!request.dry_run && keeps_lock)
             .then(|| Seen { path: target.path.clone(), fingerprint: after.clone() });
-        Ok(answer(call, request, target, current.as_ref(), Done { planned, whole, after, seen }))
+        Ok(answer(
+            call,
+            request,
+            target,
+            current.as_ref(),
+            Done { planned: &planned, whole: whole.as_deref(), after, seen },
+        ))
     }
 
     fn carry_out(
@@ -238,21 +245,21 @@ impl Changer {
 }
 
 /// How a change went.
-struct Done {
-    planned: Planned,
-    whole: Option<Vec<u8>>,
+struct Done<'a> {
+    planned: &'a Planned,
+    whole: Option<&'a [u8]>,
     after: Option<Fingerprint>,
     seen: Option<Seen>,
 }
 
 /// All of the content that the file is to have, unless the file is too large to know it.
-fn whole(content: &Content, current: Option<&Current>) -> Option<Vec<u8>> {
+fn whole<'a>(content: &'a Content, current: Option<&Current>) -> Option<Cow<'a, [u8]>> {
     match content {
-        Content::Whole(whole) => Some(whole.clone()),
+        Content::Whole(whole) => Some(Cow::Borrowed(whole)),
         Content::Tail(tail) => {
             let mut whole = current.map_or(Some(Vec::new()), |current| current.content.clone())?;
             whole.extend_from_slice(tail);
-            Some(whole)
+            Some(Cow::Owned(whole))
         }
     }
 }
@@ -298,13 +305,13 @@ fn answer(
     request: &Request<'_>,
     target: &Target,
     current: Option<&Current>,
-    done: Done,
+    done: Done<'_>,
 ) -> Output<ChangeData> {
     let Done { planned, whole, after, seen } = done;
     let shown = names::to_text(target.path.as_os_str().as_bytes());
     let before = current.map(|current| current.content.as_deref());
-    let difference = diff::unified(&shown, before, whole.as_deref(), call.bounds);
-    let mut notices = planned.notices;
+    let difference = diff::unified(&shown, before, whole, call.bounds);
+    let mut notices = planned.notices.clone();
     notices.extend(difference.notice);
     if request.dry_run {
         notices.push(DRY_RUN.to_owned());
