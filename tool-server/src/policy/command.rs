@@ -13,7 +13,7 @@ pub(super) const MULTIPLYING_FUNCTION: &str = "()";
 
 /// A command with its surroundings.
 #[derive(Debug, Clone)]
-pub struct Command {
+pub(super) struct Command {
     /// The program's or builtin's name, without the directory of a system program.
     pub(super) name: String,
     /// The word as it would be shown to whoever wrote it.

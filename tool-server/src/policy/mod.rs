@@ -10,15 +10,18 @@
 //! environment, and must never be what safety rests upon.
 
 mod addresses;
+mod alone;
 mod arguments;
 mod carrier;
 mod command;
+mod functions;
 mod parse;
 mod paths;
 mod reader;
 mod rules;
 mod strict;
 mod table;
+mod tangle;
 mod word;
 
 use std::path::PathBuf;

@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 use protocol::{ErrorCode, ToolError};
 use tree_sitter::{ParseOptions, Parser, Tree};
 
+use super::tangle::untangled;
+
 /// A longer line is a script, and belongs in a file. The number is ours.
 const MAX_BYTES: usize = 64 * 1024;
 
@@ -35,12 +37,13 @@ pub(super) fn parse(code: &str) -> Result<Tree, ToolError> {
         let message = format!("the command line has {} bytes; at most {MAX_BYTES} can be judged", code.len());
         return Err(ToolError::new(ErrorCode::InvalidArgument, message).with_hint(AS_A_FILE));
     }
-    PARSER.with_borrow_mut(|parser| bounded(parser, code)).ok_or_else(too_complex)
+    let text = untangled(code).ok_or_else(too_complex)?;
+    PARSER.with_borrow_mut(|parser| bounded(parser, &text)).ok_or_else(too_complex)
 }
 
 /// The refusal of a line that takes more work to understand than a command line deserves.
 pub(super) fn too_complex() -> ToolError {
-    let message = "the command line is nested too deeply to be judged";
+    let message = "the command line is too tangled to be judged";
     ToolError::new(ErrorCode::CommandDenied, message).with_hint(AS_A_FILE)
 }
 

@@ -7,14 +7,14 @@ use super::rules;
 const PREAMBLE: &str = "# Command policy
 
 What the `bash` tool refuses with `COMMAND_DENIED`, and the better way that it names.
-This file is generated from `tool-server/src/policy/rules/` by `make docs`.
+This file is generated from `tool-server/src/policy/rules/` by `UPDATE_DOCS=1 cargo test -p tool-server --test command_policy`.
 
 The kernel decides what a command can do; these rules are a courtesy and no defence.
 The command line is parsed, and its command words are judged wherever they stand: in pipelines, lists, substitutions, functions and loops, behind `env`, `timeout`, `xargs` and `find -exec`, and in `bash -c` and `eval`.
 Quotes and escapes are resolved first.
 A word with a variable or a substitution is unknown, and nothing is refused for being unknown.
 A line with a part that is no valid shell syntax is judged strictly: each word in it that could be a command counts as one; if none of them is refused, bash itself says what is wrong.
-A line of more than 64 KiB, or with a NUL byte, is answered with `INVALID_ARGUMENT`.
+A line of more than 64 KiB, or with a NUL byte, is answered with `INVALID_ARGUMENT`; one that is nested or strung together beyond what people write is refused as too tangled.
 
 A command is *alone* when the whole line is that one simple command, or `cd X &&` it.
 As a part of anything larger (a pipeline, a list, a redirection, a substitution) it is fine.

@@ -42,6 +42,11 @@ impl Word {
         (!self.0.contains(UNKNOWN)).then_some(&self.0)
     }
 
+    /// Whether it is something of which nothing is known.
+    pub(super) fn is_wholly_unknown(&self) -> bool {
+        !self.0.is_empty() && self.0.chars().all(|character| character == UNKNOWN)
+    }
+
     /// The word as shell code, where an unknown part is some variable.
     pub(super) fn as_code(&self) -> String {
         self.0.replace(UNKNOWN, "$_")

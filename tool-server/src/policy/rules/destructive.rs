@@ -237,9 +237,8 @@ fn changes_services(command: &Command, settings: &PolicySettings) -> bool {
         matches!(text, "status" | "show" | "cat" | "help" | "--status-all" | "-l")
             || ["list-", "is-"].iter().any(|start| text.starts_with(start))
     };
-    !command.arguments.iter().any(shows)
-        && !(command.name == "service" && command.arguments.is_empty())
-        && unless_help(command, settings)
+    let lists = command.name == "service" && command.arguments.is_empty();
+    !lists && !command.arguments.iter().any(shows) && unless_help(command, settings)
 }
 
 fn kills_everything(command: &Command, settings: &PolicySettings) -> bool {

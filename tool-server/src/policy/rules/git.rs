@@ -95,13 +95,9 @@ fn opens_editor(command: &Command, _: &PolicySettings) -> bool {
         }
         _ => false,
     };
-    opens
-        && !command.place.editor_chosen
-        && !rest.iter().any(|word| word.known().is_none() && word.text().len() == UNKNOWN_LENGTH)
+    // `git commit "$@"` may well have the option that is missed here.
+    opens && !command.place.editor_chosen && !rest.iter().any(Word::is_wholly_unknown)
 }
-
-/// A word that is nothing but unknown may be the option that is missed here (`git commit "$@"`).
-const UNKNOWN_LENGTH: usize = crate::policy::word::UNKNOWN.len_utf8();
 
 fn asks(command: &Command, _: &PolicySettings) -> bool {
     let Some((name, rest)) = subcommand(command) else { return false };

@@ -191,7 +191,6 @@ fn edits_on_screen(command: &Command, _: &PolicySettings) -> bool {
         "-h",
         "-version",
         "--eval",
-        "-e",
     ];
     !command.asks_for_help() && !command.says(&alone)
 }
