@@ -53,7 +53,8 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
 
 /// Text as people write it: this program's own, again and again.
 pub fn source(bytes: usize) -> String {
-    include_str!("read.rs").chars().filter(char::is_ascii).cycle().take(bytes).collect()
+    let endless = include_str!("read.rs").chars().filter(char::is_ascii).cycle();
+    endless.take(bytes - 1).chain(Some('\n')).collect()
 }
 
 fn pieces(
