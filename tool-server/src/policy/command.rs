@@ -22,7 +22,8 @@ pub(super) struct Command {
     pub(super) arguments: Vec<Word>,
     /// Where it stands.
     pub(super) place: Place,
-    /// The directory that a `cd` in the same line made current, as far as known.
+    /// The directory that a `cd` in the same line made current; unknown like a word where the line does
+    /// not say it.
     pub(super) directory: Option<String>,
 }
 

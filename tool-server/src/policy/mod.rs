@@ -22,6 +22,7 @@ mod rules;
 mod strict;
 mod table;
 mod tangle;
+mod walk;
 mod word;
 
 use std::path::PathBuf;
@@ -77,7 +78,7 @@ impl Policy {
 
 fn refusal(command: &Command, rule: &Rule, broken: bool) -> ToolError {
     let strictly = if broken {
-        " (the line has a part that is no valid shell syntax, so each of its words was taken for a command)"
+        " The line has a part that is no valid shell syntax, so each of its words was taken for a command."
     } else {
         ""
     };

@@ -4,7 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::word::Word;
+use super::word::{UNKNOWN, Word};
 
 /// Directories that belong to the system and not to the work.
 const SYSTEM: [&str; 18] = [
@@ -49,8 +49,8 @@ fn without_wildcards(text: &str) -> &str {
 fn absolute(text: &str, directory: Option<&str>) -> Option<PathBuf> {
     let full = match directory {
         _ if text.starts_with(['/', '~']) => PathBuf::from(text),
-        Some(directory) => Path::new(directory).join(text),
-        None => return None,
+        Some(directory) if !directory.contains(UNKNOWN) => Path::new(directory).join(text),
+        _ => return None,
     };
     let mut clean = PathBuf::new();
     for component in full.components() {

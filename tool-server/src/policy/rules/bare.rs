@@ -54,6 +54,7 @@ pub(super) const RULES: &[Rule] = &[
             "tail -n 5 log",
             "sed -n '1,5p' a",
             "sed -n 10p a",
+            "sed -ne '1,5p' a",
             "cd x && cat a b",
         ],
         passed: &[
@@ -65,6 +66,7 @@ pub(super) const RULES: &[Rule] = &[
             "sed -n 's/a/b/p' f",
             "cat /etc/os-release",
             "cat \"$file\"",
+            "cd \"$dir\" && cat a",
             "cat -A a",
             "cargo test | tail -5",
             "make 2>&1 | head",
@@ -119,12 +121,11 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Whether a tool could do this instead: the line is nothing else, and all of it is known and in reach.
 fn stands_alone(command: &Command, settings: &PolicySettings) -> bool {
-    let beyond = |word: &Word| is_beyond_tools(word, &settings.roots);
+    let beyond = |word: &Word| word.known().is_none() || is_beyond_tools(word, &settings.roots);
+    let directory = command.directory.as_deref().map(Word::new);
     command.place.alone
         && !command.says(&["--version", "--help"])
-        && !command.has_unknown()
-        && !command.arguments.iter().any(beyond)
-        && command.directory.as_deref().is_none_or(|directory| !beyond(&Word::new(directory)))
+        && !command.arguments.iter().chain(&directory).any(beyond)
 }
 
 fn lists(command: &Command, settings: &PolicySettings) -> bool {
@@ -145,7 +146,7 @@ fn shows(command: &Command, settings: &PolicySettings) -> bool {
 
 /// `sed -n '1,5p'`: a script of line numbers and `p`, and nothing that changes a file.
 fn prints_lines(command: &Command) -> bool {
-    let arguments = Arguments::of(&command.arguments, &["-e", "-f", "--expression"]);
+    let arguments = Arguments::of(&command.arguments, &[]);
     let script = arguments.known(0).unwrap_or_default();
     let line_numbers = script.chars().all(|c| c.is_ascii_digit() || "$,;pq+~ {}=".contains(c));
     arguments.has(&["-n", "--quiet", "--silent"]) && !arguments.has(&["-i", "--in-place"]) && line_numbers
