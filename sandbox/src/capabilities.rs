@@ -9,7 +9,7 @@ const LANDLOCK_WITH_SCOPES: i64 = 6;
 
 /// What tier B cannot keep from a command, each as a sentence.
 const LOSSES_OF_TIER_B: &[&str] = &[
-    "The metadata of this user's files outside the roots can be seen and changed (stat, chmod, timestamps), their content cannot.",
+    "The metadata of this user's files outside the roots can be seen, watched and changed (stat, inotify, chmod, timestamps), their content cannot.",
     "The names and command lines of other processes can be seen.",
     "Denied names (.env, keys) are hidden from the file tools but not from commands.",
     "Control files that exist can be changed by commands; the change is reported, not prevented.",

@@ -21,7 +21,7 @@ const LOSSES_OF_TIER_B: [StatedLoss; 6] = [
 ];
 
 /// Owners, times, attributes, and who is told when any of them changes.
-const METADATA: &str = "The metadata of this user's files outside the roots can be seen and changed (stat, chmod, timestamps), their content cannot.";
+const METADATA: &str = "The metadata of this user's files outside the roots can be seen, watched and changed (stat, inotify, chmod, timestamps), their content cannot.";
 
 /// Tries a case as it stands. A change that must be stopped is tried with and without reading the file
 /// first, so that it is not the optimistic lock alone that stops it; one that must work is read first.
