@@ -71,3 +71,4 @@ openapi: ## Write openapi/tool-server.json anew
 .PHONY: docs
 docs: ## Write the generated parts of docs/ anew
 	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p e2e --test docs
+	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p tool-server --test command_policy

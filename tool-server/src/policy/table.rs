@@ -7,7 +7,7 @@ use super::rules;
 const PREAMBLE: &str = "# Command policy
 
 What the `bash` tool refuses with `COMMAND_DENIED`, and the better way that it names.
-This file is generated from `tool-server/src/policy/rules/` by `UPDATE_DOCS=1 cargo test -p tool-server --test command_policy`.
+This file is generated from `tool-server/src/policy/rules/` by `make docs`.
 
 The kernel decides what a command can do; these rules are a courtesy and no defence.
 The command line is parsed, and its command words are judged wherever they stand: in pipelines, lists, substitutions, functions and loops, behind `env`, `timeout`, `xargs` and `find -exec`, and in `bash -c` and `eval`.
