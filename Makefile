@@ -45,7 +45,7 @@ test: ## Check format and lints, and run all tests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		$(CARGO) nextest run --locked --workspace; \
+		$(CARGO) nextest run --locked --workspace --no-fail-fast; \
 	else \
 		$(CARGO) test --locked --workspace; \
 	fi

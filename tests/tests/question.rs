@@ -16,10 +16,10 @@ fn counting_model() -> ModelServer {
             messages.iter().filter(|m| m["role"] == "tool").filter_map(|m| m["content"].as_str()).collect();
         let next_page = results.last().map(|result| cursor_in(result));
         match next_page {
-            None => ModelReply::call("ls", &json!({"path": "tool-server", "recursive": true, "limit": 7})),
+            None => ModelReply::call("ls", &json!({"path": "tool-server", "recursive": true, "limit": 60})),
             Some(Some(cursor)) => ModelReply::call(
                 "ls",
-                &json!({"path": "tool-server", "recursive": true, "limit": 7, "cursor": cursor}),
+                &json!({"path": "tool-server", "recursive": true, "limit": 60, "cursor": cursor}),
             ),
             Some(None) => {
                 let files = results.iter().flat_map(|result| result.lines()).filter(|l| l.ends_with(".rs"));

@@ -18,6 +18,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use protocol::{ErrorCode, ToolError};
 use rustix::io::Errno;
@@ -30,6 +31,9 @@ use crate::roots::{Missing, Roots, Target, names};
 use pending::Pending;
 
 pub use content::{Current, mtime_ms, read_whole, sha256, size_and_mtime};
+
+/// From how many bytes on a content is hashed on a thread of its own.
+const HASHED_APART: usize = 256 * 1024;
 
 /// What every dry run says.
 const DRY_RUN: &str = "This was a dry run: nothing was changed.";
@@ -177,11 +181,13 @@ impl Changer {
         judge(call, request, target, current.as_ref())?;
         let planned = plan(current.as_ref())?;
         let whole = whole(&planned.content, current.as_ref());
-        if !request.dry_run {
-            self.carry_out(target, current.as_ref(), &planned.content, whole.as_deref())
-                .map_err(|error| put_error(request.path, error))?;
-        }
-        let after = self.fingerprint_after(target, whole.as_deref());
+        let small = whole.as_deref().filter(|whole| length(whole) <= self.max_edit_bytes);
+        let (put, hash) = hash_meanwhile(small, || match request.dry_run {
+            true => Ok(()),
+            false => self.carry_out(target, current.as_ref(), &planned.content, whole.as_deref()),
+        });
+        put.map_err(|error| put_error(request.path, error))?;
+        let after = self.fingerprint_after(target, hash);
         let keeps_lock = request.needs_lock || self.session_is_current(call, target, current.as_ref());
         let seen = (!request.dry_run && keeps_lock)
             .then(|| Seen { path: target.path.clone(), fingerprint: after.clone() });
@@ -218,11 +224,9 @@ impl Changer {
     }
 
     /// What the file is after the change: its content's hash, or of a large file what the disk says.
-    fn fingerprint_after(&self, target: &Target, whole: Option<&[u8]>) -> Option<Fingerprint> {
-        let small =
-            |whole: &&[u8]| u64::try_from(whole.len()).is_ok_and(|length| length <= self.max_edit_bytes);
-        if let Some(whole) = whole.filter(small) {
-            return Some(Fingerprint::Sha256(content::sha256(whole)));
+    fn fingerprint_after(&self, target: &Target, hash: Option<String>) -> Option<Fingerprint> {
+        if let Some(hash) = hash {
+            return Some(Fingerprint::Sha256(hash));
         }
         let parent = target.parent.as_ref()?;
         let stat = rustix::fs::statat(parent, &target.name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -241,6 +245,19 @@ impl Changer {
         path.hash(&mut hasher);
         let index = usize::try_from(hasher.finish() % 64).unwrap_or(0);
         self.stripes[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Does some work while a content is hashed; a short content is hashed afterwards, which is sooner.
+fn hash_meanwhile<T>(content: Option<&[u8]>, work: impl FnOnce() -> T) -> (T, Option<String>) {
+    match content {
+        Some(content) if content.len() >= HASHED_APART => thread::scope(|scope| {
+            let hashing = thread::Builder::new().spawn_scoped(scope, || content::sha256(content));
+            let done = work();
+            let hash = hashing.ok().and_then(|hashing| hashing.join().ok());
+            (done, Some(hash.unwrap_or_else(|| content::sha256(content))))
+        }),
+        _ => (work(), content.map(content::sha256)),
     }
 }
 
