@@ -23,6 +23,12 @@ use toolkit::arguments::{elide, invalid};
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
 pub use target::{Entry, Missing, Target};
 
+/// How the kernel marks the path of a file that is gone.
+const GONE: &[u8] = b" (deleted)";
+
+/// How often a path is opened again that was replaced while it was opened.
+const MAX_TRIES: usize = 16;
+
 /// The control files that file tools never write, where AUTONOUS_TOOL_PROTECTED says nothing else.
 pub const DEFAULT_PROTECTED: &str =
     ".git/hooks,.git/config,.envrc,.vscode,.idea,.mcp.json,.claude,.codex,.cursor";
@@ -167,10 +173,29 @@ impl Roots {
         if self.denied.covers(&lexically_clean(&beneath)) {
             return Err(path_denied(path));
         }
-        let handle = resolve::open_beneath(&self.roots, root, &beneath, flags)
-            .map_err(|errno| open_error(path, errno))?;
-        let opened = self.identify(handle).ok_or_else(|| outside(path))?;
+        let opened = self.open_settled(path, root, &beneath, flags)?;
         if self.denied.covers(&opened.beneath) { Err(path_denied(path)) } else { Ok(opened) }
+    }
+
+    /// Opens a path and asks the kernel what was opened; begins again when it was replaced in between, since
+    /// what is gone has no path any more.
+    fn open_settled(
+        &self,
+        path: &str,
+        root: usize,
+        beneath: &Path,
+        flags: OFlags,
+    ) -> Result<Opened, ToolError> {
+        let mut tries = 0;
+        loop {
+            let handle = resolve::open_beneath(&self.roots, root, beneath, flags)
+                .map_err(|errno| open_error(path, errno))?;
+            let opened = self.identify(handle).ok_or_else(|| outside(path))?;
+            tries += 1;
+            if tries == MAX_TRIES || !opened.path.as_os_str().as_bytes().ends_with(GONE) {
+                return Ok(opened);
+            }
+        }
     }
 
     /// The root that a path belongs to, and what follows beneath it, not yet resolved.

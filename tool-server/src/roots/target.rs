@@ -13,7 +13,10 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, 
 use rustix::io::Errno;
 use toolkit::arguments::elide;
 
-use super::{Roots, lexically_clean, open_child_directory, open_error, outside, path_denied, resolve};
+use super::{
+    MAX_TRIES, Opened, Roots, lexically_clean, open_child_directory, open_error, outside, path_denied,
+    resolve,
+};
 
 /// What to do about a file that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,10 +64,21 @@ impl Roots {
         }
         self.permit_change(path, &lexically_clean(&beneath))?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        match resolve::open_beneath(&self.roots, root, &beneath, flags) {
-            Ok(handle) => self.existing_target(path, handle),
-            Err(Errno::NOENT) if missing != Missing::Refuse => self.new_target(path, root, &beneath, missing),
-            Err(errno) => Err(open_error(path, errno)),
+        let mut tries = 0;
+        loop {
+            let found = match self.open_settled(path, root, &beneath, flags) {
+                Ok(opened) => self.existing_target(path, opened),
+                Err(error) if error.code == ErrorCode::NotFound && missing != Missing::Refuse => {
+                    return self.new_target(path, root, &beneath, missing);
+                }
+                Err(error) => return Err(error),
+            };
+            tries += 1;
+            match found {
+                // It was replaced while it was opened; what is there now is what is meant.
+                Err(error) if error.code == ErrorCode::Conflict && tries < MAX_TRIES => {}
+                settled => return settled,
+            }
         }
     }
 
@@ -83,20 +97,19 @@ impl Roots {
         Ok(())
     }
 
-    fn existing_target(&self, path: &str, handle: OwnedFd) -> Result<Target, ToolError> {
-        let stat = fstat(&handle).map_err(|errno| open_error(path, errno))?;
+    fn existing_target(&self, path: &str, opened: Opened) -> Result<Target, ToolError> {
+        let stat = fstat(&opened.handle).map_err(|errno| open_error(path, errno))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => return Err(open_error(path, Errno::ISDIR)),
             _ => return Err(open_error(path, Errno::NXIO)),
         }
-        let opened = self.identify(handle).ok_or_else(|| outside(path))?;
         self.permit_change(path, &opened.beneath)?;
         let parent = self.parent_of(&opened.path).map_err(|errno| open_error(path, errno))?;
         let name = opened.path.file_name().ok_or_else(|| outside(path))?.to_owned();
-        let there =
-            statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| open_error(path, errno))?;
-        if (there.st_dev, there.st_ino) != (stat.st_dev, stat.st_ino) {
+        let is_still_there = statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|there| (there.st_dev, there.st_ino) == (stat.st_dev, stat.st_ino));
+        if !is_still_there {
             let message = format!("The path {:?} was replaced while it was opened.", elide(path, 200));
             return Err(ToolError::new(ErrorCode::Conflict, message));
         }

@@ -171,9 +171,10 @@ impl<'a> Model<'a> {
         let find = format!("{}\n", known.lines().last().unwrap_or("update"));
         let missing = self.files[step.file].is_none().then_some(ErrorCode::NotFound);
         let refusal = missing.or(self.refusal(step));
-        self.call(step, "edit", json!({"find": find, "replace": format!("{update}and\n")}), refusal).await?;
+        self.call(step, "edit", json!({"find": find, "replace": format!("{update}and {update}")}), refusal)
+            .await?;
         if refusal.is_none() {
-            self.files[step.file] = Some(known.replacen(&find, &format!("{update}and\n"), 1));
+            self.files[step.file] = Some(known.replacen(&find, &format!("{update}and {update}"), 1));
             self.learn(step);
         }
         Ok(())
