@@ -34,6 +34,12 @@ const FLAGS: [&str; 10] = [
 /// How long an answer of the browser may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
+/// How often a click is repeated that shows nothing.
+const CLICKS: usize = 4;
+
+/// How long a click may take to show something.
+const SHOWN_WITHIN: Duration = Duration::from_secs(10);
+
 /// One page of a running browser.
 pub struct Browser {
     child: Child,
@@ -100,6 +106,20 @@ impl Browser {
             let event = json!({"type": kind, "x": at["x"], "y": at["y"], "button": "left", "clickCount": 1});
             self.command("Input.dispatchMouseEvent", &event);
         }
+    }
+
+    /// Clicks until the click shows something: a page that is still being laid out can lose one.
+    pub fn click_until(&mut self, selector: &str, shown: &str) {
+        let is_shown = format!("document.querySelector({shown:?}) !== null");
+        for _ in 0..CLICKS {
+            self.click(selector);
+            if wait::within(SHOWN_WITHIN, || self.evaluate(&is_shown).as_bool().filter(|shown| *shown))
+                .is_some()
+            {
+                return;
+            }
+        }
+        panic!("{CLICKS} clicks on {selector} never show {shown}:\n{:#?}", self.events);
     }
 
     /// The text of what a CSS selector finds, once it is there and not empty.

@@ -19,8 +19,9 @@ fn page_after_ls() -> (ToolServer, Browser) {
     fs::write(server.root().join("seen-in-the-browser.txt"), "x").expect("the root is writable");
     let mut browser = Browser::start(&server.place().path().join("browser"));
     browser.open(&format!("http://{}/docs/#token={TOKEN}", server.address()));
-    browser.click(&format!("{LS} button.opblock-summary-control"));
-    browser.click(&format!("{LS} button.execute"));
+    let (execute, answer) = (format!("{LS} button.execute"), format!("{LS} .live-responses-table"));
+    browser.click_until(&format!("{LS} button.opblock-summary-control"), &execute);
+    browser.click_until(&execute, &answer);
     browser.text(&format!("{LS} .live-responses-table .response-col_status"));
     (server, browser)
 }
