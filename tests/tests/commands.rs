@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,18 @@ fn bash(server: &ToolServer, cmd: &str) -> Envelope {
 
 fn code(envelope: &Envelope) -> ErrorCode {
     envelope.meta.error.as_ref().unwrap_or_else(|| panic!("the call should fail: {}", envelope.stdout)).code
+}
+
+/// Sends a call of `bash` and does not wait for its answer.
+fn begin(server: &ToolServer, body: &str) -> TcpStream {
+    let request = format!(
+        "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address(),
+        body.len()
+    );
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
 }
 
 /// Whether a process with this word in its command line is there.
@@ -135,13 +149,7 @@ fn a_command_ends_when_its_caller_goes_away() {
     let server = server();
     let word = format!("forsaken-{}", std::process::id());
     let body = json!({"cmd": format!("exec -a {word} sleep 300"), "timeout_seconds": 600}).to_string();
-    let request = format!(
-        "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        server.address(),
-        body.len()
-    );
-    let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
-    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let stream = begin(&server, &body);
     until("the command runs", || runs(&word).then_some(()));
     drop(stream);
     until("the command is gone", || (!runs(&word)).then_some(()));
@@ -157,13 +165,7 @@ fn a_command_ends_when_the_server_is_killed() {
     let word = format!("orphan-{}", std::process::id());
     let body =
         json!({"cmd": format!("(setsid bash -c 'exec -a {word} sleep 300' &); sleep 300")}).to_string();
-    let request = format!(
-        "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        server.address(),
-        body.len()
-    );
-    let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
-    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let _stream = begin(&server, &body);
     until("the command runs", || runs(&word).then_some(()));
     server.crash(|_| until("everything is gone", || (!runs(&word)).then_some(())));
 }
