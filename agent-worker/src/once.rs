@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use protocol::{EventId, FromWorker, Outcome, SessionId, Task, TaskId};
+use protocol::{EarlierAttempts, EventId, FromWorker, Outcome, SessionId, Task, TaskId};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,7 @@ fn task(text: &str) -> Task {
         parent_event_id: EventId::new(),
         text: text.to_owned(),
         history: Vec::new(),
+        earlier: EarlierAttempts::default(),
         system_prompt: None,
         roots: Vec::new(),
         date: String::new(),

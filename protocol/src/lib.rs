@@ -20,7 +20,7 @@ pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Event, EventType};
 pub use ids::{EventId, SessionId, TaskId};
 pub use journal::JournalRecord;
-pub use task::{HistoryMessage, Role, Task};
+pub use task::{EarlierAttempts, HistoryMessage, PastCall, PastCallStatus, Role, Task};
 pub use tool_spec::{Annotations, Risk, ToolSpec};
 pub use worker_message::{FromWorker, Outcome, TaskResult, ToWorker};
 

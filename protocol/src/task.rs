@@ -22,6 +22,9 @@ pub struct Task {
     /// What was said in this chat before, oldest first.
     #[serde(default)]
     pub history: Vec<HistoryMessage>,
+    /// What earlier attempts at this very task did before they ended; empty on the first.
+    #[serde(default, skip_serializing_if = "EarlierAttempts::is_empty")]
+    pub earlier: EarlierAttempts,
     /// Replaces the worker's own system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
@@ -50,4 +53,52 @@ pub struct HistoryMessage {
     pub role: Role,
     /// What was said.
     pub text: String,
+    /// The tool calls that led to it, in order: a trace, not the results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<PastCall>,
+}
+
+/// What earlier attempts at a task left behind, so that the next one neither repeats it blindly nor
+/// pays for it again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierAttempts {
+    /// The tool calls that were begun, in order.
+    #[serde(default)]
+    pub calls: Vec<PastCall>,
+    /// The model's own summary of the work up to a point before the last calls, if it wrote one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+impl EarlierAttempts {
+    /// Whether nothing was done before.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.summary.is_none()
+    }
+}
+
+/// A tool call of the past.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastCall {
+    /// The tool's name.
+    pub tool_name: String,
+    /// Its arguments as JSON text, shortened where they are long.
+    pub arguments: String,
+    /// How it ended.
+    pub status: PastCallStatus,
+    /// The beginning of its output or error; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+/// How a tool call of the past ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PastCallStatus {
+    /// With success.
+    Done,
+    /// With an error; nothing but what the error says was done.
+    Failed,
+    /// Nobody saw its end: it may have had its effect, in whole, in part or not at all.
+    Interrupted,
 }

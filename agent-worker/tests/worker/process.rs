@@ -5,7 +5,9 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use protocol::{Event, EventId, EventType, FromWorker, Outcome, SessionId, Task, TaskId, ToWorker};
+use protocol::{
+    EarlierAttempts, Event, EventId, EventType, FromWorker, Outcome, SessionId, Task, TaskId, ToWorker,
+};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
@@ -43,6 +45,7 @@ pub(crate) fn task(text: &str) -> Task {
         parent_event_id: EventId::new(),
         text: text.to_owned(),
         history: Vec::new(),
+        earlier: EarlierAttempts::default(),
         system_prompt: None,
         roots: vec!["/work/space".to_owned()],
         date: "2026-01-31".to_owned(),

@@ -82,7 +82,7 @@ async fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_resul
     let model = ModelServer::start([calls(&[("ls", "{}")]), says("done")]).await;
     let mut worker = Worker::start(&model.variables(&tools.url));
     let mut task = task("what is here?");
-    let past = |role, text: &str| HistoryMessage { role, text: text.to_owned() };
+    let past = |role, text: &str| HistoryMessage { role, text: text.to_owned(), calls: Vec::new() };
     task.history = vec![past(Role::User, "hello"), past(Role::Assistant, "hi")];
     worker.run(&task).await;
 

@@ -8,7 +8,7 @@ pub mod decide;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{Event, EventId, FromWorker, Outcome, Task, TaskResult, ToWorker, now_ms};
+use protocol::{EarlierAttempts, Event, EventId, FromWorker, Outcome, Task, TaskResult, ToWorker, now_ms};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -177,6 +177,7 @@ impl Dispatcher {
             parent_event_id: self.run.clone(),
             text: task.text.clone(),
             history,
+            earlier: EarlierAttempts::default(),
             system_prompt: self.briefing.system_prompt.clone(),
             roots: self.briefing.roots.clone(),
             date: task.date.clone(),

@@ -32,7 +32,7 @@ pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessag
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(params![chat.channel.as_str(), chat.id, MESSAGES], |row| {
         let role = if row.get_ref(0)?.as_str()? == "user" { Role::User } else { Role::Assistant };
-        Ok(HistoryMessage { role, text: row.get(1)? })
+        Ok(HistoryMessage { role, text: row.get(1)?, calls: Vec::new() })
     })?;
     let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
     messages.reverse();
