@@ -81,6 +81,8 @@ pub struct Reply {
     pub cut: bool,
     /// What it cost.
     pub usage: Usage,
+    /// Who gave it, where that is another model than the one that was asked first.
+    pub model_name: Option<String>,
 }
 
 impl Reply {

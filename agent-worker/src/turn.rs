@@ -44,7 +44,7 @@ pub(crate) async fn turn(
     let asked = Instant::now();
     let reply = ask(agent, run, conversation).await?;
     let facts = json!({
-        "model_name": model_name,
+        "model_name": reply.model_name.as_deref().unwrap_or(model_name),
         "latency_ms": asked.elapsed().as_millis(),
         "input_tokens": reply.usage.input_tokens,
         "cached_input_tokens": reply.usage.cached_input_tokens,

@@ -35,16 +35,28 @@ pub enum ModelErrorClass {
     Auth,
     /// The request itself is refused: the model's name, the address, a parameter.
     BadRequest,
-    /// The provider could not be reached, or the connection broke or timed out.
+    /// The conversation is longer than the model's window.
+    ContextTooLong,
+    /// The provider could not be reached, or the connection broke.
     Network,
+    /// The connection stands, and nothing comes any more.
+    Stalled,
     /// What came is not a reply.
     InvalidReply,
 }
 
 impl ModelErrorClass {
     /// All classes.
-    pub const ALL: [Self; 6] =
-        [Self::RateLimit, Self::Overloaded, Self::Auth, Self::BadRequest, Self::Network, Self::InvalidReply];
+    pub const ALL: [Self; 8] = [
+        Self::RateLimit,
+        Self::Overloaded,
+        Self::Auth,
+        Self::BadRequest,
+        Self::ContextTooLong,
+        Self::Network,
+        Self::Stalled,
+        Self::InvalidReply,
+    ];
 
     /// The class as scripts and events write it.
     pub const fn as_str(self) -> &'static str {
@@ -53,7 +65,9 @@ impl ModelErrorClass {
             Self::Overloaded => "overloaded",
             Self::Auth => "auth",
             Self::BadRequest => "bad_request",
+            Self::ContextTooLong => "context_too_long",
             Self::Network => "network",
+            Self::Stalled => "stalled",
             Self::InvalidReply => "invalid_reply",
         }
     }
@@ -61,8 +75,8 @@ impl ModelErrorClass {
     /// Whether the same request can succeed later.
     pub const fn can_pass(self) -> bool {
         match self {
-            Self::RateLimit | Self::Overloaded | Self::Network | Self::InvalidReply => true,
-            Self::Auth | Self::BadRequest => false,
+            Self::RateLimit | Self::Overloaded | Self::Network | Self::Stalled | Self::InvalidReply => true,
+            Self::Auth | Self::BadRequest | Self::ContextTooLong => false,
         }
     }
 
@@ -75,8 +89,25 @@ impl ModelErrorClass {
                 "The model's provider refuses the request; \
                  AUTONOUS_MODEL_NAME and AUTONOUS_MODEL_BASE_URL should be checked"
             }
+            Self::ContextTooLong => {
+                "The conversation is too long for the model; \
+                 ask for a smaller step, or choose a model with a larger window"
+            }
             Self::Network => "The model's provider cannot be reached; try again later",
+            Self::Stalled => "The model's provider stopped answering; try again later",
             Self::InvalidReply => "The model's provider answered with something that is not a reply",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_request_itself_causes_does_not_pass_by_asking_again() {
+        let lasting = ModelErrorClass::ALL.into_iter().filter(|class| !class.can_pass());
+        let lasting: Vec<&str> = lasting.map(ModelErrorClass::as_str).collect();
+        assert_eq!(lasting, ["auth", "bad_request", "context_too_long"]);
     }
 }

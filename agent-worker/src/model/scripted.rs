@@ -14,7 +14,7 @@ use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 /// What a script may hold, in words.
 pub const EXPECTED: &str = "actions separated by commas or newlines: ok, err:<class>, sleep:<ms>, \
      msg:<text without commas>, msgb64:<base64>; a class is rate_limit, overloaded, auth, bad_request, \
-     network or invalid_reply";
+     context_too_long, network, stalled or invalid_reply";
 
 /// The provider.
 #[derive(Debug)]

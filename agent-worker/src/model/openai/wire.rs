@@ -54,7 +54,8 @@ pub(super) fn reply(body: &[u8]) -> Result<Reply, String> {
     if text.trim().is_empty() && calls.is_empty() && !cut {
         return Err("the reply has neither text nor tool calls".to_owned());
     }
-    Ok(Reply { text, calls, cut, usage: completion.usage.unwrap_or_default().taken() })
+    let usage = completion.usage.unwrap_or_default().taken();
+    Ok(Reply { text, calls, cut, usage, model_name: None })
 }
 
 /// What the body of a refusal says.
