@@ -3,12 +3,13 @@
 //! A task's result is committed only after the journal was drained, so its tree is complete when it is
 //! done. Whatever is in progress when no worker runs is given back to the queue as a failed attempt.
 
+pub mod briefing;
 pub mod decide;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{EarlierAttempts, Event, EventId, FromWorker, Outcome, Task, TaskResult, ToWorker, now_ms};
+use protocol::{Event, EventId, FromWorker, Outcome, TaskResult, ToWorker, now_ms};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -19,7 +20,8 @@ use crate::journal::Journal;
 use crate::random;
 use crate::store::attempt::{self, Ending};
 use crate::store::claim::{self, Claim, Claimed};
-use crate::store::{Store, StoreError, events, history};
+use crate::store::{Store, StoreError, events};
+use briefing::{Briefing, Past};
 
 /// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -45,15 +47,6 @@ pub struct Dispatcher {
     pub briefing: Arc<Briefing>,
 }
 
-/// What every task is told.
-#[derive(Debug)]
-pub struct Briefing {
-    /// In place of the worker's own system prompt.
-    pub system_prompt: Option<String>,
-    /// The directories that tools may use.
-    pub roots: Vec<String>,
-}
-
 /// Why a worker is no longer served.
 #[derive(Debug, thiserror::Error)]
 pub enum Parting {
@@ -74,6 +67,12 @@ struct Desk {
     ready: bool,
     running: Option<Running>,
     due: Option<Instant>,
+}
+
+/// What there is to do, with all that has to be known for it.
+enum Work {
+    Task(Box<Claimed>, Past),
+    Nothing { until_ms: Option<i64> },
 }
 
 struct Running {
@@ -142,12 +141,13 @@ impl Dispatcher {
     async fn hand_out(&self, desk: &mut Desk, link: &WorkerLink) -> Result<(), LineError> {
         desk.due = None;
         match self.claim().await {
-            Ok((Claim::Task(task), history)) => {
-                link.send(&ToWorker::Task(Box::new(self.brief(&task, history)))).await?;
+            Ok(Work::Task(task, past)) => {
+                let line = self.briefing.task(&task, past, &self.run);
+                link.send(&ToWorker::Task(Box::new(line))).await?;
                 tracing::info!(task_id = %task.id, attempt = task.attempt, "a task was given to the worker");
                 desk.running = Some(Running { task: *task, renewed: Instant::now() });
             }
-            Ok((Claim::Nothing { until_ms }, _)) => desk.due = until_ms.map(instant_of),
+            Ok(Work::Nothing { until_ms }) => desk.due = until_ms.map(instant_of),
             Err(error) => {
                 tracing::error!(%error, "no task could be claimed; trying again");
                 desk.due = Some(Instant::now() + STORE_PAUSE);
@@ -156,32 +156,16 @@ impl Dispatcher {
         Ok(())
     }
 
-    async fn claim(&self) -> Result<(Claim, Vec<protocol::HistoryMessage>), StoreError> {
+    async fn claim(&self) -> Result<Work, StoreError> {
         let run = self.run.clone();
-        let claim = self.store.write(move |tx| {
-            let claim = claim::claim(tx, LEASE, &run)?;
-            let said = match &claim {
-                Claim::Task(task) => history::of_chat(tx, &task.chat)?,
-                Claim::Nothing { .. } => Vec::new(),
-            };
-            Ok((claim, said))
+        let claim = self.store.write(move |tx| match claim::claim(tx, LEASE, &run)? {
+            Claim::Task(task) => {
+                let past = Past::of(tx, &task)?;
+                Ok(Work::Task(task, past))
+            }
+            Claim::Nothing { until_ms } => Ok(Work::Nothing { until_ms }),
         });
         claim.await
-    }
-
-    fn brief(&self, task: &Claimed, history: Vec<protocol::HistoryMessage>) -> Task {
-        Task {
-            task_id: task.id.clone(),
-            attempt: task.attempt,
-            session_id: task.chat.session(),
-            parent_event_id: self.run.clone(),
-            text: task.text.clone(),
-            history,
-            earlier: EarlierAttempts::default(),
-            system_prompt: self.briefing.system_prompt.clone(),
-            roots: self.briefing.roots.clone(),
-            date: task.date.clone(),
-        }
     }
 
     async fn take(&self, desk: &mut Desk, message: FromWorker, state: &watch::Sender<ChildState>) {

@@ -3,11 +3,16 @@
 use protocol::{HistoryMessage, Role, TaskId, now_ms};
 use rusqlite::{Connection, params};
 
-use super::StoreError;
+use super::columns::task_id;
+use super::{StoreError, past};
 use crate::channel::Chat;
 
-/// How many messages of a chat the worker gets to see.
-pub const MESSAGES: u32 = 20;
+/// No more messages of a chat than this are handed to the worker.
+const MOST_MESSAGES: u32 = 200;
+/// No more bytes of their text, together.
+const MOST_BYTES: usize = 1024 * 1024;
+/// So many answers come with the calls that led to them.
+const MOST_TRACES: usize = 20;
 
 /// Keeps both sides of a task that has ended. A task without a reply leaves no trace here.
 pub fn keep(
@@ -26,15 +31,88 @@ pub fn keep(
     Ok(())
 }
 
-/// The last messages of a chat, oldest first.
+/// The last messages of a chat, oldest first, each answer with a trace of the calls that led to it. The
+/// worker fits them to its model's window; here they are only kept from growing without end.
 pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessage>, StoreError> {
-    let sql = "select role, text from history where channel = ?1 and chat_id = ?2 order by seq desc limit ?3";
+    let sql = "select role, text, task_id from history where channel = ?1 and chat_id = ?2
+               order by seq desc limit ?3";
     let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![chat.channel.as_str(), chat.id, MESSAGES], |row| {
-        let role = if row.get_ref(0)?.as_str()? == "user" { Role::User } else { Role::Assistant };
-        Ok(HistoryMessage { role, text: row.get(1)?, calls: Vec::new() })
-    })?;
-    let mut messages = rows.collect::<Result<Vec<_>, _>>()?;
+    let mut rows = query.query(params![chat.channel.as_str(), chat.id, MOST_MESSAGES])?;
+    let (mut messages, mut bytes, mut traces) = (Vec::new(), 0, 0);
+    while let Some(row) = rows.next()? {
+        let text: String = row.get(1)?;
+        bytes += text.len();
+        if bytes > MOST_BYTES {
+            break;
+        }
+        let role = if row.get::<_, String>(0)? == "user" { Role::User } else { Role::Assistant };
+        let mut calls = Vec::new();
+        if role == Role::Assistant && traces < MOST_TRACES {
+            traces += 1;
+            calls = past::trace(connection, &task_id(row, 2)?)?;
+        }
+        messages.push(HistoryMessage { role, text, calls });
+    }
     messages.reverse();
     Ok(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Event, EventType};
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::events;
+    use crate::store::fixture::Fixture;
+    use crate::store::inbox::{Arrival, enqueue};
+
+    async fn tell(fixture: &Fixture, asked: String, told: String) -> TaskId {
+        let run = fixture.run.clone();
+        let kept = fixture.store.write(move |tx| {
+            let chat = Chat::telegram(1);
+            let arrival = Arrival { chat: chat.clone(), update_id: None, text: asked.clone() };
+            let task = enqueue(tx, &arrival, &run)?.unwrap();
+            keep(tx, &chat, &task, &asked, &told)?;
+            let payload = json!({"tool_name": "ls", "arguments": {}});
+            events::append(tx, &Event::now(EventType::ToolCallStarted, None, Some(&task), payload))?;
+            Ok(task)
+        });
+        kept.await.unwrap()
+    }
+
+    async fn messages(fixture: &Fixture) -> Vec<HistoryMessage> {
+        fixture.store.write(|tx| of_chat(tx, &Chat::telegram(1))).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_answer_comes_with_the_calls_that_led_to_it_and_a_question_with_none() {
+        let fixture = Fixture::new().await;
+        tell(&fixture, "what is here?".to_owned(), "nothing".to_owned()).await;
+        let told: Vec<(Role, usize)> =
+            messages(&fixture).await.iter().map(|message| (message.role, message.calls.len())).collect();
+        assert_eq!(told, [(Role::User, 0), (Role::Assistant, 1)]);
+    }
+
+    #[tokio::test]
+    async fn the_newest_messages_stay_when_there_are_too_many() {
+        let fixture = Fixture::new().await;
+        for number in 0..=MOST_MESSAGES / 2 {
+            tell(&fixture, format!("question {number}"), "answer".to_owned()).await;
+        }
+        let messages = messages(&fixture).await;
+        assert_eq!(messages.len(), 200);
+        assert_eq!(messages[0].text, "question 1");
+        assert_eq!(messages.iter().filter(|message| !message.calls.is_empty()).count(), MOST_TRACES);
+    }
+
+    #[tokio::test]
+    async fn the_newest_messages_stay_when_they_are_too_long() {
+        let fixture = Fixture::new().await;
+        for name in ["a", "b", "c"] {
+            tell(&fixture, name.to_owned(), name.repeat(MOST_BYTES / 2 - 1)).await;
+        }
+        let first: Vec<String> = messages(&fixture).await.iter().map(|m| m.text[..1].to_owned()).collect();
+        assert_eq!(first, ["b", "b", "c", "c"]);
+    }
 }

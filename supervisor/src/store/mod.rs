@@ -17,6 +17,7 @@ pub mod inbox;
 pub mod kv;
 pub mod open;
 pub mod outbox;
+pub mod past;
 pub mod tool_calls;
 
 use std::path::Path;

@@ -42,6 +42,28 @@ async fn a_worker_that_dies_in_the_middle_leads_to_one_reply() {
 }
 
 #[tokio::test]
+async fn the_next_attempt_is_told_what_the_earlier_one_did() {
+    let worker = r#"
+echo '{"type":"heartbeat"}'
+read -r line
+id=$(printf '%s' "$line" | sed 's/.*"task_id":"\([^"]*\)".*/\1/')
+case "$line" in
+*'"earlier":{"calls":[],"summary":"half of it"}'*)
+    echo '{"type":"result","task_id":"'$id'","attempt":2,"outcome":{"status":"done","reply":"the rest"}}'
+    cat >/dev/null ;;
+*'"earlier"'*) exit 1 ;;
+*)
+    echo '{"type":"event","event":{"id":"e","parent_id":null,"task_id":"'$id'","type":"context.assembled","time_ms":1,"payload":{"summary":"half of it"}}}'
+    kill -9 $$ ;;
+esac
+"#;
+    let house = House::start(Plan { worker, ..Plan::default() }).await;
+    assert_eq!(reply_to(&house, "hello").await["reply"], "the rest");
+    assert_eq!(house.count("select attempt from inbox"), 2);
+    house.stop().await;
+}
+
+#[tokio::test]
 async fn a_worker_that_sends_nonsense_is_ended_and_started_again() {
     let house = house_with_next_worker(
         "if [ ! -e \"$0.lied\" ]; then touch \"$0.lied\"; echo nonsense; exec sleep 60; fi; exec /bin/sh \"$0.next\"",

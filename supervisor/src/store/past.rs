@@ -1,0 +1,167 @@
+//! What was done before, read back from the events for the worker: the calls of a task's earlier
+//! attempts, and a trace of the calls that led to an answer.
+//!
+//! Everything is bounded here, in number and in length: what the model gets to see of it is the worker's
+//! decision, but no chat and no task may grow beyond one line of the protocol.
+
+use protocol::{EarlierAttempts, PastCall, PastCallStatus, TaskId};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::StoreError;
+
+/// How much of a task's calls is read back: the newest `calls`, each cut at these many characters.
+struct Bounds {
+    calls: u32,
+    argument_chars: u16,
+    output_chars: u16,
+}
+
+/// Enough to know what was done and what it brought, without the results themselves.
+const EARLIER: Bounds = Bounds { calls: 100, argument_chars: 400, output_chars: 1000 };
+/// A trace says what was called and how it ended; whoever needs the result calls again.
+const TRACE: Bounds = Bounds { calls: 30, argument_chars: 200, output_chars: 200 };
+
+const CUT: char = '…';
+
+/// What earlier attempts at a task did. A call whose end nobody has seen by now counts as interrupted,
+/// whether it is marked already or not.
+pub fn earlier_attempts(connection: &Connection, task: &TaskId) -> Result<EarlierAttempts, StoreError> {
+    Ok(EarlierAttempts {
+        calls: calls_of(connection, task, &EARLIER)?,
+        summary: summary_of(connection, task)?,
+    })
+}
+
+/// The calls that led to a task's answer.
+pub fn trace(connection: &Connection, task: &TaskId) -> Result<Vec<PastCall>, StoreError> {
+    calls_of(connection, task, &TRACE)
+}
+
+fn calls_of(connection: &Connection, task: &TaskId, bounds: &Bounds) -> Result<Vec<PastCall>, StoreError> {
+    // The index is named because the number of events of one type grows with the age of the database, and
+    // the number of events of one task does not.
+    let sql = "select call.tool_name, substr(call.arguments_json, 1, ?3 + 1), call.status,
+                      substr(concat_ws(char(10), call.error, nullif(call.output_text, '')), 1, ?4 + 1)
+               from events as begun indexed by events_task join tool_calls as call on call.id = begun.id
+               where begun.task_id = ?1 and begun.type = 'tool_call.started'
+               order by begun.seq desc limit ?2";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map(
+        params![task.as_str(), bounds.calls, bounds.argument_chars, bounds.output_chars],
+        |row| past_call(row, bounds),
+    )?;
+    let mut calls = rows.collect::<Result<Vec<_>, _>>()?;
+    calls.reverse();
+    Ok(calls)
+}
+
+fn past_call(row: &Row<'_>, bounds: &Bounds) -> rusqlite::Result<PastCall> {
+    let status = match row.get_ref(2)?.as_str()? {
+        "done" => PastCallStatus::Done,
+        "failed" => PastCallStatus::Failed,
+        _ => PastCallStatus::Interrupted,
+    };
+    let text = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?.unwrap_or_default());
+    Ok(PastCall {
+        tool_name: text(0)?,
+        arguments: shortened(text(1)?, bounds.argument_chars),
+        status,
+        output: shortened(text(3)?, bounds.output_chars),
+    })
+}
+
+fn summary_of(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
+    let sql = "select payload ->> 'summary' from events indexed by events_task
+               where task_id = ?1 and type = 'context.assembled' and payload ->> 'summary' is not null
+               order by seq desc limit 1";
+    Ok(connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get(0)).optional()?)
+}
+
+/// A text of at most so many characters; one more is the mark that something was left out.
+fn shortened(text: String, chars: u16) -> String {
+    match text.char_indices().nth(usize::from(chars)) {
+        Some((at, _)) => format!("{}{CUT}", &text[..at]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Event, EventId, EventType};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::store::events;
+    use crate::store::fixture::Fixture;
+
+    async fn add(
+        fixture: &Fixture,
+        task: &TaskId,
+        event_type: EventType,
+        parent: Option<&EventId>,
+        payload: Value,
+    ) -> EventId {
+        let event = Event::now(event_type, parent, Some(task), payload);
+        let id = event.id.clone();
+        fixture.store.write(move |tx| events::append(tx, &event)).await.unwrap();
+        id
+    }
+
+    async fn start(fixture: &Fixture, task: &TaskId, tool_name: &str) -> EventId {
+        let payload = json!({"tool_name": tool_name, "arguments": {"path": "a".repeat(1000)}});
+        add(fixture, task, EventType::ToolCallStarted, None, payload).await
+    }
+
+    async fn earlier(fixture: &Fixture, task: &TaskId) -> EarlierAttempts {
+        let task = task.clone();
+        fixture.store.write(move |tx| earlier_attempts(tx, &task)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn each_call_is_told_in_order_with_its_end_and_an_unseen_end_is_an_interruption() {
+        let (fixture, task) = (Fixture::new().await, TaskId::new());
+        let read = start(&fixture, &task, "read").await;
+        add(&fixture, &task, EventType::ToolCallCompleted, Some(&read), json!({"output_text": "text"})).await;
+        let bash = start(&fixture, &task, "bash").await;
+        let failure = json!({"error": "exit 1", "output_text": "no such file"});
+        add(&fixture, &task, EventType::ToolCallFailed, Some(&bash), failure).await;
+        start(&fixture, &task, "write").await;
+        start(&fixture, &TaskId::new(), "of another task").await;
+        let told: Vec<(String, PastCallStatus, String)> = earlier(&fixture, &task)
+            .await
+            .calls
+            .into_iter()
+            .map(|c| (c.tool_name, c.status, c.output))
+            .collect();
+        let expected = [
+            ("read", PastCallStatus::Done, "text"),
+            ("bash", PastCallStatus::Failed, "exit 1\nno such file"),
+            ("write", PastCallStatus::Interrupted, ""),
+        ];
+        assert_eq!(told, expected.map(|(name, status, output)| (name.to_owned(), status, output.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn calls_are_bounded_in_number_and_in_length_and_the_newest_stay() {
+        let (fixture, task) = (Fixture::new().await, TaskId::new());
+        start(&fixture, &task, "oldest").await;
+        for _ in 0..EARLIER.calls {
+            start(&fixture, &task, "later").await;
+        }
+        let calls = earlier(&fixture, &task).await.calls;
+        assert_eq!(calls.len(), 100);
+        assert!(calls.iter().all(|call| call.tool_name == "later"));
+        assert!(calls.iter().all(|call| call.arguments.chars().count() == 401));
+        assert!(calls[0].arguments.starts_with(r#"{"path":"aaa"#) && calls[0].arguments.ends_with(CUT));
+    }
+
+    #[tokio::test]
+    async fn the_newest_summary_is_told() {
+        let (fixture, task) = (Fixture::new().await, TaskId::new());
+        assert!(earlier(&fixture, &task).await.is_empty());
+        for payload in [json!({"summary": "first"}), json!({"summary": "second"}), json!({"messages": 3})] {
+            add(&fixture, &task, EventType::ContextAssembled, None, payload).await;
+        }
+        assert_eq!(earlier(&fixture, &task).await.summary.as_deref(), Some("second"));
+    }
+}
