@@ -63,6 +63,12 @@ soak: ## Huge files, odd trees, floods and daemons (6 GB and a million files in 
 	@$(TARGET)/debug/soak
 	@$(TARGET)/debug/floods
 
+.PHONY: crash
+crash: ## 300 random kills while 20 chats write, and what was lost (five minutes; SEED=N repeats its choices)
+	$(call require,)
+	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
+	@$(TARGET)/debug/crash $(SEED)
+
 .PHONY: openapi
 openapi: ## Write openapi/tool-server.json anew
 	$(CARGO) run --quiet --locked -p tool-server -- openapi > $(TARGET)/openapi.json

@@ -22,6 +22,13 @@ pub struct Process {
     pub command: String,
 }
 
+impl Process {
+    /// Whether it runs the program of this name.
+    pub fn is(&self, name: &str) -> bool {
+        self.command.split(' ').next().is_some_and(|program| program.ends_with(&format!("/{name}")))
+    }
+}
+
 /// All living processes that have the place's marker or path in their environment or command line.
 pub fn processes_of(place: &Place) -> Vec<Process> {
     let path = place.path().as_os_str().as_encoded_bytes();

@@ -9,6 +9,7 @@
 
 pub mod binaries;
 pub mod corpus;
+pub mod crash;
 pub mod database;
 pub mod envelope_shape;
 pub mod http;

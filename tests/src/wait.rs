@@ -9,6 +9,11 @@ use std::time::{Duration, Instant};
 /// How long anything ordinary may take on a machine that is busy with other tests.
 pub const SOON: Duration = Duration::from_secs(30);
 
+/// Lets a random time pass, for a moment that hangs on nothing.
+pub fn out(time: Duration) {
+    thread::sleep(time);
+}
+
 /// How long to wait before looking again; short against every deadline.
 const PAUSE: Duration = Duration::from_millis(10);
 

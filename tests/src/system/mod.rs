@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::leftovers::{self, Process};
 use crate::program::{self, Launch};
-use crate::{Answer, Database, Place, Program, Request, http, wait};
+use crate::{Answer, Database, Place, Program, Request, binaries, http, wait};
 
 pub use builder::SystemBuilder;
 
@@ -69,6 +69,16 @@ impl System {
         self.supervisor.log()
     }
 
+    /// The end of that, for the message of a failure.
+    pub fn log_tail(&self) -> String {
+        self.supervisor.log_tail()
+    }
+
+    /// The supervisor's process id.
+    pub fn supervisor_pid(&self) -> u32 {
+        self.supervisor.pid()
+    }
+
     /// Its tokens and addresses.
     pub fn tokens(&self) -> Tokens {
         self.tokens_if_written().expect("a ready system has written its tokens")
@@ -103,9 +113,16 @@ impl System {
         command.output().expect("the supervisor's binary starts")
     }
 
+    /// Runs a command of the `tool-server` binary with this data directory, and waits for its end.
+    pub fn run_tool_server(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(binaries::path_of("tool-server"));
+        command.args(arguments).env_clear().envs(self.place.variables());
+        command.output().expect("the tool server's binary starts")
+    }
+
     /// A child of the supervisor, once it lives.
     pub fn child(&self, name: &str) -> Process {
-        wait::until(&format!("the {name} runs"), || self.children().into_iter().find(|c| is(c, name)))
+        wait::until(&format!("the {name} runs"), || self.children().into_iter().find(|c| c.is(name)))
     }
 
     /// All children of the supervisor.
@@ -128,8 +145,13 @@ impl System {
 
     /// Starts the supervisor again in the same place, and waits until it is ready.
     pub fn restart(&mut self) {
-        self.supervisor = Program::start(&self.place, &self.launch);
+        self.start_again();
         self.wait_until_ready();
+    }
+
+    /// Starts the supervisor again in the same place.
+    pub fn start_again(&mut self) {
+        self.supervisor = Program::start(&self.place, &self.launch);
     }
 
     /// Ends the system by SIGTERM and checks that nothing is left of it, whatever it was doing.
@@ -143,7 +165,7 @@ impl System {
     }
 
     /// Waits until the supervisor and both children are ready.
-    fn wait_until_ready(&mut self) {
+    pub fn wait_until_ready(&mut self) {
         let ready = wait::within(wait::SOON, || {
             let ended = self.supervisor.ended();
             assert!(ended.is_none(), "the supervisor ended: {ended:?}\n{}", self.supervisor.log_tail());
@@ -175,8 +197,4 @@ pub fn without_status_line(reply: &str) -> &str {
 /// One listing of the workspace's root, by a message that is itself the tool call.
 pub fn direct_ls(path: &str) -> String {
     format!("/ls {}", Value::from_iter([("path".to_owned(), Value::from(path))]))
-}
-
-fn is(process: &Process, name: &str) -> bool {
-    process.command.split(' ').next().is_some_and(|program| program.ends_with(&format!("/{name}")))
 }

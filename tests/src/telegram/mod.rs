@@ -7,6 +7,7 @@ mod methods;
 mod played;
 pub mod update;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -98,6 +99,16 @@ impl TelegramServer {
     /// The updates that no offset has confirmed yet.
     pub fn unconfirmed(&self) -> usize {
         self.shared.lock().waiting.len()
+    }
+
+    /// The updates that an offset has confirmed: the server never hands them out again by itself.
+    pub fn confirmed(&self) -> BTreeSet<i64> {
+        self.shared.lock().confirmed.clone()
+    }
+
+    /// How many calls there were, of any method.
+    pub fn requests(&self) -> usize {
+        self.shared.lock().calls.len()
     }
 
     /// When `method` (any case) was called.

@@ -1,6 +1,6 @@
 //! What Telegram remembers: updates that wait, messages that were sent, failures that are due.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -45,6 +45,7 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 pub(super) struct Played {
     pub(super) waiting: VecDeque<(i64, Value)>,
+    pub(super) confirmed: BTreeSet<i64>,
     pub(super) redelivered: Vec<Value>,
     pub(super) last_update_id: i64,
     pub(super) served: usize,
@@ -69,6 +70,8 @@ impl Played {
     pub(super) fn updates(&mut self, parameters: &Value) -> Vec<Value> {
         let offset = parameters["offset"].as_i64().unwrap_or(0);
         let limit = parameters["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok()).unwrap_or(100);
+        let confirmed = self.waiting.iter().map(|(id, _)| *id).filter(|id| *id < offset);
+        self.confirmed.extend(confirmed);
         self.waiting.retain(|(id, _)| *id >= offset);
         let fresh = self.waiting.iter().map(|(_, update)| update.clone());
         let updates: Vec<Value> = self.redelivered.drain(..).chain(fresh).take(limit).collect();

@@ -1,0 +1,103 @@
+//! The chats: what each of them wrote, in order, and what it got back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::model;
+use crate::telegram::update::Chat;
+use crate::{Random, TelegramServer};
+
+/// The id of the first chat; the others follow.
+const FIRST_ID: i64 = 5001;
+
+/// As many messages as there are chats may wait at a time: enough that the system never rests.
+#[derive(Debug)]
+pub(super) struct Chats {
+    ids: Vec<i64>,
+    words: Random,
+    written: Vec<Written>,
+}
+
+/// A message that somebody wrote.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    /// The chat.
+    pub(super) chat: i64,
+    /// The word that is to be noted; no other message has it.
+    pub(super) word: String,
+    /// Telegram's number of it.
+    pub(super) update_id: i64,
+}
+
+impl Written {
+    /// The file in the workspace that the word belongs into.
+    pub(super) fn file(&self) -> String {
+        format!("chat-{}.txt", self.chat)
+    }
+
+    /// The message.
+    pub(super) fn text(&self) -> String {
+        model::request_for(&self.word, &self.file())
+    }
+}
+
+impl Chats {
+    /// Chats that have written nothing yet; their words come from a seed.
+    pub(super) fn new(count: usize, seed: u64) -> Self {
+        let count = i64::try_from(count).expect("there are not so many chats");
+        let ids = (FIRST_ID..FIRST_ID + count).collect();
+        Self { ids, words: Random::new(seed), written: Vec::new() }
+    }
+
+    /// All ids, as the allowlist has them.
+    pub(super) fn ids(&self) -> String {
+        let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
+        ids.join(",")
+    }
+
+    /// Everything that was written.
+    pub(super) fn written(&self) -> &[Written] {
+        &self.written
+    }
+
+    /// Random chats write, until as many messages wait as there are chats; and Telegram repeats an update
+    /// that was confirmed before.
+    pub(super) fn write(&mut self, telegram: &TelegramServer, random: &mut Random) {
+        let answered = self.answered(telegram).len();
+        for _ in 0..(self.ids.len() + answered).saturating_sub(self.written.len()) {
+            let chat = self.ids[random.below(self.ids.len())];
+            let mut written = Written { chat, word: self.words.word(), update_id: 0 };
+            written.update_id = telegram.push(Chat { id: chat }.text(&written.text()));
+            self.written.push(written);
+        }
+        let again = &self.written[random.below(self.written.len())];
+        if telegram.confirmed().contains(&again.update_id) {
+            telegram.redeliver(again.update_id, Chat { id: again.chat }.text(&again.text()));
+        }
+    }
+
+    /// Whether everything that was written has its reply.
+    pub(super) fn are_answered(&self, telegram: &TelegramServer) -> bool {
+        self.answered(telegram).len() == self.written.len()
+    }
+
+    /// The words in the replies that each chat got, in order, repetitions included.
+    pub(super) fn replies(telegram: &TelegramServer) -> BTreeMap<i64, Vec<String>> {
+        let mut replies: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+        for sent in telegram.sent() {
+            let word = sent.text.split(' ').nth(1).unwrap_or_default().trim_end_matches(':').to_owned();
+            let is_answer = sent.text.starts_with(&model::answer_to(&word));
+            replies.entry(sent.chat_id).or_default().push(if is_answer { word } else { sent.text });
+        }
+        replies
+    }
+
+    /// The words in the order in which a chat wrote them.
+    pub(super) fn asked_by(&self, chat: i64) -> Vec<&str> {
+        let own = self.written.iter().filter(|written| written.chat == chat);
+        own.map(|written| written.word.as_str()).collect()
+    }
+
+    fn answered(&self, telegram: &TelegramServer) -> BTreeSet<String> {
+        Self::replies(telegram).into_values().flatten().collect()
+    }
+}

@@ -1,0 +1,99 @@
+//! Copies of the database files of a stopped supervisor, opened elsewhere: what a power loss would leave,
+//! had the kernel written everything out.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use rustix::process::Signal;
+
+use crate::{Random, System, TelegramServer, program};
+
+/// The database file; the others have its name as their beginning.
+const DATABASE: &str = "autonous.db";
+
+/// What the copies have shown.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// How many there were.
+    pub(super) taken: usize,
+    /// How many updates Telegram had been told were safe, over all copies.
+    pub(super) confirmed: usize,
+    /// What was wrong with them.
+    pub(super) faults: Vec<String>,
+}
+
+impl Copies {
+    /// Stops the supervisor, copies its database files, lets it go on, and looks at the copy.
+    pub(super) fn take(&mut self, system: &System, telegram: &TelegramServer, random: &mut Random) {
+        let place = tempfile::tempdir().expect("the temporary directory is writable");
+        let supervisor = system.supervisor_pid();
+        program::signal(supervisor, Signal::STOP);
+        let confirmed = telegram.confirmed();
+        copy(&system.place().data().join("db"), place.path(), random.below(2) == 0);
+        program::signal(supervisor, Signal::CONT);
+        self.taken += 1;
+        self.confirmed += confirmed.len();
+        if let Err(fault) = look(&place.path().join(DATABASE), &confirmed) {
+            self.faults.push(format!("copy {}: {fault}", self.taken));
+        }
+    }
+}
+
+/// Copies the database and its log; the index of the log can be made anew, so half of the copies lack it.
+fn copy(from: &Path, to: &Path, with_index: bool) {
+    for ending in ["", "-wal", "-shm"] {
+        let name = format!("{DATABASE}{ending}");
+        if from.join(&name).exists() && (with_index || ending != "-shm") {
+            fs::copy(from.join(&name), to.join(&name)).expect("a database file can be copied");
+        }
+    }
+}
+
+/// Whether a database is whole and has everything that Telegram was told is safe.
+fn look(database: &Path, confirmed: &BTreeSet<i64>) -> Result<(), String> {
+    let connection = Connection::open(database).map_err(|error| error.to_string())?;
+    let verdict: String = connection
+        .query_row("pragma integrity_check", [], |row| row.get(0))
+        .map_err(|error| format!("integrity_check: {error}"))?;
+    if verdict != "ok" {
+        return Err(format!("integrity_check: {verdict}"));
+    }
+    if confirmed.is_empty() {
+        return Ok(());
+    }
+    let stored = stored_updates(&connection).map_err(|error| error.to_string())?;
+    let missing: Vec<&i64> = confirmed.difference(&stored).collect();
+    if missing.is_empty() { Ok(()) } else { Err(format!("confirmed, and not stored: {missing:?}")) }
+}
+
+fn stored_updates(connection: &Connection) -> rusqlite::Result<BTreeSet<i64>> {
+    let mut query = connection.prepare("select update_id from inbox where update_id is not null")?;
+    query.query_map([], |row| row.get(0))?.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_lacks_a_confirmed_update_is_found_out() {
+        let place = tempfile::tempdir().unwrap();
+        let database = place.path().join(DATABASE);
+        let connection = Connection::open(&database).unwrap();
+        connection
+            .execute_batch("create table inbox (update_id integer); insert into inbox values (7);")
+            .unwrap();
+        assert_eq!(look(&database, &BTreeSet::from([7])), Ok(()));
+        assert!(look(&database, &BTreeSet::from([7, 8])).unwrap_err().contains("[8]"));
+    }
+
+    #[test]
+    fn a_copy_that_is_no_database_is_found_out() {
+        let place = tempfile::tempdir().unwrap();
+        let database = place.path().join(DATABASE);
+        fs::write(&database, "x".repeat(8192)).unwrap();
+        assert!(look(&database, &BTreeSet::new()).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! The plug is pulled again and again, at random moments, under load; and afterwards everything is counted.
+//!
+//! Chats write over Telegram's protocol, which hands an update out again until it is confirmed. A played
+//! model makes one tool call with an effect for each message: a line in a file, so that an effect without a
+//! record, a record without an effect and an effect that came twice can all be seen. Now and then the
+//! supervisor is stopped in the middle and its database files are copied, as a backup of a running machine
+//! or a power loss would find them.
+//!
+//! What is random comes from one seed. The moments do not: they hang on what the machine does meanwhile.
+
+mod blow;
+mod chats;
+mod copy;
+mod model;
+mod verdict;
+
+use std::time::Duration;
+
+use crate::{ModelServer, Random, System, TelegramServer, wait};
+
+use chats::Chats;
+pub use verdict::Verdict;
+
+/// How long the last replies may take after the last blow.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// What is done to the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ordeal {
+    /// How often a process is killed.
+    pub rounds: usize,
+    /// How many chats write.
+    pub chats: usize,
+    /// How often the database of the stopped supervisor is copied.
+    pub copies: usize,
+    /// Where all that is random comes from.
+    pub seed: u64,
+}
+
+impl Ordeal {
+    /// Goes through all rounds, lets the system come to rest, stops it, and looks at what is left.
+    pub fn run(self, mut told: impl FnMut(usize)) -> Verdict {
+        let mut random = Random::new(self.seed);
+        let telegram = TelegramServer::start();
+        let model = ModelServer::start(model::note_down);
+        let mut chats = Chats::new(self.chats, random.number());
+        let mut system = started(&telegram, &model, &chats);
+        let mut copies = copy::Copies::default();
+        let mut blows = blow::Blows::default();
+        for round in 0..self.rounds {
+            chats.write(&telegram, &mut random);
+            if (round + 1) * self.copies / self.rounds > round * self.copies / self.rounds {
+                blow::random_moment(&telegram, &mut random);
+                copies.take(&system, &telegram, &mut random);
+            }
+            blow::random_moment(&telegram, &mut random);
+            blows.strike(&mut system, &mut random);
+            model.forget_requests();
+            told(round + 1);
+        }
+        system.wait_until_ready();
+        let is_answered = wait::within(PATIENCE, || chats.are_answered(&telegram).then_some(())).is_some();
+        system.stop();
+        Verdict::reach(&system, &telegram, &chats, &blows, &copies, is_answered)
+    }
+}
+
+/// A system that never gives a message up: here each one is answered in the end, however often it is hit.
+fn started(telegram: &TelegramServer, model: &ModelServer, chats: &Chats) -> System {
+    System::builder()
+        .telegram(telegram, &chats.ids())
+        .model(model)
+        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "100")
+        .variable("AUTONOUS_TASK_RETRY_BASE_MS", "1")
+        .variable("AUTONOUS_TG_PENDING_MAX_MESSAGES", "10000")
+        .start()
+}
