@@ -1,24 +1,29 @@
 //! What a file is at the moment when a change looks at it.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
+use std::thread::{self, Scope};
 
 use rustix::fs::{Stat, fstat};
 use sha2::{Digest, Sha256};
 use toolkit::Fingerprint;
 
+/// From how many bytes on a content is hashed ahead, on a thread of its own.
+const HASHED_AHEAD: usize = 256 * 1024;
+
 /// A file as it was looked at.
 #[derive(Debug)]
 pub struct Current {
-    /// What to compare it with later.
-    pub fingerprint: Fingerprint,
     /// Its content; none when it is too large to be edited.
     pub content: Option<Vec<u8>>,
     /// Its size in bytes.
     pub size_bytes: u64,
     /// What the file system says of it.
     pub stat: Stat,
+    fingerprint: OnceLock<Fingerprint>,
 }
 
 impl Current {
@@ -26,20 +31,69 @@ impl Current {
     pub(super) fn look(file: &OwnedFd, max_bytes: u64) -> io::Result<Self> {
         let stat = fstat(file)?;
         let content = read_whole(file, max_bytes)?;
-        let fingerprint = match &content {
-            Some(content) => Fingerprint::Sha256(sha256(content)),
-            None => size_and_mtime(&stat),
-        };
         let size_bytes = match &content {
             Some(content) => u64::try_from(content.len()).unwrap_or(u64::MAX),
             None => u64::try_from(stat.st_size).unwrap_or(0),
         };
-        Ok(Self { fingerprint, content, size_bytes, stat })
+        Ok(Self { content, size_bytes, stat, fingerprint: OnceLock::new() })
+    }
+
+    /// What to compare it with later. Whoever asks first hashes, and who asks meanwhile waits.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        self.fingerprint.get_or_init(|| match &self.content {
+            Some(content) => Fingerprint::Sha256(sha256(content)),
+            None => size_and_mtime(&self.stat),
+        })
+    }
+
+    /// Begins the fingerprint of a long content on a thread of its own, beside what comes next.
+    pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        ahead(scope, self.content.as_deref(), || {
+            self.fingerprint();
+        });
     }
 
     /// Whether the file already has this content.
     pub fn is(&self, content: &[u8]) -> bool {
         self.content.as_deref() == Some(content)
+    }
+}
+
+/// The content that a file is to have.
+#[derive(Debug)]
+pub(super) struct Next<'a> {
+    /// All of it.
+    pub(super) content: Cow<'a, [u8]>,
+    sha256: OnceLock<String>,
+}
+
+impl<'a> Next<'a> {
+    /// This content.
+    pub(super) fn new(content: Cow<'a, [u8]>) -> Self {
+        Self { content, sha256: OnceLock::new() }
+    }
+
+    /// Its SHA-256, in hex. Whoever asks first hashes, and who asks meanwhile waits.
+    pub(super) fn sha256(&self) -> &str {
+        self.sha256.get_or_init(|| sha256(&self.content))
+    }
+
+    /// Begins the hash of a long content on a thread of its own, beside what comes next.
+    pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        ahead(scope, Some(&self.content), || {
+            self.sha256();
+        });
+    }
+}
+
+/// Where no thread is to be had, whoever needs the hash makes it then.
+fn ahead<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    content: Option<&[u8]>,
+    hash: impl FnOnce() + Send + 'scope,
+) {
+    if content.is_some_and(|content| content.len() >= HASHED_AHEAD) {
+        let _ = thread::Builder::new().spawn_scoped(scope, hash);
     }
 }
 

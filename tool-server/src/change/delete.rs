@@ -10,7 +10,9 @@ use rustix::io::Errno;
 use toolkit::output::Full;
 use toolkit::{Call, Output, Seen};
 
-use super::{ChangeData, Changer, DRY_RUN, Operation, Request, diff, io_error, judge, put_error, sha256_of};
+use super::{
+    ChangeData, Changer, DRY_RUN, Operation, Request, diff, io_error, judge, put_error, step::sha256_of,
+};
 use crate::roots::{Entry, Missing, names};
 
 impl Changer {
@@ -27,7 +29,7 @@ impl Changer {
 
     fn delete_file(&self, call: &Call, request: &Request<'_>) -> Result<Output<ChangeData>, ToolError> {
         let target = self.roots.target(request.path, Missing::Refuse)?;
-        let _stripe = self.stripe(&target.path);
+        let _turn = self.pending.turn(&target.path);
         let Some(current) = self.look(&target, request.path)? else {
             return Err(ToolError::new(ErrorCode::NotFound, "The file is gone."));
         };
@@ -39,7 +41,7 @@ impl Changer {
         }
         let data = ChangeData {
             bytes_before: Some(current.size_bytes),
-            sha256_before: sha256_of(&current.fingerprint),
+            sha256_before: sha256_of(current.fingerprint()),
             ..deleted(request)
         };
         Ok(Output {

@@ -10,36 +10,28 @@ pub mod diff;
 mod pending;
 mod place;
 pub mod replace;
+mod step;
 
-use std::borrow::Cow;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use protocol::{ErrorCode, ToolError};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolkit::output::Full;
-use toolkit::{Call, Fingerprint, Output, PLACEHOLDER, Seen};
+use toolkit::{Call, Output, PLACEHOLDER};
 
-use crate::roots::{Missing, Roots, Target, names};
+use crate::roots::{Missing, Roots, Target};
 use pending::Pending;
+use place::PutError;
+use step::Step;
 
 pub use content::{Current, mtime_ms, read_whole, sha256, size_and_mtime};
 
-/// From how many bytes on a content is hashed on a thread of its own.
-const HASHED_APART: usize = 256 * 1024;
-
 /// What every dry run says.
 const DRY_RUN: &str = "This was a dry run: nothing was changed.";
-
-/// How many changes can be in their last step at once; those of one file never are.
-const STRIPES: usize = 64;
 
 /// Whether a change is on the disk before it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +49,6 @@ pub struct Changer {
     pending: Pending,
     max_edit_bytes: u64,
     durability: Durability,
-    stripes: Vec<Mutex<()>>,
 }
 
 /// What is to be changed, and under which condition.
@@ -146,8 +137,7 @@ impl Changer {
         durability: Durability,
     ) -> io::Result<Self> {
         let pending = Pending::open(pending, &roots)?;
-        let stripes = (0..STRIPES).map(|_| Mutex::default()).collect();
-        Ok(Self { roots, pending, max_edit_bytes, durability, stripes })
+        Ok(Self { roots, pending, max_edit_bytes, durability })
     }
 
     /// Changes one file: `plan` makes the new content from the old.
@@ -176,125 +166,55 @@ impl Changer {
         target: &Target,
         plan: impl FnOnce(Option<&Current>) -> Result<Planned, ToolError>,
     ) -> Result<Output<ChangeData>, ToolError> {
-        let _stripe = self.stripe(&target.path);
+        let mut turn = self.pending.turn(&target.path);
         let current = self.look(target, request.path)?;
-        judge(call, request, target, current.as_ref())?;
-        let planned = plan(current.as_ref())?;
-        let whole = whole(&planned.content, current.as_ref());
-        let small = whole.as_deref().filter(|whole| length(whole) <= self.max_edit_bytes);
-        let (put, hash) = hash_meanwhile(small, || match request.dry_run {
-            true => Ok(()),
-            false => self.carry_out(target, current.as_ref(), &planned.content, whole.as_deref()),
-        });
-        put.map_err(|error| put_error(request.path, error))?;
-        let after = self.fingerprint_after(target, hash);
-        let keeps_lock = request.needs_lock || self.session_is_current(call, target, current.as_ref());
-        let seen = (!request.dry_run && keeps_lock)
-            .then(|| Seen { path: target.path.clone(), fingerprint: after.clone() });
-        Ok(answer(
-            call,
-            request,
-            target,
-            current.as_ref(),
-            Done { planned: &planned, whole: whole.as_deref(), after, seen },
-        ))
-    }
-
-    fn carry_out(
-        &self,
-        target: &Target,
-        current: Option<&Current>,
-        content: &Content,
-        whole: Option<&[u8]>,
-    ) -> Result<(), place::PutError> {
-        match (content, current, whole) {
-            // A file with several names is not appended to in place: another name may lie outside the roots.
-            (Content::Tail(tail), Some(current), _) if current.stat.st_nlink == 1 => {
-                self.append(target, current, tail)
-            }
-            (_, Some(current), Some(whole)) if current.is(whole) => Ok(()),
-            (_, current, Some(whole)) => self.put(target, current, whole),
-            (_, _, None) => Err(place::PutError::TooLarge),
+        if request.expected_sha256.is_none() && call.last_seen(&target.path).is_none() {
+            judge(call, request, target, current.as_ref())?;
         }
+        // A long content is hashed while the new one is made and written beside it. All that is undone when
+        // the hash is not what the session has seen.
+        thread::scope(|scope| {
+            current.iter().for_each(|current| current.hash_ahead(scope));
+            let planned = match plan(current.as_ref()) {
+                Ok(planned) => planned,
+                // What the session has not seen comes before what is wrong with the change.
+                Err(error) => return judge(call, request, target, current.as_ref()).and(Err(error)),
+            };
+            let next = step::next(&planned.content, current.as_ref());
+            thread::scope(|scope| {
+                next.iter().filter(|next| self.is_hashed(next)).for_each(|next| next.hash_ahead(scope));
+                let (current, next) = (current.as_ref(), next.as_ref());
+                let step = Step { call, request, target, current, next, planned: &planned };
+                let prepared = self.prepare(&step, &mut turn);
+                judge(call, request, target, current)?;
+                prepared
+                    .and_then(|prepared| self.finish(&step, prepared))
+                    .map_err(|error| put_error(request.path, error))?;
+                Ok(self.answer(&step))
+            })
+        })
     }
 
     fn look(&self, target: &Target, path: &str) -> Result<Option<Current>, ToolError> {
         let Some(existing) = &target.existing else { return Ok(None) };
         Current::look(existing, self.max_edit_bytes).map(Some).map_err(|error| io_error(path, "read", &error))
     }
-
-    /// What the file is after the change: its content's hash, or of a large file what the disk says.
-    fn fingerprint_after(&self, target: &Target, hash: Option<String>) -> Option<Fingerprint> {
-        if let Some(hash) = hash {
-            return Some(Fingerprint::Sha256(hash));
-        }
-        let parent = target.parent.as_ref()?;
-        let stat = rustix::fs::statat(parent, &target.name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(content::size_and_mtime(&stat))
-    }
-
-    /// Whether what the session has seen is what the file was before this change.
-    fn session_is_current(&self, call: &Call, target: &Target, current: Option<&Current>) -> bool {
-        let seen = call.last_seen(&target.path);
-        seen.is_some() && seen.as_ref() == current.map(|current| &current.fingerprint)
-    }
-
-    /// The changes of one file wait for each other here.
-    fn stripe(&self, path: &Path) -> MutexGuard<'_, ()> {
-        let mut hasher = DefaultHasher::new();
-        path.hash(&mut hasher);
-        let index = usize::try_from(hasher.finish() % 64).unwrap_or(0);
-        self.stripes[index].lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Does some work while a content is hashed; a short content is hashed afterwards, which is sooner.
-fn hash_meanwhile<T>(content: Option<&[u8]>, work: impl FnOnce() -> T) -> (T, Option<String>) {
-    match content {
-        Some(content) if content.len() >= HASHED_APART => thread::scope(|scope| {
-            let hashing = thread::Builder::new().spawn_scoped(scope, || content::sha256(content));
-            let done = work();
-            let hash = hashing.ok().and_then(|hashing| hashing.join().ok());
-            (done, Some(hash.unwrap_or_else(|| content::sha256(content))))
-        }),
-        _ => (work(), content.map(content::sha256)),
-    }
-}
-
-/// How a change went.
-struct Done<'a> {
-    planned: &'a Planned,
-    whole: Option<&'a [u8]>,
-    after: Option<Fingerprint>,
-    seen: Option<Seen>,
-}
-
-/// All of the content that the file is to have, unless the file is too large to know it.
-fn whole<'a>(content: &'a Content, current: Option<&Current>) -> Option<Cow<'a, [u8]>> {
-    match content {
-        Content::Whole(whole) => Some(Cow::Borrowed(whole)),
-        Content::Tail(tail) => {
-            let mut whole = current.map_or(Some(Vec::new()), |current| current.content.clone())?;
-            whole.extend_from_slice(tail);
-            Some(Cow::Owned(whole))
-        }
-    }
-}
-
-fn put_error(path: &str, error: place::PutError) -> ToolError {
+fn put_error(path: &str, error: PutError) -> ToolError {
     match error {
-        place::PutError::Changed => ToolError::new(
+        PutError::Changed => ToolError::new(
             ErrorCode::Conflict,
             "The file was changed by somebody else while this call changed it.",
         ),
-        place::PutError::Appeared => {
+        PutError::Appeared => {
             ToolError::new(ErrorCode::Conflict, "The file was made by somebody else while this call made it.")
         }
-        place::PutError::TooLarge => ToolError::new(
+        PutError::TooLarge => ToolError::new(
             ErrorCode::FileTooLarge,
             "The file has several names (hard links) and is too large to be written anew.",
         ),
-        place::PutError::Io(error) => io_error(path, "written", &error),
+        PutError::Io(error) => io_error(path, "written", &error),
     }
 }
 
@@ -307,65 +227,13 @@ fn judge(
 ) -> Result<(), ToolError> {
     match current {
         Some(current) if request.needs_lock || request.expected_sha256.is_some() => {
-            call.may_change(&target.path, &current.fingerprint, request.expected_sha256)
+            call.may_change(&target.path, current.fingerprint(), request.expected_sha256)
         }
         None if request.expected_sha256.is_some() => Err(ToolError::new(
             ErrorCode::Conflict,
             "The file does not exist, so it does not have the expected SHA-256.",
         )),
         Some(_) | None => Ok(()),
-    }
-}
-
-fn answer(
-    call: &Call,
-    request: &Request<'_>,
-    target: &Target,
-    current: Option<&Current>,
-    done: Done<'_>,
-) -> Output<ChangeData> {
-    let Done { planned, whole, after, seen } = done;
-    let shown = names::to_text(target.path.as_os_str().as_bytes());
-    let before = current.map(|current| current.content.as_deref());
-    let difference = diff::unified(&shown, before, whole, call.bounds);
-    let mut notices = planned.notices.clone();
-    notices.extend(difference.notice);
-    if request.dry_run {
-        notices.push(DRY_RUN.to_owned());
-    }
-    let bytes_before = current.map(|current| current.size_bytes);
-    Output {
-        stdout: difference.text,
-        data: ChangeData {
-            operation: planned.operation,
-            dry_run: request.dry_run,
-            replacements: planned.replacements,
-            bytes_before,
-            bytes_after: match &planned.content {
-                Content::Whole(whole) => Some(length(whole)),
-                Content::Tail(tail) => Some(bytes_before.unwrap_or(0) + length(tail)),
-            },
-            sha256_before: current.and_then(|current| sha256_of(&current.fingerprint)),
-            sha256_after: after.as_ref().and_then(sha256_of),
-        },
-        notices,
-        partial: request.dry_run || difference.cut.is_some(),
-        truncated_lines: difference.cut == Some(Full::Lines),
-        truncated_bytes: difference.cut == Some(Full::Bytes),
-        path_resolved: Some(shown),
-        seen,
-        ..Output::default()
-    }
-}
-
-fn length(content: &[u8]) -> u64 {
-    u64::try_from(content.len()).unwrap_or(u64::MAX)
-}
-
-fn sha256_of(fingerprint: &Fingerprint) -> Option<String> {
-    match fingerprint {
-        Fingerprint::Sha256(hash) => Some(hash.clone()),
-        Fingerprint::SizeAndMtime { .. } => None,
     }
 }
 

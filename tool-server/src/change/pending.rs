@@ -1,13 +1,19 @@
 //! Temporary files are noted outside the roots before they are made, so that a server that was killed in
 //! the middle of a change leaves none behind after its next start.
+//!
+//! The changes of one file wait for each other in a slot, and each slot has one file for its notes. It
+//! stays open and is emptied after each change, because making and removing a file for every note costs
+//! more than the note.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, unlinkat};
 
@@ -16,16 +22,32 @@ use crate::roots::{Roots, names};
 /// How every temporary file's name begins.
 const PREFIX: &str = ".autonous-";
 
-/// The notes of temporary files.
+/// How many changes can be under way at once; those of one file never are.
+const SLOTS: u64 = 64;
+
+/// Where changes wait for their turn and note their temporary files.
 #[derive(Debug)]
 pub(super) struct Pending {
-    directory: PathBuf,
+    slots: Vec<Mutex<Notes>>,
+}
+
+/// The file with the note of a slot's change; made when the first one needs it.
+#[derive(Debug)]
+struct Notes {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+/// A turn: nobody else changes the same file as long as it is held.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    notes: MutexGuard<'a, Notes>,
 }
 
 /// A noted temporary file; the note goes when this does.
 #[derive(Debug)]
-pub(super) struct Note {
-    note: PathBuf,
+pub(super) struct Note<'a> {
+    file: &'a File,
     /// The temporary file's name.
     pub(super) name: String,
 }
@@ -34,38 +56,53 @@ impl Pending {
     /// Removes the temporary files that an earlier server left, and then its notes.
     pub(super) fn open(directory: &Path, roots: &Roots) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        for note in fs::read_dir(directory)? {
-            let note = note?;
-            let target = fs::read(note.path())?;
-            remove_left_over(roots, OsStr::from_bytes(&target), &note.file_name());
-            fs::remove_file(note.path())?;
+        for notes in fs::read_dir(directory)? {
+            let path = notes?.path();
+            remove_left_over(roots, &fs::read(&path)?);
+            fs::remove_file(&path)?;
         }
-        Ok(Self { directory: directory.to_owned() })
+        let notes = |slot| Notes { path: directory.join(format!("{slot}")), file: None };
+        Ok(Self { slots: (0..SLOTS).map(|slot| Mutex::new(notes(slot))).collect() })
     }
 
-    /// Notes a temporary file beside `target`.
-    pub(super) fn note(&self, target: &Path) -> io::Result<Note> {
-        let name = format!("{PREFIX}{}", uuid::Uuid::now_v7().simple());
-        let note = self.directory.join(&name);
-        fs::write(&note, target.as_os_str().as_bytes())?;
-        Ok(Note { note, name })
+    /// Waits for the turn of a change of this file.
+    pub(super) fn turn(&self, target: &Path) -> Turn<'_> {
+        let mut hasher = DefaultHasher::new();
+        target.hash(&mut hasher);
+        let slot = usize::try_from(hasher.finish() % SLOTS).unwrap_or(0);
+        Turn { notes: self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner) }
     }
 }
 
-impl Drop for Note {
+impl Turn<'_> {
+    /// Notes a temporary file beside `target`.
+    pub(super) fn note(&mut self, target: &Path) -> io::Result<Note<'_>> {
+        let name = format!("{PREFIX}{}", uuid::Uuid::now_v7().simple());
+        let Notes { path, file } = &mut *self.notes;
+        let file = match file {
+            Some(file) => file,
+            None => file.insert(File::create(path)?),
+        };
+        let text = [name.as_bytes(), b"\n", target.as_os_str().as_bytes()].concat();
+        file.write_all_at(&text, 0)?;
+        Ok(Note { file, name })
+    }
+}
+
+impl Drop for Note<'_> {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.note) {
+        if let Err(error) = self.file.set_len(0) {
             tracing::warn!(%error, "the note of a temporary file could not be removed");
         }
     }
 }
 
-fn remove_left_over(roots: &Roots, target: &OsStr, name: &OsStr) {
-    let Some(parent) = Path::new(target).parent() else { return };
+fn remove_left_over(roots: &Roots, note: &[u8]) {
+    let Some(end) = memchr::memchr(b'\n', note) else { return };
+    let (name, target) = (&note[..end], Path::new(OsStr::from_bytes(&note[end + 1..])));
+    let Some(parent) = target.parent().filter(|_| name.starts_with(PREFIX.as_bytes())) else { return };
     let Ok(directory) = roots.open_directory(&names::to_text(parent.as_os_str().as_bytes())) else { return };
-    if name.as_bytes().starts_with(PREFIX.as_bytes())
-        && unlinkat(directory.handle.as_fd(), name, AtFlags::empty()).is_ok()
-    {
+    if unlinkat(directory.handle.as_fd(), name, AtFlags::empty()).is_ok() {
         tracing::info!(path = %parent.display(), "a temporary file of an interrupted change was removed");
     }
 }

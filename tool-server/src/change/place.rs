@@ -10,10 +10,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::content::{Current, read_whole, sha256};
+use super::content::{Current, read_whole};
+use super::pending::{Note, Turn};
 use super::{Changer, Durability};
 use crate::roots::Target;
-use toolkit::Fingerprint;
 
 /// The most bytes that the attributes of a file may have together; Linux allows no more.
 const MAX_XATTR_BYTES: usize = 64 * 1024;
@@ -37,49 +37,63 @@ impl<E: Into<io::Error>> From<E> for PutError {
     }
 }
 
-impl Changer {
-    /// Gives a file new content; `current` is what it was when it was looked at.
-    pub(super) fn put(
-        &self,
-        target: &Target,
-        current: Option<&Current>,
-        content: &[u8],
-    ) -> Result<(), PutError> {
-        let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
-        let note = self.pending.note(&target.path)?;
-        let put = self.put_by(parent, &note.name, target, current, content);
-        if put.is_err() {
-            // Where the rename was done there is nothing to remove, and where nothing was made neither.
-            let _ = unlinkat(parent, &note.name, AtFlags::empty());
-        }
-        put
-    }
+/// A whole new file beside the old one, under a noted name; it goes again unless it is moved in.
+#[derive(Debug)]
+pub(super) struct Beside<'a> {
+    parent: &'a OwnedFd,
+    note: Note<'a>,
+    moved: bool,
+}
 
-    fn put_by(
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        if !self.moved {
+            // Where nothing was made there is nothing to remove.
+            let _ = unlinkat(self.parent, &self.note.name, AtFlags::empty());
+        }
+    }
+}
+
+impl Changer {
+    /// Writes what a file is to have beside it; `current` is what it was when it was looked at.
+    pub(super) fn write_beside<'a>(
         &self,
-        parent: &OwnedFd,
-        temporary: &str,
-        target: &Target,
+        turn: &'a mut Turn<'_>,
+        target: &'a Target,
         current: Option<&Current>,
         content: &[u8],
-    ) -> Result<(), PutError> {
+    ) -> Result<Beside<'a>, PutError> {
+        let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
+        let beside = Beside { parent, note: turn.note(&target.path)?, moved: false };
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(parent, temporary, flags, Mode::from_raw_mode(0o666))?);
+        let mut file = File::from(openat(parent, &beside.note.name, flags, Mode::from_raw_mode(0o666))?);
         file.write_all(content)?;
         if let (Some(existing), Some(current)) = (&target.existing, current) {
             keep_attributes(existing, &current.stat, file.as_fd())?;
         }
         self.sync(&file)?;
+        Ok(beside)
+    }
+
+    /// Puts the new file in the place of the old one, which must still be what it was.
+    pub(super) fn move_in(
+        &self,
+        mut beside: Beside<'_>,
+        target: &Target,
+        current: Option<&Current>,
+    ) -> Result<(), PutError> {
+        let (parent, new) = (beside.parent, &beside.note.name);
         match current {
             Some(current) => {
                 require_unchanged(parent, target, current)?;
-                renameat_with(parent, temporary, parent, &target.name, RenameFlags::empty())?;
+                renameat_with(parent, new, parent, &target.name, RenameFlags::empty())?;
             }
-            None => match renameat_with(parent, temporary, parent, &target.name, RenameFlags::NOREPLACE) {
+            None => match renameat_with(parent, new, parent, &target.name, RenameFlags::NOREPLACE) {
                 Err(Errno::EXIST) => return Err(PutError::Appeared),
                 renamed => renamed?,
             },
         }
+        beside.moved = true;
         self.sync(&File::from(parent.try_clone()?))
     }
 
@@ -137,7 +151,7 @@ fn require_unchanged(parent: &OwnedFd, target: &Target, current: &Current) -> Re
         _ => None,
     };
     match content {
-        Some(content) if Fingerprint::Sha256(sha256(&content)) == current.fingerprint => Ok(()),
+        Some(content) if current.is(&content) => Ok(()),
         _ => Err(PutError::Changed),
     }
 }
