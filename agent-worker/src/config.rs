@@ -13,7 +13,8 @@ use crate::agent::Agent;
 use crate::budget::Limits;
 use crate::model::Model;
 use crate::model::direct::Direct;
-use crate::model::openai::{DEFAULT_BASE_URL, DEFAULT_MODEL, OpenAi, Settings};
+use crate::model::endpoint::{Patience, Settings};
+use crate::model::openai::{DEFAULT_BASE_URL, DEFAULT_MODEL, OpenAi};
 use crate::model::scripted::{self, Scripted};
 use crate::tools::ToolServer;
 
@@ -126,7 +127,7 @@ fn openai(variables: &Variables, key: Option<Secret>) -> Result<Settings, Variab
         return Err(VariableError::new("AUTONOUS_MODEL_API_KEY", "", expected));
     }
     let model = variables.text("AUTONOUS_MODEL_NAME").unwrap_or(DEFAULT_MODEL).to_owned();
-    Ok(Settings { base_url, key, model })
+    Ok(Settings { base_url, key, model, patience: Patience::default() })
 }
 
 fn script(variables: &Variables) -> Result<Scripted, VariableError> {

@@ -2,10 +2,10 @@
 //!
 //! No ambient proxy and no redirect: both would carry a key or a token to somebody else.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
-use reqwest::{Client, Request, StatusCode, redirect};
+use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, ClientBuilder, Request, StatusCode, redirect};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,13 +34,12 @@ pub struct Answer {
 
 /// A client whose requests end after `timeout` at the latest.
 pub fn client(timeout: Duration) -> Result<Client, HttpError> {
-    let client = Client::builder()
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(timeout)
-        .user_agent(concat!("autonous-agent-worker/", env!("CARGO_PKG_VERSION")));
-    Ok(client.build()?)
+    Ok(builder().timeout(timeout).build()?)
+}
+
+/// A client whose requests last for as long as somebody waits for them.
+pub fn patient_client() -> Result<Client, HttpError> {
+    Ok(builder().build()?)
 }
 
 /// Sends a request and takes the answer, whose body has at most `max_bytes`.
@@ -56,10 +55,32 @@ pub async fn exchange(client: &Client, request: Request, max_bytes: usize) -> Re
     Ok(Answer { status: response.status(), retry_after: retry_after(response.headers()), body })
 }
 
-/// Reads `Retry-After` where it is in seconds; its other form, a date, is not honoured.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+/// How long a server asks to wait: `retry-after-ms`, which is finer, or else `Retry-After`, in seconds or
+/// as a date.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::trim);
+    let finer = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()).map(|ms| ms / 1000.0);
+    match finer {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => wait(text(RETRY_AFTER.as_str())?, SystemTime::now()),
+    }
+}
+
+/// A date that has passed asks for no wait.
+fn wait(value: &str, now: SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = value.parse() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+fn builder() -> ClientBuilder {
+    Client::builder()
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .user_agent(concat!("autonous-agent-worker/", env!("CARGO_PKG_VERSION")))
 }
 
 /// An error with the causes below it, in one line; reqwest's own text stops at the first.
@@ -78,18 +99,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_read_in_seconds_and_nothing_else_is_a_wait() {
+    fn a_wait_is_read_in_seconds_or_as_a_date_and_nothing_else_is_a_wait() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_420);
         for (value, expected) in [
             ("2", Some(2000)),
-            (" 0 ", Some(0)),
+            ("0", Some(0)),
             ("1.5", Some(1500)),
             ("-1", None),
             ("inf", None),
             ("1e300", None),
-            ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", Some(60_000)),
+            ("Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
+            ("soon", None),
         ] {
-            let headers = HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]);
-            assert_eq!(retry_after(&headers).map(|wait| wait.as_millis()), expected, "{value}");
+            assert_eq!(wait(value, now).map(|wait| wait.as_millis()), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn the_finer_wait_goes_before_the_coarser() {
+        let name = |name: &'static str| reqwest::header::HeaderName::from_static(name);
+        let mut headers = HeaderMap::from_iter([(RETRY_AFTER, " 2 ".parse().unwrap())]);
+        assert_eq!(retry_after(&headers), Some(Duration::from_secs(2)));
+        headers.insert(name("retry-after-ms"), "1500".parse().unwrap());
+        assert_eq!(retry_after(&headers), Some(Duration::from_millis(1500)));
+        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 }

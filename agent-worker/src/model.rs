@@ -5,6 +5,7 @@
 //! judgement, and its error goes back to the model.
 
 pub mod direct;
+pub mod endpoint;
 pub mod error;
 pub mod openai;
 pub mod scripted;
@@ -12,6 +13,7 @@ pub mod scripted;
 use std::pin::Pin;
 
 use protocol::ToolSpec;
+use serde_json::{Map, Value};
 
 pub use error::{ModelError, ModelErrorClass};
 
@@ -70,6 +72,17 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+impl ToolCall {
+    /// The arguments as an object that every provider takes back, in `Err` where the model wrote none.
+    ///
+    /// Several servers parse what they are sent, and would refuse a whole conversation for the sake of
+    /// one bad call. The model still sees what it wrote.
+    pub(crate) fn arguments_object(&self) -> Result<Map<String, Value>, Map<String, Value>> {
+        serde_json::from_str(&self.arguments)
+            .map_err(|_| Map::from_iter([("invalid_arguments".to_owned(), Value::from(&*self.arguments))]))
+    }
+}
+
 /// What a model answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
@@ -89,6 +102,14 @@ impl Reply {
     /// An answer without calls that cost nothing.
     pub fn answer(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
+    }
+
+    /// What the provider's own filter left of an answer, and a word about it.
+    pub(crate) fn withheld(text: String) -> Self {
+        if text.trim().is_empty() {
+            return Self::answer("(The model's provider withheld the answer: its content filter objects.)");
+        }
+        Self::answer(format!("{text}\n\n(The content filter of the model's provider ended the answer here.)"))
     }
 }
 

@@ -93,7 +93,9 @@ impl ModelErrorClass {
                 "The conversation is too long for the model; \
                  ask for a smaller step, or choose a model with a larger window"
             }
-            Self::Network => "The model's provider cannot be reached; try again later",
+            Self::Network => {
+                "The model's provider cannot be reached, or the connection broke; try again later"
+            }
             Self::Stalled => "The model's provider stopped answering; try again later",
             Self::InvalidReply => "The model's provider answered with something that is not a reply",
         }

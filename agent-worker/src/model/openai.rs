@@ -1,18 +1,18 @@
 //! Chat completions, as OpenAI defined them and vLLM, Ollama, llama.cpp and OpenRouter speak them.
 //!
-//! Native function calling, one whole answer per request. Servers differ in small ways, and this file
-//! takes them as they are: arguments that come as an object instead of a text, calls without an id,
-//! content that is absent or null. The shapes of the wire stay in here.
+//! Native function calling, streamed, so that a connection that stalls is noticed. A server that does
+//! not stream is taken as it is; one that refuses to be asked for the cost of a stream is asked without.
+//! The shapes of the wire stay in here.
 
+mod chunks;
 mod wire;
 
-use std::time::Duration;
+use std::sync::OnceLock;
 
-use process::Secret;
-use reqwest::{Client, StatusCode, Url};
-
+use super::endpoint::{Answer, Endpoint, Settings};
 use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
-use crate::http::{self, Answer, HttpError};
+use crate::http::HttpError;
+use chunks::Completion;
 
 /// The address that OpenAI serves.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
@@ -20,124 +20,73 @@ pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
 /// The model that is asked when none is named.
 pub const DEFAULT_MODEL: &str = "gpt-4.1-mini";
 
-/// A reply arrives whole, so its first byte can take as long as all of it.
-const TIMEOUT: Duration = Duration::from_secs(300);
-
-/// More than any model writes in one reply, and as a result it still fits into a line.
-const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
-
-/// The most of a refusal's text that is passed on.
-const MAX_DETAIL_CHARS: usize = 300;
-
-/// Where to ask, as whom, for which model.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The address up to and including `/v1`.
-    pub base_url: Url,
-    /// The key; local servers need none.
-    pub key: Option<Secret>,
-    /// The model's name.
-    pub model: String,
-}
-
 /// The provider.
 #[derive(Debug)]
 pub struct OpenAi {
-    client: Client,
-    url: String,
-    settings: Settings,
+    endpoint: Endpoint,
+    /// Whether the server takes `stream_options`; unknown until it has accepted or refused them.
+    takes_options: OnceLock<bool>,
 }
 
 impl OpenAi {
     /// A provider that has asked nothing yet.
     pub fn new(settings: Settings) -> Result<Self, HttpError> {
-        let url = format!("{}/chat/completions", settings.base_url.as_str().trim_end_matches('/'));
-        Ok(Self { client: http::client(TIMEOUT)?, url, settings })
+        let endpoint = Endpoint::new(settings, "chat/completions")?;
+        Ok(Self { endpoint, takes_options: OnceLock::new() })
     }
 
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
-        let mut post = self.client.post(&self.url).json(&wire::body(&self.settings.model, request));
-        if let Some(key) = &self.settings.key {
-            post = post.bearer_auth(key.expose());
-        }
-        let sent = async { http::exchange(&self.client, post.build()?, MAX_BODY_BYTES).await };
-        let Answer { status, retry_after, body } = sent.await.map_err(|error| self.network(error))?;
-        if status.is_success() {
-            return wire::reply(&body).map_err(|bad| self.error(ModelErrorClass::InvalidReply, &bad));
-        }
-        let refusal = wire::refusal(&body);
-        let detail = format!("HTTP {}: {}", status.as_u16(), refusal.message);
-        let class = if refusal.out_of_money { ModelErrorClass::Auth } else { class(status) };
-        Err(ModelError { retry_after, ..self.error(class, &detail) })
-    }
-
-    fn network(&self, error: HttpError) -> ModelError {
-        match error {
-            HttpError::Transport(_) => self.error(ModelErrorClass::Network, &error.to_string()),
-            HttpError::TooLong(_) => self.error(ModelErrorClass::InvalidReply, &error.to_string()),
-        }
-    }
-
-    /// Some servers repeat the key in their refusal.
-    fn error(&self, class: ModelErrorClass, detail: &str) -> ModelError {
-        let detail = match &self.settings.key {
-            Some(key) => detail.replace(key.expose(), "***"),
-            None => detail.to_owned(),
+        let body = wire::body(&self.endpoint.settings().model, request);
+        let answer = match self.takes_options.get() {
+            Some(true) => self.send(&body).await?,
+            Some(false) => self.send(&wire::without_stream_options(body)).await?,
+            None => self.send_and_learn(body).await?,
         };
-        ModelError::new(class, detail.chars().take(MAX_DETAIL_CHARS).collect::<String>())
+        match answer {
+            Answer::Accepted(accepted) => self.endpoint.reply::<Completion>(accepted).await,
+            Answer::Refused { error, .. } => Err(error),
+        }
+    }
+
+    /// Sends the first request. If it is refused and the same without options is not, it was for them.
+    async fn send_and_learn(&self, body: serde_json::Value) -> Result<Answer, ModelError> {
+        let answer = self.send(&body).await?;
+        let may_be_the_options = match &answer {
+            Answer::Accepted(_) => {
+                self.takes_options.get_or_init(|| true);
+                false
+            }
+            Answer::Refused { status, error } => {
+                matches!(status, 400 | 422) && error.class == ModelErrorClass::BadRequest
+            }
+        };
+        if !may_be_the_options {
+            return Ok(answer);
+        }
+        let without = self.send(&wire::without_stream_options(body)).await?;
+        if matches!(without, Answer::Refused { .. }) {
+            return Ok(answer);
+        }
+        self.takes_options.get_or_init(|| false);
+        Ok(without)
+    }
+
+    async fn send(&self, body: &serde_json::Value) -> Result<Answer, ModelError> {
+        let post = self.endpoint.post().json(body);
+        let post = match &self.endpoint.settings().key {
+            Some(key) => post.bearer_auth(key.expose()),
+            None => post,
+        };
+        self.endpoint.send(post).await
     }
 }
 
 impl Model for OpenAi {
     fn name(&self) -> &str {
-        &self.settings.model
+        &self.endpoint.settings().model
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(self.ask(request))
-    }
-}
-
-fn class(status: StatusCode) -> ModelErrorClass {
-    match status.as_u16() {
-        401..=403 => ModelErrorClass::Auth,
-        429 => ModelErrorClass::RateLimit,
-        408 | 500..=599 => ModelErrorClass::Overloaded,
-        _ => ModelErrorClass::BadRequest,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_has_its_class() {
-        for (status, expected) in [
-            (301, ModelErrorClass::BadRequest),
-            (400, ModelErrorClass::BadRequest),
-            (401, ModelErrorClass::Auth),
-            (402, ModelErrorClass::Auth),
-            (403, ModelErrorClass::Auth),
-            (404, ModelErrorClass::BadRequest),
-            (408, ModelErrorClass::Overloaded),
-            (429, ModelErrorClass::RateLimit),
-            (500, ModelErrorClass::Overloaded),
-            (503, ModelErrorClass::Overloaded),
-            (529, ModelErrorClass::Overloaded),
-        ] {
-            assert_eq!(class(StatusCode::from_u16(status).unwrap()), expected, "{status}");
-        }
-    }
-
-    #[test]
-    fn the_key_never_gets_into_an_error() {
-        let settings = Settings {
-            base_url: DEFAULT_BASE_URL.parse().unwrap(),
-            key: Some(Secret::from("sk-secret")),
-            model: DEFAULT_MODEL.to_owned(),
-        };
-        let error = OpenAi::new(settings).unwrap().error(ModelErrorClass::Auth, "bad key sk-secret here");
-        assert_eq!(error.detail, "bad key *** here");
     }
 }

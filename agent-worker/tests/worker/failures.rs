@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use protocol::{ErrorCode, Outcome};
 
-use crate::model_server::{ModelServer, Reply, calls, says};
+use crate::model_server::{ModelServer, Reply, calls, refuses, says};
 use crate::process::{Ended, Worker, soon, task};
 use crate::tool_server::{Next, TOKEN, ToolServer, failure};
 
@@ -83,7 +83,7 @@ async fn a_stranger_at_the_tool_servers_address_is_named() {
 #[tokio::test]
 async fn a_model_that_is_busy_for_a_moment_is_asked_again() {
     let tools = ToolServer::start([]).await;
-    let replies = vec![Reply::Refusal(429, "slow down"), Reply::Refusal(503, "busy"), says("done")];
+    let replies = vec![refuses(429, "slow down"), refuses(503, "busy"), says("done")];
     let (ended, model) = run(replies, &tools).await;
     assert_eq!(ended.reply(), "done");
     assert_eq!(model.requests().len(), 3);
@@ -93,7 +93,7 @@ async fn a_model_that_is_busy_for_a_moment_is_asked_again() {
 #[tokio::test]
 async fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() {
     let tools = ToolServer::start([]).await;
-    let (ended, model) = run(vec![calls(&[("ls", "{}")]), Reply::Refusal(429, "slow down")], &tools).await;
+    let (ended, model) = run(vec![calls(&[("ls", "{}")]), refuses(429, "slow down")], &tools).await;
     let (error, retryable) = failed(&ended);
     assert!(error.contains("accepts no more requests right now") && error.contains("slow down"), "{error}");
     assert!(error.contains("Done so far:\n- ls {}: exit 0"), "{error}");
@@ -106,7 +106,7 @@ async fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() 
 async fn a_model_that_refuses_the_key_or_the_request_is_not_asked_again() {
     let tools = ToolServer::start([]).await;
     for (status, expected) in [(401, "AUTONOUS_MODEL_API_KEY"), (404, "AUTONOUS_MODEL_NAME")] {
-        let (ended, model) = run(vec![Reply::Refusal(status, "no")], &tools).await;
+        let (ended, model) = run(vec![refuses(status, "no")], &tools).await;
         let (error, retryable) = failed(&ended);
         assert!(error.contains(expected) && !retryable, "{error}");
         assert_eq!(model.requests().len(), 1);
@@ -116,7 +116,7 @@ async fn a_model_that_refuses_the_key_or_the_request_is_not_asked_again() {
 #[tokio::test]
 async fn the_next_task_knows_nothing_of_the_failed_one() {
     let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([Reply::Refusal(401, "no"), says("hello")]).await;
+    let model = ModelServer::start([refuses(401, "no"), says("hello")]).await;
     let mut worker = Worker::start(&model.variables(&tools.url));
     failed(&worker.run(&task("first")).await);
     assert_eq!(worker.run(&task("second")).await.reply(), "hello");

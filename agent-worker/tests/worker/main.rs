@@ -9,5 +9,6 @@ mod line_protocol;
 mod model_server;
 mod process;
 mod start;
+mod streams;
 mod tool_server;
 mod turns;

@@ -1,4 +1,9 @@
-//! A played model: chat completions from a list of replies. It records what it is asked.
+//! A played model: chat completions and messages from a list of replies. It records what it is asked.
+//!
+//! A completion goes out as a stream, the way it is asked for; what a server does wrong is written down
+//! byte by byte by the test that is about it.
+
+pub(crate) mod stream;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,16 +17,22 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
+use stream::Stream;
+
 /// The key that it is given.
 pub(crate) const KEY: &str = "model-key";
 
 /// One reply; the last of a list repeats.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// This completion.
+    /// This chat completion, as chunks.
     Completion(Value),
-    /// This status and error message, with `Retry-After: 0`.
-    Refusal(u16, &'static str),
+    /// This body at once, although a stream was asked for.
+    Whole(Value),
+    /// These bytes.
+    Stream(Stream),
+    /// This status and error object, with `Retry-After: 0`.
+    Refused(u16, Value),
     /// No answer at all.
     Silence,
 }
@@ -45,8 +56,10 @@ impl ModelServer {
         let played = Arc::new(Played { replies, requests: Mutex::default(), asked: Notify::new() });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let routes =
-            Router::new().route("/v1/chat/completions", post(complete)).with_state(Arc::clone(&played));
+        let routes = Router::new()
+            .route("/v1/chat/completions", post(answer))
+            .route("/v1/messages", post(answer))
+            .with_state(Arc::clone(&played));
         tokio::spawn(async move { axum::serve(listener, routes).await });
         Self { base_url, played }
     }
@@ -88,6 +101,11 @@ pub(crate) fn calls_cut(calls: &[(&str, &str)]) -> Reply {
     completion(json!({"content": null, "tool_calls": tool_calls(calls)}), "length")
 }
 
+/// A refusal with this status and message.
+pub(crate) fn refuses(status: u16, message: &str) -> Reply {
+    Reply::Refused(status, json!({"message": message}))
+}
+
 fn tool_calls(calls: &[(&str, &str)]) -> Vec<Value> {
     let ids = ('a'..='z').map(|letter| format!("call_{letter}"));
     let call = |(id, (name, arguments)): (String, &(&str, &str))| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
@@ -103,13 +121,14 @@ fn completion(message: Value, finish_reason: &str) -> Reply {
     }))
 }
 
-async fn complete(
+async fn answer(
     State(played): State<Arc<Played>>,
     headers: HeaderMap,
     Json(request): Json<Value>,
 ) -> Response {
-    let key = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    assert_eq!(key, Some(&*format!("Bearer {KEY}")));
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
+    assert!(bearer == Some(&*format!("Bearer {KEY}")) || key == Some(KEY), "{headers:?}");
     played.requests.lock().unwrap().push(request);
     played.asked.notify_one();
     let reply = {
@@ -117,11 +136,12 @@ async fn complete(
         if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() }
     };
     match reply.expect("a played model has a reply") {
-        Reply::Completion(body) => Json(body).into_response(),
-        Reply::Refusal(status, message) => {
+        Reply::Completion(body) => stream::of_completion(&body).into_response(),
+        Reply::Whole(body) => Json(body).into_response(),
+        Reply::Stream(stream) => stream.into_response(),
+        Reply::Refused(status, error) => {
             let status = StatusCode::from_u16(status).unwrap();
-            let body = Json(json!({"error": {"message": message}}));
-            (status, [(header::RETRY_AFTER, "0")], body).into_response()
+            (status, [(header::RETRY_AFTER, "0")], Json(json!({"error": error}))).into_response()
         }
         Reply::Silence => std::future::pending().await,
     }

@@ -1,0 +1,222 @@
+//! The one hand that asks a provider over HTTP, whatever is said: it sends, waits with patience, bounds
+//! what comes, and keeps the key out of every error.
+//!
+//! A model may think for minutes before the first piece of a reply, and never for long after it; so
+//! there are two patiences, and no bound on the whole: the task's own wall time drops the request.
+//! It reads nothing of a reply itself: that is each provider's [`Assembly`].
+
+mod assembly;
+mod incoming;
+mod refusal;
+mod sse;
+
+use std::time::Duration;
+
+use process::Secret;
+use reqwest::{Client, RequestBuilder, Url};
+use tokio::time::timeout;
+
+use super::{ModelError, ModelErrorClass, Reply};
+use crate::http::{self, HttpError};
+
+pub(super) use assembly::{Assembly, MAX_REPLY_BYTES, NoReply, Stage};
+use incoming::{Broken, Incoming};
+pub(super) use refusal::Refusal;
+
+/// The most of a refusal that is read, and the most of it that is passed on.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+const MAX_DETAIL_CHARS: usize = 300;
+
+/// How long the end of a stream is waited for when the reply itself is there.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where to ask, as whom, for which model.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The address up to and including `/v1`.
+    pub base_url: Url,
+    /// The key; local servers need none.
+    pub key: Option<Secret>,
+    /// The model's name.
+    pub model: String,
+    /// How long to wait without hearing anything.
+    pub patience: Patience,
+}
+
+/// How long a provider may be silent.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Before the first piece of a reply: a slow machine reads a long conversation first.
+    pub first: Duration,
+    /// After it.
+    pub next: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { first: Duration::from_secs(300), next: Duration::from_secs(60) }
+    }
+}
+
+/// A provider's address.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    client: Client,
+    url: String,
+    settings: Settings,
+}
+
+/// What a provider answered.
+pub(super) enum Answer {
+    /// Something that is a reply, or becomes one.
+    Accepted(Accepted),
+    /// A status that is no success.
+    Refused {
+        /// The status.
+        status: u16,
+        /// What it means, and how long to wait.
+        error: ModelError,
+    },
+}
+
+/// The body of a success, of which the beginning was looked at.
+pub(super) struct Accepted {
+    incoming: Incoming,
+    beginning: Vec<u8>,
+}
+
+impl Endpoint {
+    /// The endpoint at a path below the base address. Nothing is sent yet.
+    pub(super) fn new(settings: Settings, path: &str) -> Result<Self, HttpError> {
+        let url = format!("{}/{path}", settings.base_url.as_str().trim_end_matches('/'));
+        Ok(Self { client: http::patient_client()?, url, settings })
+    }
+
+    /// Where to ask, as whom, for which model.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// A request to this endpoint, to be filled.
+    pub(super) fn post(&self) -> RequestBuilder {
+        self.client.post(&self.url)
+    }
+
+    /// Sends a request and waits for the beginning of the answer.
+    pub(super) async fn send(&self, post: RequestBuilder) -> Result<Answer, ModelError> {
+        let request = post.build().map_err(|error| self.transport(error))?;
+        let first = self.settings.patience.first;
+        let response = timeout(first, self.client.execute(request)).await;
+        let response = response.map_err(|_| self.broken(Broken::Silent(first)))?;
+        let response = response.map_err(|error| self.transport(error))?;
+        let status = response.status();
+        let retry_after = http::retry_after(response.headers());
+        let mut incoming = Incoming::of(response);
+        if status.is_success() {
+            let beginning = incoming.beginning(first).await.map_err(|broken| self.broken(broken))?;
+            return Ok(Answer::Accepted(Accepted { incoming, beginning }));
+        }
+        let body = incoming.as_it_comes(MAX_REFUSAL_BYTES, LAST_PATIENCE).await;
+        let Refusal { class, message } = Refusal::of_status(status.as_u16(), &body);
+        let error = self.error(class, &format!("HTTP {}: {message}", status.as_u16()));
+        Ok(Answer::Refused { status: status.as_u16(), error: ModelError { retry_after, ..error } })
+    }
+
+    /// Reads a reply to its end, whether it comes as a stream or as one body.
+    pub(super) async fn reply<A: Assembly>(&self, answer: Accepted) -> Result<Reply, ModelError> {
+        let Accepted { mut incoming, beginning } = answer;
+        let mut assembly = A::default();
+        if beginning.first() == Some(&b'{') {
+            let body = incoming.rest(beginning, self.settings.patience.next).await;
+            let body = body.map_err(|broken| self.broken(broken))?;
+            assembly.whole(&body).map_err(|why| self.no_reply(why))?;
+        } else {
+            self.stream(incoming, beginning, &mut assembly).await?;
+        }
+        assembly.reply().map_err(|why| self.no_reply(why))
+    }
+
+    async fn stream(
+        &self,
+        mut incoming: Incoming,
+        beginning: Vec<u8>,
+        assembly: &mut impl Assembly,
+    ) -> Result<(), ModelError> {
+        let mut parser = sse::Parser::default();
+        let mut bytes = Some(beginning);
+        let mut has_events = false;
+        loop {
+            match &bytes {
+                Some(bytes) => parser.push(bytes).map_err(|long| self.invalid(&long.to_string()))?,
+                None => parser.end(),
+            }
+            while let Some(data) = parser.next() {
+                has_events = true;
+                assembly.event(&data).map_err(|why| self.no_reply(why))?;
+            }
+            match (assembly.stage(), bytes.is_none()) {
+                (Stage::Ended, _) | (Stage::Whole, true) => return Ok(()),
+                (Stage::Awaited | Stage::Begun, true) => return Err(self.torn(has_events)),
+                (Stage::Awaited | Stage::Begun | Stage::Whole, false) => {}
+            }
+            bytes = match incoming.next(self.patience(assembly.stage())).await {
+                Ok(bytes) => bytes,
+                // What is missing says only what the reply cost.
+                Err(_) if assembly.stage() == Stage::Whole => return Ok(()),
+                Err(broken) => return Err(self.broken(broken)),
+            };
+        }
+    }
+
+    fn patience(&self, stage: Stage) -> Duration {
+        match stage {
+            Stage::Awaited => self.settings.patience.first,
+            Stage::Begun => self.settings.patience.next,
+            Stage::Whole | Stage::Ended => LAST_PATIENCE.min(self.settings.patience.next),
+        }
+    }
+
+    fn broken(&self, broken: Broken) -> ModelError {
+        match broken {
+            Broken::Silent(patience) => {
+                let detail = format!("nothing came for {} seconds", patience.as_secs_f32());
+                self.error(ModelErrorClass::Stalled, &detail)
+            }
+            Broken::Transport(error) => self.transport(error),
+            Broken::TooLong => self.invalid("the answer is longer than any reply"),
+        }
+    }
+
+    fn torn(&self, has_events: bool) -> ModelError {
+        if has_events {
+            return self.error(ModelErrorClass::Network, "the answer ended before the reply was whole");
+        }
+        self.invalid("the answer is neither a stream of events nor a JSON object")
+    }
+
+    fn transport(&self, error: reqwest::Error) -> ModelError {
+        // A request that cannot even be put together has a wrong address or key.
+        let class = if error.is_builder() { ModelErrorClass::BadRequest } else { ModelErrorClass::Network };
+        self.error(class, &HttpError::Transport(error).to_string())
+    }
+
+    fn no_reply(&self, why: NoReply) -> ModelError {
+        match why {
+            NoReply::Invalid(why) => self.invalid(&why),
+            NoReply::Refused(Refusal { class, message }) => self.error(class, &message),
+        }
+    }
+
+    fn invalid(&self, why: &str) -> ModelError {
+        self.error(ModelErrorClass::InvalidReply, why)
+    }
+
+    /// Some servers repeat the key in their refusal.
+    fn error(&self, class: ModelErrorClass, detail: &str) -> ModelError {
+        let detail = match &self.settings.key {
+            Some(key) => detail.replace(key.expose(), "***"),
+            None => detail.to_owned(),
+        };
+        ModelError::new(class, detail.chars().take(MAX_DETAIL_CHARS).collect::<String>())
+    }
+}

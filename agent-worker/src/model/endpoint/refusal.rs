@@ -1,0 +1,176 @@
+//! What a provider says when it gives no reply: an error object, and the class that it means.
+//!
+//! Providers of both protocols write much the same object, and servers that imitate them mix the words,
+//! so there is one reading for all. The class comes from the status and from the words in the fields
+//! `type` and `code`. One failure has no field everywhere: that a conversation is too long. For it alone
+//! the sentences that providers are known to write are compared.
+
+use serde_json::Value;
+
+use crate::model::ModelErrorClass;
+
+/// How providers without a field for it say that a conversation is too long: Anthropic the first two,
+/// vLLM and what stands behind OpenRouter the third.
+const TOO_LONG: [&str; 3] = ["prompt is too long", "exceed context limit", "maximum context length"];
+
+/// A refusal, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::model) struct Refusal {
+    /// What it means.
+    pub(in crate::model) class: ModelErrorClass,
+    /// In the provider's words.
+    pub(in crate::model) message: String,
+}
+
+impl Refusal {
+    /// Reads the body of an answer that is no success.
+    pub(super) fn of_status(status: u16, body: &[u8]) -> Self {
+        let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
+        let message = message(&parsed["error"]);
+        let message = message.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+        let class = match (by_words(&parsed["error"]), by_status(status)) {
+            // More than the status can say.
+            (Some(word @ (ModelErrorClass::ContextTooLong | ModelErrorClass::Auth)), _) => word,
+            (_, ModelErrorClass::BadRequest) if is_too_long(&message) => ModelErrorClass::ContextTooLong,
+            (_, class) => class,
+        };
+        Self { class, message }
+    }
+
+    /// Reads an error object that came in place of a reply, or of the rest of one.
+    pub(in crate::model) fn in_reply(error: &Value) -> Self {
+        let message = message(error).unwrap_or_else(|| error.to_string());
+        let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        // Who began to answer and then fails is broken, unless it says otherwise.
+        let class = by_words(error).or(status.map(by_status)).unwrap_or(ModelErrorClass::Overloaded);
+        let too_long = class == ModelErrorClass::BadRequest && is_too_long(&message);
+        Self { class: if too_long { ModelErrorClass::ContextTooLong } else { class }, message }
+    }
+}
+
+/// `{"message": …}` or just a text; a router adds what the provider behind it said.
+fn message(error: &Value) -> Option<String> {
+    let message = error["message"].as_str().or(error.as_str())?;
+    Some(match error["metadata"]["raw"].as_str() {
+        Some(raw) => format!("{message}: {raw}"),
+        None => message.to_owned(),
+    })
+}
+
+fn by_words(error: &Value) -> Option<ModelErrorClass> {
+    [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str).find_map(by_word)
+}
+
+fn by_word(word: &str) -> Option<ModelErrorClass> {
+    Some(match word {
+        "context_length_exceeded" | "exceed_context_size_error" | "request_too_large" => {
+            ModelErrorClass::ContextTooLong
+        }
+        "insufficient_quota"
+        | "billing_error"
+        | "billing_not_active"
+        | "invalid_api_key"
+        | "authentication_error"
+        | "permission_error" => ModelErrorClass::Auth,
+        "rate_limit_exceeded" | "rate_limit_error" => ModelErrorClass::RateLimit,
+        "overloaded_error" | "server_error" | "api_error" | "timeout_error" | "unavailable_error" => {
+            ModelErrorClass::Overloaded
+        }
+        "invalid_request_error" | "not_found_error" => ModelErrorClass::BadRequest,
+        _ => return None,
+    })
+}
+
+fn by_status(status: u16) -> ModelErrorClass {
+    match status {
+        401..=403 => ModelErrorClass::Auth,
+        413 => ModelErrorClass::ContextTooLong,
+        429 => ModelErrorClass::RateLimit,
+        408 | 500..=599 => ModelErrorClass::Overloaded,
+        _ => ModelErrorClass::BadRequest,
+    }
+}
+
+fn is_too_long(message: &str) -> bool {
+    TOO_LONG.iter().any(|words| message.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ModelErrorClass::{Auth, BadRequest, ContextTooLong, Overloaded, RateLimit};
+    use serde_json::json;
+
+    #[test]
+    fn a_status_has_its_class() {
+        for (status, expected) in [
+            (301, BadRequest),
+            (400, BadRequest),
+            (401, Auth),
+            (402, Auth),
+            (403, Auth),
+            (404, BadRequest),
+            (408, Overloaded),
+            (413, ContextTooLong),
+            (422, BadRequest),
+            (429, RateLimit),
+            (500, Overloaded),
+            (503, Overloaded),
+            (529, Overloaded),
+        ] {
+            assert_eq!(Refusal::of_status(status, b"").class, expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_read_in_every_shape() {
+        for (body, expected) in [
+            (r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#, "slow down"),
+            (r#"{"error":"model not found"}"#, "model not found"),
+            ("bad gateway\n", "bad gateway"),
+            (r#"{"error":{"message":"behind","metadata":{"raw":"too big"}}}"#, "behind: too big"),
+        ] {
+            assert_eq!(Refusal::of_status(400, body.as_bytes()).message, expected);
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_refusal_say_more_than_its_status() {
+        for (status, error, expected) in [
+            (
+                400,
+                json!({"type": "invalid_request_error", "code": "context_length_exceeded"}),
+                ContextTooLong,
+            ),
+            (400, json!({"type": "exceed_context_size_error", "code": 400}), ContextTooLong),
+            (
+                400,
+                json!({"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}),
+                ContextTooLong,
+            ),
+            (400, json!({"message": "This model's maximum context length is 8 tokens."}), ContextTooLong),
+            (400, json!({"type": "invalid_request_error", "message": "no such parameter"}), BadRequest),
+            (429, json!({"code": "insufficient_quota"}), Auth),
+            (429, json!({"code": "rate_limit_exceeded"}), RateLimit),
+            (503, json!({"type": "unavailable_error", "message": "maximum context length"}), Overloaded),
+            (529, json!({"type": "overloaded_error"}), Overloaded),
+        ] {
+            let body = json!({"error": error}).to_string();
+            assert_eq!(Refusal::of_status(status, body.as_bytes()).class, expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_place_of_a_reply_has_its_class() {
+        for (error, expected) in [
+            (json!({"type": "overloaded_error", "message": "Overloaded"}), Overloaded),
+            (json!({"code": 429, "message": "slow down"}), RateLimit),
+            (json!({"code": 400, "message": "maximum context length is 8"}), ContextTooLong),
+            (json!({"code": "invalid_api_key", "type": "invalid_request_error"}), Auth),
+            (json!({"message": "it broke"}), Overloaded),
+            (json!("it broke"), Overloaded),
+        ] {
+            assert_eq!(Refusal::in_reply(&error).class, expected, "{error}");
+        }
+    }
+}

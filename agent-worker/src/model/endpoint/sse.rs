@@ -1,0 +1,160 @@
+//! Server-sent events: bytes as they arrive go in, the data of events comes out.
+//!
+//! Bytes and not text, because a chunk of the network ends wherever it likes, also within a character.
+//! Only `data` counts: the formats that are read here name an event within its data. It decodes nothing
+//! and knows nothing of models.
+
+use std::collections::VecDeque;
+use std::mem::take;
+
+/// More than any event of a reply holds; a line beyond it is no honest one.
+const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// An event beyond every bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event is longer than {MAX_EVENT_BYTES} bytes")]
+pub(super) struct TooLong;
+
+/// What has arrived of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    /// The line that has no end yet.
+    line: Vec<u8>,
+    /// The data of the event that has no end yet.
+    data: Option<Vec<u8>>,
+    /// Whether the last byte was a carriage return, which a line feed may follow.
+    after_return: bool,
+    begun: bool,
+    events: VecDeque<Vec<u8>>,
+}
+
+impl Parser {
+    /// Takes the next bytes.
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+        while let Some(&first) = bytes.first() {
+            if take(&mut self.after_return) && first == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            self.line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+            if self.line.len() + self.data.as_ref().map_or(0, Vec::len) > MAX_EVENT_BYTES {
+                return Err(TooLong);
+            }
+            let Some(end) = end else { return Ok(()) };
+            self.after_return = bytes[end] == b'\r';
+            self.end_line();
+            bytes = &bytes[end + 1..];
+        }
+        Ok(())
+    }
+
+    /// Takes the end of the stream. What came last counts even without the empty line behind it: not
+    /// every server writes one.
+    pub(super) fn end(&mut self) {
+        self.end_line();
+        self.events.extend(self.data.take());
+    }
+
+    /// The data of the next event that is complete.
+    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+        self.events.pop_front()
+    }
+
+    fn end_line(&mut self) {
+        let line = take(&mut self.line);
+        let mark = if self.begun { None } else { line.strip_prefix(BYTE_ORDER_MARK) };
+        let line = mark.unwrap_or(&line);
+        self.begun = true;
+        if line.is_empty() {
+            self.events.extend(self.data.take());
+            return;
+        }
+        // A comment has an empty name; its line still shows that the server lives.
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let (name, value) = (&line[..colon], line.get(colon + 1..).unwrap_or_default());
+        if name == b"data" {
+            self.add_data(value.strip_prefix(b" ").unwrap_or(value));
+        }
+    }
+
+    fn add_data(&mut self, value: &[u8]) {
+        match &mut self.data {
+            Some(data) => {
+                data.push(b'\n');
+                data.extend_from_slice(value);
+            }
+            None => self.data = Some(value.to_vec()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn events(pieces: &[&[u8]]) -> Vec<String> {
+        let mut parser = Parser::default();
+        for piece in pieces {
+            parser.push(piece).unwrap();
+        }
+        parser.end();
+        std::iter::from_fn(|| parser.next()).map(|data| String::from_utf8(data).unwrap()).collect()
+    }
+
+    #[test]
+    fn events_are_told_apart_whatever_ends_their_lines() {
+        for (stream, expected) in [
+            ("data: a\n\ndata: b\n\n", vec!["a", "b"]),
+            ("data: a\r\n\r\ndata: b\r\n\r\n", vec!["a", "b"]),
+            ("data: a\r\rdata: b\r\r", vec!["a", "b"]),
+            ("\u{feff}data:a\n\n", vec!["a"]),
+            ("data:  a\n\n", vec![" a"]),
+            ("data: a\ndata: b\n\n", vec!["a\nb"]),
+            (": keep-alive\n\nevent: x\nid: 7\nretry: 1\ndata: a\nnonsense\n\n\n", vec!["a"]),
+            ("data: a\n\ndata: [DONE]", vec!["a", "[DONE]"]),
+            ("data\n\n", vec![""]),
+            ("event: ping\n\n", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(events(&[stream.as_bytes()]), expected, "{stream:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_bounded() {
+        let mut parser = Parser::default();
+        let piece = vec![b'a'; MAX_EVENT_BYTES / 2 + 1];
+        assert_eq!(parser.push(&piece), Ok(()));
+        assert_eq!(parser.push(&piece), Err(TooLong));
+    }
+
+    #[test]
+    fn an_event_of_many_lines_is_bounded() {
+        let mut parser = Parser::default();
+        let line = [b"data: ".as_slice(), &vec![b'a'; MAX_EVENT_BYTES / 3], b"\n"].concat();
+        let ends: Vec<_> = (0..4).map(|_| parser.push(&line)).collect();
+        assert_eq!(ends.last(), Some(&Err(TooLong)));
+    }
+
+    proptest! {
+        #[test]
+        fn where_the_network_cuts_does_not_matter(
+            texts in prop::collection::vec("[a-zé😀 :]{0,8}", 0..5),
+            ending in prop::sample::select(vec!["\n", "\r\n", "\r"]),
+            cuts in prop::collection::vec(0_usize..200, 0..8),
+        ) {
+            let stream: String =
+                texts.iter().map(|text| format!("data: {text}{ending}: c{ending}{ending}")).collect();
+            let bytes = stream.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
+            prop_assert_eq!(events(&pieces), texts);
+        }
+    }
+}

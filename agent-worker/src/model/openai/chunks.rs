@@ -1,0 +1,289 @@
+//! A chat completion, put together from the chunks of a stream or taken from one body.
+//!
+//! Servers differ in small ways, and this file takes them as they are: arguments that come as an object
+//! instead of a text, calls without an id or an index, content in parts, a success that holds an error.
+//! The arguments of a call are put together as text and never parsed.
+
+mod calls;
+mod shape;
+
+use crate::model::endpoint::{Assembly, MAX_REPLY_BYTES, NoReply, Refusal, Stage};
+use crate::model::{Reply, Usage};
+
+use calls::Calls;
+use shape::{Chunk, Content};
+
+/// How a stream says that nothing follows.
+const DONE: &[u8] = b"[DONE]";
+
+/// A completion under way.
+#[derive(Debug, Default)]
+pub(super) struct Completion {
+    text: String,
+    calls: Calls,
+    finish_reason: Option<String>,
+    usage: Usage,
+    is_done: bool,
+}
+
+impl Assembly for Completion {
+    fn event(&mut self, data: &[u8]) -> Result<(), NoReply> {
+        if data.trim_ascii() == DONE {
+            self.is_done = true;
+            return Ok(());
+        }
+        self.take(serde_json::from_slice(data).map_err(NoReply::invalid)?)
+    }
+
+    fn whole(&mut self, body: &[u8]) -> Result<(), NoReply> {
+        let mut chunk: Chunk = serde_json::from_slice(body).map_err(NoReply::invalid)?;
+        if chunk.choices.is_empty() && chunk.error.is_none() {
+            return Err(NoReply::invalid("the reply has no choice"));
+        }
+        for choice in &mut chunk.choices {
+            for (index, call) in (0..).zip(&mut choice.message.tool_calls) {
+                call.index = Some(index);
+            }
+        }
+        self.is_done = true;
+        self.take(chunk)
+    }
+
+    fn stage(&self) -> Stage {
+        if self.is_done {
+            Stage::Ended
+        } else if self.finish_reason.is_some() {
+            Stage::Whole
+        } else if self.bytes() > 0 {
+            Stage::Begun
+        } else {
+            Stage::Awaited
+        }
+    }
+
+    fn reply(self) -> Result<Reply, NoReply> {
+        let reason = self.finish_reason.as_deref();
+        let reply = match reason {
+            // What the filter left of calls may be torn.
+            Some("content_filter") => Reply::withheld(self.text),
+            Some("error") => return Err(NoReply::invalid("the reply ended in an error")),
+            _ => Reply { text: self.text, calls: self.calls.whole()?, ..Reply::default() },
+        };
+        let cut = reason == Some("length");
+        if reply.text.trim().is_empty() && reply.calls.is_empty() && !cut {
+            return Err(NoReply::invalid("the reply has neither text nor tool calls"));
+        }
+        Ok(Reply { cut, usage: self.usage, ..reply })
+    }
+}
+
+impl Completion {
+    fn take(&mut self, chunk: Chunk) -> Result<(), NoReply> {
+        if let Some(error) = chunk.error {
+            return Err(NoReply::Refused(Refusal::in_reply(&error)));
+        }
+        if let Some(cost) = chunk.usage {
+            self.usage = cost.taken();
+        }
+        // Only one choice is asked for.
+        if let Some(choice) = chunk.choices.into_iter().find(|choice| choice.index == 0) {
+            self.add(choice.delta);
+            self.add(choice.message);
+            let reason = choice.finish_reason.filter(|reason| !reason.is_empty());
+            self.finish_reason = reason.or(self.finish_reason.take());
+        }
+        if self.bytes() > MAX_REPLY_BYTES {
+            return Err(NoReply::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, content: Content) {
+        self.text.push_str(&content.text());
+        for call in content.tool_calls {
+            self.calls.add(call);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.len() + self.calls.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ModelErrorClass, ToolCall};
+    use serde_json::{Value, json};
+
+    fn streamed(chunks: &[Value]) -> Result<Reply, NoReply> {
+        let mut completion = Completion::default();
+        for chunk in chunks {
+            completion.event(chunk.to_string().as_bytes())?;
+        }
+        completion.reply()
+    }
+
+    fn whole(message: &Value, finish_reason: &str) -> Result<Reply, NoReply> {
+        let mut completion = Completion::default();
+        let body = json!({"choices": [{"message": message, "finish_reason": finish_reason}]});
+        completion.whole(body.to_string().as_bytes())?;
+        completion.reply()
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
+        ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+
+    /// Chunks with these lists of pieces of calls.
+    fn check_calls(pieces: &[Value], expected: &[ToolCall]) {
+        let chunk = |calls: &Value| json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
+        let mut chunks: Vec<Value> = pieces.iter().map(chunk).collect();
+        chunks.push(json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}));
+        assert_eq!(streamed(&chunks).unwrap().calls, expected, "{pieces:?}");
+    }
+
+    #[test]
+    fn the_pieces_of_calls_are_put_together_however_a_server_numbers_them() {
+        let both = [call("a", "ls", "{\"path\": \"x\"}"), call("b", "read", "{}")];
+        check_calls(
+            &[
+                json!([{"index": 0, "id": "a", "function": {"name": "ls", "arguments": ""}}]),
+                json!([{"index": 1, "id": "b", "function": {"name": "read", "arguments": "{"}}]),
+                json!([{"index": 0, "function": {"arguments": "{\"path\": "}}]),
+                json!([{"index": 0, "id": "a", "function": {"name": "ls", "arguments": "\"x\"}"}},
+                       {"index": 1, "id": null, "function": {"name": null, "arguments": "}"}}]),
+            ],
+            &both,
+        );
+        let same_index =
+            json!([{"index": 0, "id": "a", "function": {"name": "ls", "arguments": {"path": "x"}}}]);
+        let other = json!([{"index": 0, "id": "b", "function": {"name": "read"}}]);
+        check_calls(&[same_index, other], &[call("a", "ls", "{\"path\":\"x\"}"), both[1].clone()]);
+    }
+
+    #[test]
+    fn calls_without_an_index_or_an_id_are_told_apart_by_their_names() {
+        let pieces = [
+            json!([{"function": {"name": "ls", "arguments": "{\"a\""}}]),
+            json!([{"function": {"arguments": ":1}"}}]),
+            json!([{"function": {"name": "ls", "arguments": "{}"}}]),
+        ];
+        check_calls(&pieces, &[call("call_0", "ls", "{\"a\":1}"), call("call_1", "ls", "{}")]);
+        let repeated = [
+            json!([{"id": "a", "function": {"name": "ls", "arguments": "{"}}]),
+            json!([{"id": "a", "function": {"name": "ls", "arguments": "}"}}]),
+        ];
+        check_calls(&repeated, &[call("a", "ls", "{}")]);
+    }
+
+    #[test]
+    fn text_is_joined_and_the_cost_comes_last() {
+        let chunks = [
+            json!({"choices": [], "prompt_filter_results": []}),
+            json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}),
+            json!({"choices": [{"index": 0, "delta": {"content": "a "}, "finish_reason": ""}]}),
+            json!({"choices": [{"index": 1, "delta": {"content": "other"}}]}),
+            json!({"choices": [{"index": 0, "delta": {"content": [{"type": "text", "text": "b"}]}}]}),
+            json!({"choices": [{"index": 0, "delta": null, "finish_reason": "stop"}], "usage": null}),
+            json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 2,
+                   "prompt_tokens_details": {"cached_tokens": 8}}}),
+        ];
+        let usage = Usage { input_tokens: 10, cached_input_tokens: 8, output_tokens: 2 };
+        assert_eq!(streamed(&chunks).unwrap(), Reply { usage, ..Reply::answer("a b") });
+    }
+
+    #[test]
+    fn a_reply_goes_from_awaited_to_ended() {
+        let mut completion = Completion::default();
+        let mut stages = vec![completion.stage()];
+        for data in [
+            r#"{"choices":[{"delta":{"role":"assistant","content":null}}]}"#,
+            r#"{"choices":[{"delta":{"content":"a"}}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            "[DONE]",
+        ] {
+            completion.event(data.as_bytes()).unwrap();
+            stages.push(completion.stage());
+        }
+        use Stage::{Awaited, Begun, Ended, Whole};
+        assert_eq!(stages, [Awaited, Awaited, Begun, Whole, Ended]);
+    }
+
+    #[test]
+    fn arguments_stay_the_text_that_the_model_wrote() {
+        for (arguments, expected) in [
+            (json!("{\"path\": \".\" }"), "{\"path\": \".\" }"),
+            (json!("{\"path\":"), "{\"path\":"),
+            (json!({"path": "."}), "{\"path\":\".\"}"),
+            (json!("  "), "{}"),
+            (Value::Null, "{}"),
+        ] {
+            let message = json!({"content": null, "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "ls", "arguments": arguments}}
+            ]});
+            assert_eq!(whole(&message, "tool_calls").unwrap().calls, [call("a", "ls", expected)]);
+        }
+    }
+
+    #[test]
+    fn calls_with_the_same_id_get_ids_of_their_own() {
+        let one = json!({"id": "x", "function": {"name": "ls", "arguments": "{}"}});
+        let calls = whole(&json!({"tool_calls": [one, one]}), "stop").unwrap().calls;
+        assert_eq!(calls, [call("x", "ls", "{}"), call("call_1", "ls", "{}")]);
+    }
+
+    #[test]
+    fn an_answer_that_happens_to_be_json_is_an_answer() {
+        let text = r#"{"tool_calls":[{"name":"ls","arguments":{}}],"final_answer":""}"#;
+        assert_eq!(whole(&json!({"content": text}), "stop").unwrap(), Reply::answer(text));
+    }
+
+    #[test]
+    fn a_reply_that_was_cut_by_length_says_so() {
+        assert!(whole(&json!({"content": "half a"}), "length").unwrap().cut);
+        assert!(whole(&json!({"content": null}), "length").unwrap().cut);
+    }
+
+    #[test]
+    fn what_a_filter_left_says_so_and_calls_nothing() {
+        let torn = json!({"content": "half", "tool_calls": [{"id": "a", "function": {"name": "ls"}}]});
+        let reply = whole(&torn, "content_filter").unwrap();
+        assert!(reply.calls.is_empty() && reply.text.starts_with("half\n\n("), "{}", reply.text);
+        assert!(whole(&json!({"content": null}), "content_filter").unwrap().text.contains("withheld"));
+        let refusal = json!({"content": null, "refusal": "I will not."});
+        assert_eq!(whole(&refusal, "stop").unwrap(), Reply::answer("I will not."));
+    }
+
+    #[test]
+    fn what_is_no_reply_is_refused_with_the_reason() {
+        for (message, expected) in [
+            (json!({}), "the reply has neither text nor tool calls"),
+            (json!({"content": " \n"}), "the reply has neither text nor tool calls"),
+            (json!({"tool_calls": [{"function": {"name": ".."}}]}), "a tool call has no usable name: \"..\""),
+        ] {
+            assert_eq!(whole(&message, "stop").unwrap_err(), NoReply::invalid(expected));
+        }
+        let mut completion = Completion::default();
+        assert_eq!(completion.whole(br#"{"choices":[]}"#), Err(NoReply::invalid("the reply has no choice")));
+        assert!(matches!(completion.event(b"{\"choices\": [{"), Err(NoReply::Invalid(_))));
+    }
+
+    #[test]
+    fn a_reply_is_bounded() {
+        let mut completion = Completion::default();
+        let chunk = json!({"choices": [{"delta": {"content": "a".repeat(MAX_REPLY_BYTES)}}]}).to_string();
+        assert_eq!(completion.event(chunk.as_bytes()), Ok(()));
+        assert!(matches!(completion.event(chunk.as_bytes()), Err(NoReply::Invalid(_))));
+    }
+
+    #[test]
+    fn an_error_in_a_success_is_an_error_with_its_class() {
+        let NoReply::Refused(refusal) =
+            streamed(&[json!({"error": {"code": 429, "message": "wait"}})]).unwrap_err()
+        else {
+            panic!("the error was not seen");
+        };
+        assert_eq!((refusal.class, refusal.message.as_str()), (ModelErrorClass::RateLimit, "wait"));
+    }
+}

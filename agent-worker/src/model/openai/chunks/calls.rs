@@ -1,0 +1,84 @@
+//! The tool calls of a completion, whose pieces come in any number of chunks.
+//!
+//! A piece belongs to the call with its index; where a server gives none, to the last call. Whoever
+//! brings a name and another id begins another call even so: some servers give every call the index 0.
+
+use serde_json::Value;
+
+use super::shape;
+use crate::model::ToolCall;
+use crate::model::endpoint::NoReply;
+
+/// The calls so far.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    calls: Vec<Partial>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Partial {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Calls {
+    /// Adds a piece.
+    pub(super) fn add(&mut self, piece: shape::Call) {
+        let shape::Call { index, id, function: shape::Function { name, arguments } } = piece;
+        let arguments = match arguments {
+            Value::Null => String::new(),
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        // Each call counts for something, so that even a flood of empty ones is bounded.
+        self.bytes += id.len() + name.len() + arguments.len() + 1;
+        match self.continued(index, &id, &name) {
+            Some(call) => {
+                call.arguments.push_str(&arguments);
+                for (known, new) in [(&mut call.id, id), (&mut call.name, name)] {
+                    if known.is_empty() {
+                        *known = new;
+                    }
+                }
+            }
+            None => self.calls.push(Partial { index, id, name, arguments }),
+        }
+    }
+
+    /// About how much memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The calls, when no piece is missing.
+    pub(super) fn whole(self) -> Result<Vec<ToolCall>, NoReply> {
+        let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
+        for Partial { id, name, arguments, .. } in self.calls {
+            if name.trim_matches(['.', ' ']).is_empty() {
+                return Err(NoReply::invalid(format!("a tool call has no usable name: {name:?}")));
+            }
+            // A result is told apart by its id alone.
+            let is_taken = id.is_empty() || calls.iter().any(|call| call.id == id);
+            let id = if is_taken { format!("call_{}", calls.len()) } else { id };
+            // This is how several servers write that there are no arguments.
+            let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
+            calls.push(ToolCall { id, name, arguments });
+        }
+        Ok(calls)
+    }
+
+    /// The call that a piece continues; none when it begins one.
+    fn continued(&mut self, index: Option<u64>, id: &str, name: &str) -> Option<&mut Partial> {
+        let call = match index {
+            Some(_) => self.calls.iter_mut().rfind(|call| call.index == index),
+            None => self.calls.last_mut(),
+        }?;
+        let has_other_id = !id.is_empty() && !call.id.is_empty() && id != call.id;
+        let has_no_place = index.is_none() && id.is_empty() && !call.name.is_empty();
+        let begins = !name.is_empty() && (has_other_id || has_no_place);
+        (!begins).then_some(call)
+    }
+}

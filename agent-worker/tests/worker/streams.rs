@@ -1,0 +1,165 @@
+//! Streams that a chat completion comes in, whole and broken: asked directly, with little patience.
+
+use std::time::Duration;
+
+use agent_worker::model::endpoint::{Patience, Settings};
+use agent_worker::model::openai::OpenAi;
+use agent_worker::model::{self, Message, Model, ModelError, ModelErrorClass, Request, Usage};
+use process::Secret;
+use serde_json::{Value, json};
+
+use crate::model_server::stream::{End, chunk, events, raw};
+use crate::model_server::{KEY, ModelServer, Reply, calls, refuses, says};
+use crate::process::soon;
+
+fn provider(server: &ModelServer) -> OpenAi {
+    let patience = Patience { first: Duration::from_secs(10), next: Duration::from_millis(200) };
+    let base_url = server.base_url.parse().unwrap();
+    let key = Some(Secret::from(KEY));
+    OpenAi::new(Settings { base_url, key, model: "played".to_owned(), patience }).unwrap()
+}
+
+async fn ask(provider: &OpenAi) -> Result<model::Reply, ModelError> {
+    let messages = [Message::User("hi".to_owned())];
+    soon(provider.reply(Request { system: "", messages: &messages, tools: &[] })).await
+}
+
+async fn reply(reply: Reply) -> Result<model::Reply, ModelError> {
+    ask(&provider(&ModelServer::start([reply]).await)).await
+}
+
+fn text(text: &str) -> Value {
+    chunk(&json!({"content": text}), &Value::Null)
+}
+
+fn end() -> Value {
+    chunk(&json!({}), &json!("stop"))
+}
+
+async fn check_class(stream: Reply, expected: ModelErrorClass) -> ModelError {
+    let error = reply(stream.clone()).await.expect_err("that was no whole reply");
+    assert_eq!(error.class, expected, "{stream:?}: {error}");
+    error
+}
+
+#[tokio::test]
+async fn a_stream_is_put_together_with_its_cost() {
+    let reply = reply(calls(&[("ls", r#"{"path":"é"}"#), ("bash", "{")])).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.cut), ("let me look", false));
+    let calls: Vec<_> =
+        reply.calls.iter().map(|call| [&call.id, &call.name, &call.arguments].map(String::as_str)).collect();
+    assert_eq!(calls, [["call_a", "ls", r#"{"path":"é"}"#], ["call_b", "bash", "{"]]);
+    assert_eq!(reply.usage, Usage { input_tokens: 100, cached_input_tokens: 60, output_tokens: 20 });
+}
+
+#[tokio::test]
+async fn a_stream_is_asked_for_with_its_cost() {
+    let server = ModelServer::start([says("hi")]).await;
+    ask(&provider(&server)).await.unwrap();
+    let request = &server.requests()[0];
+    assert_eq!(
+        (&request["stream"], &request["stream_options"]),
+        (&json!(true), &json!({"include_usage": true}))
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_is_taken_as_it_is() {
+    let body = json!({"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]});
+    assert_eq!(reply(Reply::Whole(body)).await.unwrap(), model::Reply::answer("hi"));
+}
+
+#[tokio::test]
+async fn a_stream_need_not_end_with_a_mark_when_its_reply_is_whole() {
+    for end_of in [End::Close, End::Break, End::Hang] {
+        let stream = Reply::Stream(events(&[text("h"), text("i"), end()], end_of));
+        assert_eq!(reply(stream).await.unwrap().text, "hi", "{end_of:?}");
+    }
+}
+
+#[tokio::test]
+async fn comments_and_cut_characters_do_not_matter() {
+    let line = format!(": keep-alive\r\n\r\ndata: {}\r\n\r\n", text("h😀i"));
+    let (first, second) = line.as_bytes().split_at(line.find('😀').unwrap() + 2);
+    let last = format!("data: {}\r\n\r\n", end());
+    let stream = raw(&[first, second, last.as_bytes()], End::Close);
+    assert_eq!(reply(Reply::Stream(stream)).await.unwrap().text, "h😀i");
+}
+
+#[tokio::test]
+async fn a_reply_that_was_torn_never_counts_as_whole() {
+    check_class(Reply::Stream(events(&[text("half")], End::Close)), ModelErrorClass::Network).await;
+    check_class(Reply::Stream(events(&[text("half")], End::Break)), ModelErrorClass::Network).await;
+    check_class(Reply::Stream(events(&[], End::Break)), ModelErrorClass::Network).await;
+    let half = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "ls", "arguments": "{"}}]});
+    let half = events(&[chunk(&half, &Value::Null)], End::Close);
+    check_class(Reply::Stream(half), ModelErrorClass::Network).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_stalls_is_noticed() {
+    let error =
+        check_class(Reply::Stream(events(&[text("half")], End::Hang)), ModelErrorClass::Stalled).await;
+    assert_eq!(error.detail, "nothing came for 0.2 seconds");
+}
+
+#[tokio::test]
+async fn a_server_that_never_begins_to_answer_is_noticed() {
+    let server = ModelServer::start([Reply::Silence]).await;
+    let patience = Patience { first: Duration::from_millis(200), next: Duration::from_secs(60) };
+    let base_url = server.base_url.parse().unwrap();
+    let settings = Settings { base_url, key: Some(Secret::from(KEY)), model: "m".to_owned(), patience };
+    assert_eq!(ask(&OpenAi::new(settings).unwrap()).await.unwrap_err().class, ModelErrorClass::Stalled);
+}
+
+#[tokio::test]
+async fn what_is_no_stream_and_no_reply_is_invalid() {
+    for pieces in [
+        &[b"data: {\"choices\": [{\n\n".as_slice()][..],
+        &[b"<html><body>Welcome to the hotel</body></html>"],
+        &[b"{\"choices\": [{"],
+        &[b"{}"],
+        &[],
+    ] {
+        check_class(Reply::Stream(raw(pieces, End::Close)), ModelErrorClass::InvalidReply).await;
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_of_a_stream_has_its_class() {
+    let error = json!({"error": {"message": "Overloaded", "type": "overloaded_error"}});
+    let stream = Reply::Stream(events(&[text("half"), error], End::Close));
+    check_class(stream, ModelErrorClass::Overloaded).await;
+    let error = json!({"error": {"message": "slow down", "code": 429}});
+    check_class(Reply::Whole(error), ModelErrorClass::RateLimit).await;
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_class_and_its_wait_and_never_the_key() {
+    let error = check_class(refuses(429, &format!("no more for {KEY}")), ModelErrorClass::RateLimit).await;
+    assert_eq!(
+        (error.detail.as_str(), error.retry_after),
+        ("HTTP 429: no more for ***", Some(Duration::ZERO))
+    );
+    let too_long = Reply::Refused(400, json!({"code": "context_length_exceeded", "message": "too long"}));
+    check_class(too_long, ModelErrorClass::ContextTooLong).await;
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_to_tell_the_cost_is_asked_without_and_never_again_with() {
+    let server = ModelServer::start([refuses(400, "Unrecognized argument"), says("a"), says("b")]).await;
+    let provider = provider(&server);
+    for expected in ["a", "b"] {
+        assert_eq!(ask(&provider).await.unwrap().text, expected);
+    }
+    let asked: Vec<bool> =
+        server.requests().iter().map(|request| request["stream_options"].is_object()).collect();
+    assert_eq!(asked, [true, false, false]);
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_either_way_keeps_its_first_refusal() {
+    let server = ModelServer::start([refuses(400, "first"), refuses(400, "second")]).await;
+    let error = ask(&provider(&server)).await.unwrap_err();
+    assert_eq!((error.class, error.detail.as_str()), (ModelErrorClass::BadRequest, "HTTP 400: first"));
+}
