@@ -11,11 +11,11 @@ use clap::Parser;
 use process::Variables;
 use supervisor::cli::chat::{ChatArguments, chat};
 use supervisor::cli::next_steps::next_steps;
-use supervisor::cli::{Arguments, Command, RunArguments, TokenArguments, TreeArguments, WhichToken};
+use supervisor::cli::{self, Arguments, Command, RunArguments, Screen, TokenArguments, WhichToken};
 use supervisor::config::{Config, SECRET_VARIABLES, data_dir_from};
 use supervisor::data_dir::DataDir;
+use supervisor::terminal::Paint;
 use supervisor::tokens::Tokens;
-use supervisor::tree::{Node, Scope, grow, load, render};
 use tokio_util::sync::CancellationToken;
 
 /// Enough for one task at a time and a few callers.
@@ -36,7 +36,8 @@ fn obey() -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Run(run) => run_all(&run, &variables, data.path()),
         Command::Chat(chat) => talk(&data, chat),
-        Command::Tree(tree) => show_tree(&data, &tree),
+        Command::Tasks(tasks) => say(cli::tasks::run(&data, &tasks, screen(&variables))),
+        Command::Tree(tree) => say(cli::tree::run(&data, &tree)),
         Command::Token(token) => show_token(&data, &token),
     }
 }
@@ -80,26 +81,15 @@ fn talk(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCode> {
     Ok(if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn show_tree(data: &DataDir, arguments: &TreeArguments) -> anyhow::Result<ExitCode> {
-    let scope = match (&arguments.task, &arguments.id) {
-        (Some(task), _) => Scope::Task(task.clone()),
-        (None, Some(event)) => Scope::Event(event.clone()),
-        (None, None) if arguments.all => Scope::All,
-        (None, None) => Scope::NewestTask,
-    };
-    let mut trees = grow(load(&data.database(), &scope)?);
-    if let Some(depth) = arguments.depth {
-        trees = trees.into_iter().map(|tree| tree.cut(depth)).collect();
-    }
-    if arguments.no_payload {
-        trees = trees.into_iter().map(Node::without_payload).collect();
-    }
-    if arguments.json {
-        print(&serde_json::to_string_pretty(&trees).context("the tree could not be written as JSON")?);
-    } else {
-        print(&render::render(&trees, render::COLUMNS));
-    }
+/// Prints what a command has to say.
+fn say<E: std::error::Error + Send + Sync + 'static>(text: Result<String, E>) -> anyhow::Result<ExitCode> {
+    print(&text?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Colours are for terminals whose user has not said no (`NO_COLOR`).
+fn screen(variables: &Variables) -> Screen {
+    Screen { paint: Paint(std::io::stdout().is_terminal() && variables.text("NO_COLOR").is_none()) }
 }
 
 fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<ExitCode> {

@@ -2,10 +2,21 @@
 
 pub mod chat;
 pub mod next_steps;
+pub mod tasks;
+pub mod tree;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+use crate::terminal::Paint;
+
+/// What is known of who reads the output.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    /// Whether colours are shown: on a terminal that wants them.
+    pub paint: Paint,
+}
 
 /// Starts Autonous and talks to it.
 ///
@@ -31,8 +42,13 @@ pub enum Command {
     ///
     /// Ends with 0 when the task is done, and with 1 when it failed or when nobody answers.
     Chat(chat::ChatArguments),
+    /// Print the tasks with their states, ages, attempts and last errors, the newest last.
+    ///
+    /// Works whether the supervisor runs or not. TASK is the end of a task's id; every command takes the
+    /// beginning or the end of an id for the whole, as long as only one task has it.
+    Tasks(tasks::TasksArguments),
     /// Print what was done, as a tree of events; works whether the supervisor runs or not.
-    Tree(TreeArguments),
+    Tree(tree::TreeArguments),
     /// Print the tokens of the last start, as NAME=value or one alone.
     Token(TokenArguments),
 }
@@ -43,29 +59,6 @@ pub struct RunArguments {
     /// Print addresses, tokens and example commands once it is ready, even if stdout is no terminal.
     #[arg(long)]
     pub print_next_steps: bool,
-}
-
-/// What `supervisor tree` takes.
-#[derive(Debug, Args)]
-pub struct TreeArguments {
-    /// The tree of this task [default: the newest task].
-    #[arg(long, value_name = "TASK", conflicts_with_all = ["id", "all"])]
-    pub task: Option<String>,
-    /// The tree below this event; `--json` shows the ids.
-    #[arg(long, value_name = "EVENT", conflicts_with = "all")]
-    pub id: Option<String>,
-    /// Everything that ever happened.
-    #[arg(long)]
-    pub all: bool,
-    /// How many levels to show.
-    #[arg(short = 'L', long = "depth", value_name = "DEPTH", value_parser = clap::value_parser!(u16).range(1..))]
-    pub depth: Option<u16>,
-    /// Print JSON: an array of events, each with its children.
-    #[arg(long)]
-    pub json: bool,
-    /// Leave out what the events say.
-    #[arg(long)]
-    pub no_payload: bool,
 }
 
 /// What `supervisor token` takes.
@@ -82,4 +75,9 @@ pub enum WhichToken {
     Control,
     /// For the tool server.
     Tool,
+}
+
+/// A value as JSON for people and programs.
+fn pretty(value: &serde_json::Value) -> String {
+    format!("{value:#}")
 }

@@ -1,11 +1,11 @@
 //! Reads the events that a tree is made of.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::node::Record;
-use crate::store::{StoreError, open};
+use crate::look::{self, LookError, short_id};
 
 /// Which events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,15 +23,12 @@ pub enum Scope {
 /// Why there is no tree.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// There is no database.
-    #[error("there is no database at {}: `supervisor run` makes one", .0.display())]
-    Missing(PathBuf),
     /// There is nothing to show.
     #[error("{0}")]
     Nothing(String),
-    /// The database can not be read.
+    /// The database could not be asked.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Look(#[from] LookError),
     /// A query failed.
     #[error("the database could not be read")]
     Sqlite(#[from] rusqlite::Error),
@@ -41,14 +38,11 @@ const COLUMNS: &str = "id, parent_id, task_id, type, time_ms, payload";
 
 /// The events of a scope, in the order in which they were stored, with all that they happened under.
 pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Record>, LoadError> {
-    if !path.exists() {
-        return Err(LoadError::Missing(path.to_owned()));
-    }
-    let connection = open::for_reading(path)?;
+    let connection = look::open(path)?;
     let records = match scope {
         Scope::All => query(&connection, &format!("select {COLUMNS} from events order by seq"), None)?,
         Scope::Event(id) => below(&connection, id)?,
-        Scope::Task(id) => of_task(&connection, id)?,
+        Scope::Task(id) => of_named_task(&connection, id)?,
         Scope::NewestTask => of_task(&connection, &newest_task(&connection)?)?,
     };
     if records.is_empty() {
@@ -59,6 +53,15 @@ pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Record>, LoadError> {
         }));
     }
     Ok(records)
+}
+
+/// Events may name a task that never was in the inbox: a caller of the tool server says what it likes.
+fn of_named_task(connection: &Connection, given: &str) -> Result<Vec<Record>, LoadError> {
+    match short_id::resolve(connection, given) {
+        Ok(id) => Ok(of_task(connection, &id)?),
+        Err(LookError::NoTask(_)) => Ok(of_task(connection, given)?),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn newest_task(connection: &Connection) -> Result<String, LoadError> {

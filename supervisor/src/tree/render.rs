@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::Node;
-
-/// The width of a terminal that nobody has widened.
-pub const COLUMNS: usize = 80;
+use crate::terminal::width::fitted;
 
 /// What is said first, where an event says it.
 const FIRST: &[&str] = &[
@@ -72,19 +70,13 @@ fn word(value: &Value) -> String {
     text.replace(char::is_control, "·")
 }
 
-fn fitted(line: &str, columns: usize) -> String {
-    match line.char_indices().nth(columns) {
-        None => line.to_owned(),
-        Some(_) => line.chars().take(columns - 1).chain(['…']).collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::super::node::{Record, grow};
     use super::*;
+    use crate::terminal::{COLUMNS, width};
 
     fn record(id: &str, parent: Option<&str>, event_type: &str, payload: Value) -> Record {
         Record {
@@ -138,7 +130,7 @@ mod tests {
     fn a_long_line_is_cut_at_80_columns_with_a_mark() {
         let text =
             render(&grow(vec![record("p", None, "task.queued", json!({"text": "ä".repeat(200)}))]), COLUMNS);
-        assert!(text.chars().count() == 80 && text.ends_with('…'), "{text}");
+        assert!(width::of(&text) == 80 && text.ends_with('…'), "{text}");
     }
 
     #[test]

@@ -1,0 +1,50 @@
+//! `supervisor tree`: what was done, as a tree of events.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::data_dir::DataDir;
+use crate::terminal::COLUMNS;
+use crate::tree::load::LoadError;
+use crate::tree::{Node, Scope, grow, load, render};
+
+/// What `supervisor tree` takes.
+#[derive(Debug, Args)]
+pub struct TreeArguments {
+    /// The tree of this task [default: the newest task].
+    #[arg(long, value_name = "TASK", conflicts_with_all = ["id", "all"])]
+    pub task: Option<String>,
+    /// The tree below this event; `--json` shows the ids.
+    #[arg(long, value_name = "EVENT", conflicts_with = "all")]
+    pub id: Option<String>,
+    /// Everything that ever happened.
+    #[arg(long)]
+    pub all: bool,
+    /// How many levels to show.
+    #[arg(short = 'L', long = "depth", value_name = "DEPTH", value_parser = clap::value_parser!(u16).range(1..))]
+    pub depth: Option<u16>,
+    /// Print JSON: an array of events, each with its children.
+    #[arg(long)]
+    pub json: bool,
+    /// Leave out what the events say.
+    #[arg(long)]
+    pub no_payload: bool,
+}
+
+/// The text to print.
+pub fn run(data: &DataDir, arguments: &TreeArguments) -> Result<String, LoadError> {
+    let scope = match (&arguments.task, &arguments.id) {
+        (Some(task), _) => Scope::Task(task.clone()),
+        (None, Some(event)) => Scope::Event(event.clone()),
+        (None, None) if arguments.all => Scope::All,
+        (None, None) => Scope::NewestTask,
+    };
+    let mut trees = grow(load(&data.database(), &scope)?);
+    if let Some(depth) = arguments.depth {
+        trees = trees.into_iter().map(|tree| tree.cut(depth)).collect();
+    }
+    if arguments.no_payload {
+        trees = trees.into_iter().map(Node::without_payload).collect();
+    }
+    Ok(if arguments.json { super::pretty(&json!(trees)) } else { render::render(&trees, COLUMNS) })
+}

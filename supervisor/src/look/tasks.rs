@@ -1,0 +1,165 @@
+//! The queue: tasks with their states, and replies that could not be delivered.
+
+use rusqlite::{Connection, Row, ToSql, params_from_iter};
+use serde::Serialize;
+
+use super::LookError;
+
+/// The states of a task, in the order in which it passes through them.
+pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
+
+/// The states that few tasks end in; an index has them, and a query that names them all can use it.
+const FEW: &str = "state in ('dead', 'cancelled', 'skipped')";
+
+/// Which tasks.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// In these states, of [`STATES`]; empty: in any.
+    pub states: Vec<&'static str>,
+    /// Of this chat.
+    pub chat: Option<String>,
+    /// The newest this many.
+    pub limit: u32,
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// Its state.
+    pub state: String,
+    /// The channel that it came by.
+    pub channel: String,
+    /// Its chat there.
+    pub chat_id: String,
+    /// What was asked.
+    pub text: String,
+    /// How many attempts were begun.
+    pub attempt: u32,
+    /// Why the last attempt failed, or why it was not run.
+    pub error: Option<String>,
+    /// When it came.
+    pub created_at_ms: i64,
+    /// When it may run, of a queued one.
+    pub available_at_ms: i64,
+    /// When it ended.
+    pub finished_at_ms: Option<i64>,
+}
+
+/// A message that will never be delivered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Undelivered {
+    /// The task whose reply it is.
+    pub task_id: String,
+    /// The channel.
+    pub channel: String,
+    /// The chat that did not get it.
+    pub chat_id: String,
+    /// Which part of the reply, from 1.
+    pub part: u32,
+    /// How often sending failed before it was given up.
+    pub attempt: u32,
+    /// Why.
+    pub error: Option<String>,
+    /// When it was given up.
+    pub finished_at_ms: Option<i64>,
+}
+
+/// How many there are of each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Tasks by state, in the order of [`STATES`].
+    pub tasks: Vec<(&'static str, i64)>,
+    /// Replies that could not be delivered.
+    pub undelivered: i64,
+}
+
+/// The newest tasks that fit, oldest first.
+pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, LookError> {
+    let mut conditions = Vec::new();
+    let mut values: Vec<&dyn ToSql> = Vec::new();
+    if !filter.states.is_empty() {
+        let states: Vec<String> = filter.states.iter().map(|state| is_in(state)).collect();
+        conditions.push(format!("({})", states.join(" or ")));
+    }
+    if let Some(chat) = &filter.chat {
+        conditions.push("chat_id = ?".to_owned());
+        values.push(chat);
+    }
+    values.push(&filter.limit);
+    let clause = match conditions.is_empty() {
+        true => String::new(),
+        false => format!("where {}", conditions.join(" and ")),
+    };
+    let sql = format!(
+        "select id, state, channel, chat_id, text, attempt, error, created_at_ms, available_at_ms,
+                finished_at_ms
+         from inbox {clause} order by seq desc limit ?"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(values), task)?;
+    let mut newest_first = rows.collect::<Result<Vec<_>, _>>()?;
+    newest_first.reverse();
+    Ok(newest_first)
+}
+
+/// The newest replies that could not be delivered, oldest first.
+pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, LookError> {
+    let sql = "select task_id, channel, chat_id, part, attempt, error, finished_at_ms
+               from outbox where state = 'dead' order by seq desc limit ?1";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([limit], |row| {
+        Ok(Undelivered {
+            task_id: row.get(0)?,
+            channel: row.get(1)?,
+            chat_id: row.get(2)?,
+            part: row.get(3)?,
+            attempt: row.get(4)?,
+            error: row.get(5)?,
+            finished_at_ms: row.get(6)?,
+        })
+    })?;
+    let mut newest_first = rows.collect::<Result<Vec<_>, _>>()?;
+    newest_first.reverse();
+    Ok(newest_first)
+}
+
+/// How many tasks and undelivered replies there are. The tasks that are done are what the others leave:
+/// they are the many, and are counted without looking at each.
+pub fn counts(connection: &Connection) -> Result<Counts, LookError> {
+    let number =
+        |sql: &str| -> Result<i64, LookError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
+    let all = number("select count(*) from inbox")?;
+    let of_state = |state: &str| number(&format!("select count(*) from inbox where {}", is_in(state)));
+    let mut tasks = Vec::new();
+    for state in STATES.into_iter().filter(|state| *state != "done") {
+        tasks.push((state, of_state(state)?));
+    }
+    let not_done: i64 = tasks.iter().map(|(_, count)| count).sum();
+    tasks.insert(2, ("done", all - not_done));
+    Ok(Counts { tasks, undelivered: number("select count(*) from outbox where state = 'dead'")? })
+}
+
+/// The condition for a state, in words that its index has.
+fn is_in(state: &str) -> String {
+    match state {
+        "dead" | "cancelled" | "skipped" => format!("(state = '{state}' and {FEW})"),
+        _ => format!("state = '{state}'"),
+    }
+}
+
+fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
+    Ok(Task {
+        id: row.get(0)?,
+        state: row.get(1)?,
+        channel: row.get(2)?,
+        chat_id: row.get(3)?,
+        text: row.get(4)?,
+        attempt: row.get(5)?,
+        error: row.get(6)?,
+        created_at_ms: row.get(7)?,
+        available_at_ms: row.get(8)?,
+        finished_at_ms: row.get(9)?,
+    })
+}

@@ -1,0 +1,108 @@
+//! `supervisor tasks`: the queue as people and programs see it, whoever runs and whatever can be written.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Output};
+
+use e2e::place::NOBODY;
+use e2e::{System, binaries};
+use serde_json::Value;
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A system with a task that is done and one that is dead.
+fn system_with_an_old_queue() -> (System, String, String) {
+    let system = System::builder()
+        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
+        .variable("AUTONOUS_MODEL_PROVIDER", "scripted")
+        .variable("AUTONOUS_MODEL_SCRIPT", "msg:hello,err:bad_request")
+        .start();
+    let done = system.say("say hello, please, in as many words as a line of eighty columns can not hold");
+    system.reply(&done);
+    let dead = system.say("日本語で\u{1b}[2Jお願いします、一行に収まらないほど長い長い文章を書いてください");
+    system.reply(&dead);
+    (system, done, dead)
+}
+
+#[test]
+fn tasks_are_listed_with_state_and_last_error_while_the_system_runs_and_when_it_does_not() {
+    let (mut system, done, dead) = system_with_an_old_queue();
+    let running = text(&system.run_command(&["tasks"]));
+    for (task, state) in [(&done, "done"), (&dead, "dead")] {
+        let short = &task[task.len() - 8..];
+        let row = running.lines().find(|line| line.starts_with(short)).expect("each task has a row");
+        assert!(row.contains(state), "{running}");
+    }
+    assert!(running.ends_with("1 done, 1 dead\n"), "{running}");
+    assert!(!running.contains('\u{1b}'), "no colours and no control characters in a file: {running:?}");
+    system.stop();
+    let stopped = text(&system.run_command(&["tasks", "--state", "dead"]));
+    assert!(
+        stopped.contains(&dead[dead.len() - 8..]) && !stopped.contains(&done[done.len() - 8..]),
+        "{stopped}"
+    );
+    assert!(stopped.contains("(1 shown)"), "{stopped}");
+}
+
+#[test]
+fn programs_get_json_and_a_task_is_meant_by_the_end_of_its_id() {
+    let (system, done, dead) = system_with_an_old_queue();
+    let json: Value = serde_json::from_str(&text(&system.run_command(&["tasks", "--json"]))).unwrap();
+    let ids: Vec<&str> =
+        json["tasks"].as_array().unwrap().iter().map(|t| t["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [&done, &dead], "the newest is last");
+    assert!(json["tasks"][1]["error"].is_string() && json["tasks"][1]["attempt"] == 1, "{json}");
+    assert_eq!(
+        (&json["counts"]["tasks"]["done"], &json["counts"]["tasks"]["queued"]),
+        (&1.into(), &0.into())
+    );
+    let tree = text(&system.run_command(&["tree", "--task", &done[done.len() - 8..]]));
+    assert!(tree.contains("task.done"), "{tree}");
+    let unknown = system.run_command(&["tree", "--task", "00000000"]);
+    assert!(!unknown.status.success());
+}
+
+#[test]
+fn a_database_in_a_directory_that_nobody_can_write_to_is_read_all_the_same() {
+    let (mut system, done, _) = system_with_an_old_queue();
+    system.stop();
+    let binary = system.place().hand_over(&binaries::path_of("supervisor"));
+    let archive = system.place().path().join("archive");
+    fs::create_dir_all(archive.join("db")).unwrap();
+    let copy = archive.join("db/autonous.db");
+    for file in ["autonous.db", "autonous.db-wal"] {
+        fs::copy(system.place().data().join("db").join(file), archive.join("db").join(file)).unwrap();
+    }
+    // The last one to close a database merges its log of changes.
+    let merging = rusqlite::Connection::open(&copy).unwrap();
+    merging.query_row("select count(*) from inbox", [], |_| Ok(())).unwrap();
+    drop(merging);
+    assert!(!archive.join("db/autonous.db-wal").exists());
+    for (path, mode) in [(&copy, 0o444), (&archive.join("db"), 0o555), (&archive, 0o555)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut command = Command::new(binary);
+    command.args(["tasks", "--data-dir"]).arg(&archive).env_clear().envs(system.place().variables());
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let listed = command.output().unwrap();
+    fs::set_permissions(archive.join("db"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&archive, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(text(&listed).contains(&done[done.len() - 8..]));
+    assert!(!archive.join("db/autonous.db-shm").exists());
+}
+
+#[test]
+fn a_directory_without_a_database_is_named_with_what_to_do() {
+    let (system, ..) = system_with_an_old_queue();
+    let empty = system.place().path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let refused = system.run_command(&["tasks", "--data-dir", &empty.display().to_string()]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("supervisor run"), "{said}");
+}
