@@ -11,8 +11,13 @@ use rustix::fs::{Stat, fstat};
 use sha2::{Digest, Sha256};
 use toolkit::Fingerprint;
 
+use super::diff::same_at_start;
+
 /// From how many bytes on a content is hashed ahead, on a thread of its own.
 const HASHED_AHEAD: usize = 256 * 1024;
+
+/// How many bytes are hashed between two states that are kept.
+const BLOCK: usize = 64 * 1024;
 
 /// A file as it was looked at.
 #[derive(Debug)]
@@ -23,7 +28,15 @@ pub struct Current {
     pub size_bytes: u64,
     /// What the file system says of it.
     pub stat: Stat,
-    fingerprint: OnceLock<Fingerprint>,
+    hashed: OnceLock<Hashed>,
+}
+
+/// What hashing a file led to.
+#[derive(Debug)]
+struct Hashed {
+    fingerprint: Fingerprint,
+    /// The state of the hash before each block, for contents that begin in the same way.
+    states: Vec<Sha256>,
 }
 
 impl Current {
@@ -35,15 +48,38 @@ impl Current {
             Some(content) => u64::try_from(content.len()).unwrap_or(u64::MAX),
             None => u64::try_from(stat.st_size).unwrap_or(0),
         };
-        Ok(Self { content, size_bytes, stat, fingerprint: OnceLock::new() })
+        Ok(Self { content, size_bytes, stat, hashed: OnceLock::new() })
     }
 
     /// What to compare it with later. Whoever asks first hashes, and who asks meanwhile waits.
     pub fn fingerprint(&self) -> &Fingerprint {
-        self.fingerprint.get_or_init(|| match &self.content {
-            Some(content) => Fingerprint::Sha256(sha256(content)),
-            None => size_and_mtime(&self.stat),
+        &self.hashed().fingerprint
+    }
+
+    fn hashed(&self) -> &Hashed {
+        self.hashed.get_or_init(|| {
+            let Some(content) = &self.content else {
+                return Hashed { fingerprint: size_and_mtime(&self.stat), states: Vec::new() };
+            };
+            let (mut state, mut states) = (Sha256::new(), Vec::new());
+            for block in content.chunks(BLOCK) {
+                states.push(state.clone());
+                state.update(block);
+            }
+            Hashed { fingerprint: Fingerprint::Sha256(in_hex(state)), states }
         })
+    }
+
+    /// The SHA-256 of another content, in hex. What both begin with is not hashed again.
+    fn sha256_of(&self, other: &[u8]) -> String {
+        let shared = self.content.as_deref().map_or(0, |content| same_at_start(content, other));
+        let states = &self.hashed().states;
+        let Some(block) = states.len().checked_sub(1).map(|last| last.min(shared / BLOCK)) else {
+            return sha256(other);
+        };
+        let mut state = states[block].clone();
+        state.update(&other[block * BLOCK..]);
+        in_hex(state)
     }
 
     /// Begins the fingerprint of a long content on a thread of its own, beside what comes next.
@@ -64,18 +100,22 @@ impl Current {
 pub(super) struct Next<'a> {
     /// All of it.
     pub(super) content: Cow<'a, [u8]>,
+    before: Option<&'a Current>,
     sha256: OnceLock<String>,
 }
 
 impl<'a> Next<'a> {
-    /// This content.
-    pub(super) fn new(content: Cow<'a, [u8]>) -> Self {
-        Self { content, sha256: OnceLock::new() }
+    /// This content, in the place of what was before.
+    pub(super) fn new(content: Cow<'a, [u8]>, before: Option<&'a Current>) -> Self {
+        Self { content, before, sha256: OnceLock::new() }
     }
 
     /// Its SHA-256, in hex. Whoever asks first hashes, and who asks meanwhile waits.
     pub(super) fn sha256(&self) -> &str {
-        self.sha256.get_or_init(|| sha256(&self.content))
+        self.sha256.get_or_init(|| match self.before {
+            Some(before) => before.sha256_of(&self.content),
+            None => sha256(&self.content),
+        })
     }
 
     /// Begins the hash of a long content on a thread of its own, beside what comes next.
@@ -114,7 +154,11 @@ pub fn read_whole(file: &OwnedFd, max_bytes: u64) -> io::Result<Option<Vec<u8>>>
 
 /// The SHA-256 of a content, in lower-case hex.
 pub fn sha256(content: &[u8]) -> String {
-    let digest = Sha256::digest(content);
+    in_hex(Sha256::new_with_prefix(content))
+}
+
+fn in_hex(state: Sha256) -> String {
+    let digest = state.finalize();
     digest
         .iter()
         .flat_map(|byte| [byte >> 4, byte & 15])
@@ -134,4 +178,32 @@ pub fn size_and_mtime(stat: &Stat) -> Fingerprint {
 pub fn mtime_ms(stat: &Stat) -> i64 {
     let part = i64::try_from(stat.st_mtime_nsec).unwrap_or(0) / 1_000_000;
     stat.st_mtime.saturating_mul(1000).saturating_add(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_hash_that_goes_on_from_a_shared_beginning_is_the_hash_of_the_whole() {
+        let old: Vec<u8> = (0..3 * BLOCK + 7).map(|index| u8::try_from(index % 251).unwrap_or(0)).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&old).unwrap();
+        let current = Current::look(&OwnedFd::from(file), 1 << 30).unwrap();
+        let mut edited = old.clone();
+        edited[BLOCK + 5] ^= 1;
+        let longer = [old.as_slice(), b"more"].concat();
+        for other in [&b""[..], b"short", &old[..BLOCK], &old[..BLOCK + 1], &old, &edited, &longer] {
+            assert_eq!(current.sha256_of(other), sha256(other), "{} bytes", other.len());
+        }
+        assert_eq!(current.fingerprint(), &Fingerprint::Sha256(sha256(&old)));
+    }
+
+    #[test]
+    fn an_empty_file_has_no_beginning_to_share() {
+        let current = Current::look(&OwnedFd::from(tempfile::tempfile().unwrap()), 10).unwrap();
+        assert_eq!(current.sha256_of(b"new"), sha256(b"new"));
+        assert_eq!(current.fingerprint(), &Fingerprint::Sha256(sha256(b"")));
+    }
 }

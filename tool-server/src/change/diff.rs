@@ -115,7 +115,7 @@ fn in_common(old: &[u8], new: &[u8]) -> (usize, usize) {
 
 /// How many bytes two contents share at their beginning. Whole blocks are compared many times faster than
 /// single bytes.
-fn same_at_start(old: &[u8], new: &[u8]) -> usize {
+pub(super) fn same_at_start(old: &[u8], new: &[u8]) -> usize {
     let blocks = old.chunks(BLOCK).zip(new.chunks(BLOCK)).take_while(|(left, right)| left == right);
     let whole: usize = blocks.map(|(block, _)| block.len()).sum();
     let rest = old[whole..].iter().zip(&new[whole..]);

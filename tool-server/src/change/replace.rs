@@ -112,7 +112,7 @@ fn length_after(original: &[u8], places: &[Place], puts: &[Vec<u8>]) -> Result<u
 fn require_text(original: &[u8]) -> Result<(), ToolError> {
     let encoding = match original {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16",
-        _ if original.contains(&0) => "binary",
+        _ if memchr::memchr(0, original).is_some() => "binary",
         _ => return Ok(()),
     };
     Err(ToolError::new(
@@ -236,6 +236,9 @@ pub enum LineEnds {
 impl LineEnds {
     /// How the lines of a content end.
     pub fn of(content: &[u8]) -> Self {
+        if memchr::memchr(b'\r', content).is_none() {
+            return Self::AsGiven;
+        }
         let ends = memchr::memchr_iter(b'\n', content).count();
         let pairs = memmem::find_iter(content, b"\r\n").count();
         if pairs > 0 && pairs == ends { Self::CrLf } else { Self::AsGiven }

@@ -140,13 +140,13 @@ impl Step<'_> {
 }
 
 /// All of the content that the file is to have, unless the file is too large to know it.
-pub(super) fn next<'a>(content: &'a Content, current: Option<&Current>) -> Option<Next<'a>> {
+pub(super) fn next<'a>(content: &'a Content, current: Option<&'a Current>) -> Option<Next<'a>> {
     match content {
-        Content::Whole(whole) => Some(Next::new(Cow::Borrowed(whole))),
+        Content::Whole(whole) => Some(Next::new(Cow::Borrowed(whole), current)),
         Content::Tail(tail) => {
             let mut whole = current.map_or(Some(Vec::new()), |current| current.content.clone())?;
             whole.extend_from_slice(tail);
-            Some(Next::new(Cow::Owned(whole)))
+            Some(Next::new(Cow::Owned(whole), current))
         }
     }
 }
