@@ -72,6 +72,8 @@ pub struct TelegramSettings {
     pub pending_window: Duration,
     /// `AUTONOUS_TG_PENDING_MAX_MESSAGES` (50): of those that wait at start, the newest this many are run.
     pub pending_max: u32,
+    /// `AUTONOUS_TG_SEND_MAX_ATTEMPTS` (20): after so many failures a message is given up.
+    pub send_max_attempts: u32,
 }
 
 impl Config {
@@ -107,6 +109,7 @@ impl TelegramSettings {
     fn from_variables(variables: &Variables) -> Result<Option<Self>, VariableError> {
         let window = variables.number("AUTONOUS_TG_PENDING_WINDOW_SECONDS", 600, 0..=86_400)?;
         let pending_max = variables.number("AUTONOUS_TG_PENDING_MAX_MESSAGES", 50, 0..=10_000)?;
+        let send_max_attempts = variables.number("AUTONOUS_TG_SEND_MAX_ATTEMPTS", 20, 1..=1000)?;
         let api_url = api_url(variables)?;
         let allowed_chats = allowed_chats(variables)?;
         let Some(token) = variables.secret("AUTONOUS_TELEGRAM_TOKEN") else { return Ok(None) };
@@ -120,6 +123,7 @@ impl TelegramSettings {
             allowed_chats,
             pending_window: Duration::from_secs(window),
             pending_max: u32::try_from(pending_max).unwrap_or(u32::MAX),
+            send_max_attempts: u32::try_from(send_max_attempts).unwrap_or(u32::MAX),
         }))
     }
 }

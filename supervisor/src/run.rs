@@ -18,13 +18,14 @@ use crate::control::{self, Control};
 use crate::data_dir::DataDirError;
 use crate::dispatch::Dispatcher;
 use crate::dispatch::briefing::Briefing;
+use crate::dispatch::cancelling::CancelBell;
 use crate::journal::{self, Journal};
 use crate::ports::{Port, PortError};
 use crate::random;
 use crate::store::{Store, StoreError, events, tool_calls};
 use crate::telegram::bot::TelegramBot;
 use crate::telegram::receive::Receiver;
-use crate::telegram::send;
+use crate::telegram::send::Sender;
 use crate::tokens::{Tokens, TokensError};
 
 /// How long open connections to the control port may take at the end.
@@ -74,7 +75,8 @@ pub async fn run(
     let stop_journal = CancellationToken::new();
     let (journal, following) = journal::follow(config.data.journal(), store.clone(), stop_journal.clone());
     let following = tokio::spawn(following);
-    let system = System { config, store, run, journal, tokens, stop, tracker };
+    let bell = CancelBell::default();
+    let system = System { config, store, run, journal, tokens, bell, stop, tracker };
     let children = system.start_children(ports.tool).await?;
     system.start_channels(ports.control, &children)?;
     system.announce_when_ready(children, announce);
@@ -120,6 +122,7 @@ struct System {
     run: EventId,
     journal: Journal,
     tokens: Tokens,
+    bell: CancelBell,
     stop: CancellationToken,
     tracker: TaskTracker,
 }
@@ -161,6 +164,7 @@ impl System {
             journal: self.journal.clone(),
             run: self.run.clone(),
             settings: self.config.tasks,
+            bell: self.bell.clone(),
             briefing: Arc::new(Briefing {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
@@ -185,6 +189,8 @@ impl System {
             store: self.store.clone(),
             run: self.run.clone(),
             children: children.clone(),
+            bell: self.bell.clone(),
+            telegram_chats: self.config.telegram.as_ref().map(|settings| settings.allowed_chats.clone()),
             stop: self.stop.clone(),
         };
         let stop = self.stop.clone();
@@ -208,9 +214,12 @@ impl System {
             tracing::warn!("AUTONOUS_TELEGRAM_ALLOWED_CHATS is empty: the bot works for nobody");
         }
         let bot = TelegramBot::new(settings)?;
-        let receiver = Receiver::new(bot.clone(), settings, self.store.clone(), self.run.clone());
+        let (store, run) = (self.store.clone(), self.run.clone());
+        let sender =
+            Sender { bot: bot.clone(), store: store.clone(), max_attempts: settings.send_max_attempts };
+        let receiver = Receiver::new(bot, settings, store, run, self.bell.clone());
         self.tracker.spawn(receiver.run(self.stop.clone()));
-        self.tracker.spawn(send::run(bot, self.store.clone(), self.stop.clone()));
+        self.tracker.spawn(sender.run(self.stop.clone()));
         Ok(())
     }
 

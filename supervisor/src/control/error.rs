@@ -27,16 +27,42 @@ pub enum ControlError {
     #[error("the body is not declared as JSON")]
     UnsupportedMediaType,
     /// The body or the query is not as it should be.
-    #[error("{0}")]
-    Invalid(String),
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong.
+        message: String,
+        /// What would be right.
+        hint: &'static str,
+    },
     /// The body is too large.
     #[error("the body is too large or could not be read")]
     Body,
     /// There is no such task.
     #[error("there is no task with this id")]
     NoSuchTask,
+    /// The task has ended already.
+    #[error("the task has ended already: it is {0}")]
+    TaskEnded(String),
+    /// The task has not ended.
+    #[error("the task has not ended: it is {0}")]
+    TaskOpen(String),
+    /// The task is done.
+    #[error("a task that is done is not run again unasked")]
+    TaskDone,
+    /// The message was kept without a text.
+    #[error("this message was kept without a text: there is nothing to run")]
+    NothingToRun,
+    /// There is no bot.
+    #[error("Telegram is off")]
+    TelegramIsOff,
+    /// The bot must not write to this chat.
+    #[error("the chat {0} is not on the allowlist")]
+    ChatNotAllowed(i64),
+    /// There is no such row.
+    #[error("there is nothing in the outbox with this id")]
+    NoSuchDeparture,
     /// The database failed.
-    #[error("the message could not be stored or looked up just now")]
+    #[error("this could not be stored or looked up just now")]
     Store(#[from] StoreError),
 }
 
@@ -54,24 +80,55 @@ impl ControlError {
             Self::NoSuchRoute => (
                 StatusCode::NOT_FOUND,
                 "NOT_FOUND",
-                "POST /messages, GET /messages/{task_id}, /livez, /readyz.",
+                "docs/operations.md lists the routes of the control port.",
             ),
             Self::MethodNotAllowed => (
                 StatusCode::METHOD_NOT_ALLOWED,
                 "METHOD_NOT_ALLOWED",
-                "Messages are sent with POST /messages; everything else is GET.",
+                "What changes something is POST; what looks is GET.",
             ),
             Self::UnsupportedMediaType => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "UNSUPPORTED_MEDIA_TYPE",
                 "Send `Content-Type: application/json`.",
             ),
-            Self::Invalid(_) => (
-                StatusCode::BAD_REQUEST,
-                "INVALID_ARGUMENT",
-                "Send {\"text\": \"…\"}, and \"chat\" if you like.",
+            Self::Invalid { hint, .. } => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", hint),
+            Self::Body => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "PAYLOAD_TOO_LARGE",
+                "Send at most 1 MiB; to /outbox a file of at most 20 MiB.",
             ),
-            Self::Body => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", "Send at most 1 MiB."),
+            Self::TaskEnded(_) => (
+                StatusCode::CONFLICT,
+                "TASK_ENDED",
+                "What has ended can not be cancelled; POST /tasks/{id}/requeue runs it again.",
+            ),
+            Self::TaskOpen(_) => (
+                StatusCode::CONFLICT,
+                "TASK_OPEN",
+                "Wait until it has ended, or cancel it first: POST /tasks/{id}/cancel.",
+            ),
+            Self::TaskDone => (
+                StatusCode::CONFLICT,
+                "TASK_DONE",
+                "It would be done twice. If that is wanted: force, as ?force=true or \"force\": true.",
+            ),
+            Self::NothingToRun => (
+                StatusCode::CONFLICT,
+                "NOTHING_TO_RUN",
+                "Only messages with a text, from an allowed chat, can be run.",
+            ),
+            Self::TelegramIsOff => {
+                (StatusCode::CONFLICT, "TELEGRAM_OFF", "Start the supervisor with AUTONOUS_TELEGRAM_TOKEN.")
+            }
+            Self::ChatNotAllowed(_) => (
+                StatusCode::FORBIDDEN,
+                "CHAT_NOT_ALLOWED",
+                "Add its number to AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
+            ),
+            Self::NoSuchDeparture => {
+                (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /outbox answers with the ids of its rows.")
+            }
             Self::NoSuchTask => {
                 (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /messages answers with the task's id.")
             }

@@ -4,22 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use protocol::TaskId;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 
 use super::Control;
+use super::body::{self, Body, invalid};
 use super::error::ControlError;
 use crate::channel::{Chat, is_local_name};
 use crate::store::inbox::{self, Arrival, Status};
 
 /// The longest that a request may wait for a reply.
 const MAX_WAIT_SECONDS: u64 = 600;
+
+const HINT: &str = "Send {\"text\": \"…\"}, and \"chat\" if you like.";
+const WAIT_HINT: &str = "The only parameter is ?wait_seconds=, 0 to 600.";
 
 /// What `POST /messages` takes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,11 +58,11 @@ pub struct Wait {
 pub async fn post_message(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Result<(StatusCode, Json<MessageStatus>), ControlError> {
-    require_json(&headers)?;
-    let message = parse(&body.map_err(|_| ControlError::Body)?)?;
-    let arrival = Arrival { chat: Chat::local(&message.chat), update_id: None, text: message.text };
+    let message = judge(body::parse(&headers, body, HINT)?)?;
+    let chat = Chat::local(&message.chat);
+    let arrival = Arrival { chat, update_id: None, message_id: None, text: message.text };
     let run = control.run.clone();
     let task = control.store.write(move |tx| inbox::enqueue(tx, &arrival, &run)).await?;
     let task_id = task.ok_or(ControlError::NoSuchTask)?;
@@ -74,9 +76,9 @@ pub async fn get_message(
     wait: Result<Query<Wait>, QueryRejection>,
 ) -> Result<Json<MessageStatus>, ControlError> {
     let task_id: TaskId = task_id.parse().map_err(|_| ControlError::NoSuchTask)?;
-    let Query(Wait { wait_seconds }) = wait.map_err(|error| ControlError::Invalid(error.body_text()))?;
+    let Query(Wait { wait_seconds }) = wait.map_err(|error| invalid(error.body_text(), WAIT_HINT))?;
     if wait_seconds > MAX_WAIT_SECONDS {
-        return Err(ControlError::Invalid(format!("wait_seconds is at most {MAX_WAIT_SECONDS}")));
+        return Err(invalid(format!("wait_seconds is at most {MAX_WAIT_SECONDS}"), WAIT_HINT));
     }
     let deadline = Instant::now() + Duration::from_secs(wait_seconds);
     let Status { state, reply, .. } = until_ended(&control, &task_id, deadline).await?;
@@ -101,25 +103,13 @@ async fn until_ended(control: &Control, task: &TaskId, deadline: Instant) -> Res
     }
 }
 
-fn require_json(headers: &HeaderMap) -> Result<(), ControlError> {
-    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let media_type = declared.split(';').next().unwrap_or("").trim();
-    if media_type.eq_ignore_ascii_case("application/json") {
-        Ok(())
-    } else {
-        Err(ControlError::UnsupportedMediaType)
-    }
-}
-
-fn parse(body: &[u8]) -> Result<NewMessage, ControlError> {
-    let message: NewMessage =
-        serde_json::from_slice(body).map_err(|error| ControlError::Invalid(format!("the body: {error}")))?;
+fn judge(message: NewMessage) -> Result<NewMessage, ControlError> {
     if message.text.trim().is_empty() {
-        return Err(ControlError::Invalid("`text` is empty".to_owned()));
+        return Err(invalid("`text` is empty", HINT));
     }
     if !is_local_name(&message.chat) {
         let rule = "`chat` begins with a letter and has at most 64 letters, digits, `.`, `_` and `-`";
-        return Err(ControlError::Invalid(rule.to_owned()));
+        return Err(invalid(rule, HINT));
     }
     Ok(message)
 }

@@ -1,13 +1,17 @@
-//! The control port: the local channel, and how the supervisor is.
+//! The control port: the local channel, what people do with tasks, and how the supervisor is.
 //!
 //! Everything but `/livez` and `/readyz` needs the control token, and nothing answers to a foreign Host or
 //! Origin: a page in some browser must not reach it by a name that it controls.
 
+pub mod body;
 pub mod error;
 pub mod guard;
 pub mod health;
 pub mod messages;
+pub mod outbox;
+pub mod tasks;
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -21,6 +25,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::children::ChildrenStates;
+use crate::dispatch::cancelling::CancelBell;
 use crate::store::Store;
 use error::ControlError;
 
@@ -40,6 +45,10 @@ pub struct Control {
     pub run: EventId,
     /// How the children are.
     pub children: ChildrenStates,
+    /// Rung when a task is to be cancelled.
+    pub bell: CancelBell,
+    /// The chats that the bot may write to; none without a bot.
+    pub telegram_chats: Option<HashSet<i64>>,
     /// Ends long polls.
     pub stop: CancellationToken,
 }
@@ -55,6 +64,11 @@ pub fn router(control: Arc<Control>) -> Router {
     let with_token = Router::new()
         .route("/messages", post(messages::post_message))
         .route("/messages/{task_id}", get(messages::get_message))
+        .route("/tasks/requeue", post(tasks::requeue_many))
+        .route("/tasks/{task_id}/requeue", post(tasks::requeue))
+        .route("/tasks/{task_id}/cancel", post(tasks::cancel))
+        .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))
+        .route("/outbox/{outbox_id}", get(outbox::get_outbox))
         .layer(from_fn_with_state(control.clone(), guard::require_token));
     Router::new()
         .merge(with_token)

@@ -10,7 +10,7 @@ use crate::store::attempt::Ending;
 /// No retry waits longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What becomes of a task whose attempt, counted from 1, ended so. `jitter` lies between 0 and 1.
+/// What becomes of a task whose attempt ended so, counted from 1 since it was put into the queue. `jitter` lies between 0 and 1.
 pub fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f64) -> Ending {
     match outcome {
         Outcome::Done { reply } => Ending::Done { reply },

@@ -4,6 +4,7 @@
 //! done. Whatever is in progress when no worker runs is given back to the queue as a failed attempt.
 
 pub mod briefing;
+pub mod cancelling;
 pub mod decide;
 
 use std::sync::Arc;
@@ -20,8 +21,9 @@ use crate::journal::Journal;
 use crate::random;
 use crate::store::attempt::{self, Ending};
 use crate::store::claim::{self, Claim, Claimed};
-use crate::store::{Store, StoreError, events};
+use crate::store::{Store, StoreError, cancel, events};
 use briefing::{Briefing, Past};
+use cancelling::CancelBell;
 
 /// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -41,6 +43,8 @@ pub struct Dispatcher {
     pub journal: Journal,
     /// This run's `process.started`.
     pub run: EventId,
+    /// Rung when the task that runs may be one to cancel.
+    pub bell: CancelBell,
     /// How often a task is tried.
     pub settings: TaskSettings,
     /// What every task is told.
@@ -56,6 +60,9 @@ pub enum Parting {
     /// It said nothing for too long.
     #[error("it said nothing for {} s", SILENCE.as_secs())]
     Silent,
+    /// It goes on with a task that was cancelled.
+    #[error("it did not end a cancelled task within {} s", cancelling::PATIENCE.as_secs())]
+    WillNotStop,
     /// It broke the protocol.
     #[error(transparent)]
     Line(#[from] LineError),
@@ -78,6 +85,8 @@ enum Work {
 struct Running {
     task: Claimed,
     renewed: Instant,
+    /// When its patience ends; none unless it was told to stop.
+    stop_by: Option<Instant>,
 }
 
 impl Dispatcher {
@@ -95,6 +104,7 @@ impl Dispatcher {
                 }
             }
             let waits = desk.ready && desk.running.is_none();
+            let stop_by = desk.running.as_ref().and_then(|running| running.stop_by);
             tokio::select! {
                 line = timeout_at(last_word + SILENCE, link.next()) => {
                     last_word = Instant::now();
@@ -104,6 +114,14 @@ impl Dispatcher {
                         Ok(Some(Err(error))) => return error.into(),
                         Ok(Some(Ok(message))) => self.take(&mut desk, message, state).await,
                     }
+                }
+                () = self.bell.rung(), if !waits => {
+                    if let Err(error) = self.pass_on_cancel(&mut desk, &link).await {
+                        return error.into();
+                    }
+                }
+                () = sleep_until(stop_by.unwrap_or(last_word)), if stop_by.is_some() => {
+                    return Parting::WillNotStop;
                 }
                 _ = changes.changed(), if waits => {}
                 () = sleep_until(desk.due.unwrap_or(last_word)), if waits && desk.due.is_some() => {}
@@ -116,7 +134,7 @@ impl Dispatcher {
         let (settings, why, jitter) = (self.settings, why.to_owned(), random::unit());
         self.end_all(move |task| {
             let outcome = Outcome::Failed { error: why.clone(), retryable: true };
-            decide::ending(outcome, task.attempt, &settings, jitter)
+            decide::ending(outcome, task.tries, &settings, jitter)
         })
         .await;
     }
@@ -145,7 +163,7 @@ impl Dispatcher {
                 let line = self.briefing.task(&task, past, &self.run);
                 link.send(&ToWorker::Task(Box::new(line))).await?;
                 tracing::info!(task_id = %task.id, attempt = task.attempt, "a task was given to the worker");
-                desk.running = Some(Running { task: *task, renewed: Instant::now() });
+                desk.running = Some(Running { task: *task, renewed: Instant::now(), stop_by: None });
             }
             Ok(Work::Nothing { until_ms }) => desk.due = until_ms.map(instant_of),
             Err(error) => {
@@ -182,6 +200,26 @@ impl Dispatcher {
         }
     }
 
+    /// Tells the worker to stop, if somebody asked for it.
+    async fn pass_on_cancel(&self, desk: &mut Desk, link: &WorkerLink) -> Result<(), LineError> {
+        let Some(running) = desk.running.as_mut().filter(|running| running.stop_by.is_none()) else {
+            return Ok(());
+        };
+        let (id, number) = (running.task.id.clone(), running.task.attempt);
+        match self.store.write(move |tx| cancel::requested_by(tx, &id, number)).await {
+            Ok(Some(by)) => {
+                tracing::info!(task_id = %running.task.id, by, "the running task is being cancelled");
+                running.stop_by = Some(Instant::now() + cancelling::PATIENCE);
+                link.send(&ToWorker::Cancel { task_id: running.task.id.clone() }).await
+            }
+            Ok(None) => Ok(()),
+            Err(error) => {
+                tracing::error!(%error, "whether the running task is to be cancelled could not be looked up");
+                Ok(())
+            }
+        }
+    }
+
     async fn renew(&self, desk: &mut Desk) {
         let Some(running) = desk.running.as_mut().filter(|running| running.renewed.elapsed() >= RENEWAL)
         else {
@@ -215,7 +253,7 @@ impl Dispatcher {
         }
         let Some(Running { task, .. }) = desk.running.take() else { return };
         self.journal.drain().await;
-        let ending = decide::ending(result.outcome, task.attempt, &self.settings, random::unit());
+        let ending = decide::ending(result.outcome, task.tries, &self.settings, random::unit());
         tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task came back");
         match self.store.write_until_done(move |tx| attempt::end(tx, &task, &ending)).await {
             Ok(true) => {}

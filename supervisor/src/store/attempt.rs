@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use super::claim::{Claimed, after};
-use super::{StoreError, events, history, outbox};
+use super::{StoreError, cancel, events, history, outbox};
 
 /// What becomes of a task after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,15 +43,31 @@ pub enum Ending {
 /// Ends an attempt. False when the task is no longer this attempt's: then nothing changed.
 pub fn end(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<bool, StoreError> {
     let claimed = events::newest_of(connection, &task.id, EventType::TaskClaimed)?;
+    let cancelled_by = cancel::requested_by(connection, &task.id, task.attempt)?;
+    let ending = &match &cancelled_by {
+        Some(_) => as_cancelled(connection, task, ending)?,
+        None => ending.clone(),
+    };
     if !leave_progress(connection, task, ending)? {
         return Ok(false);
     }
-    record(connection, task, ending, claimed.as_ref())?;
+    record(connection, task, ending, cancelled_by, claimed.as_ref())?;
     if let Ending::Done { reply } | Ending::Cancelled { reply } | Ending::Dead { reply, .. } = ending {
         history::keep(connection, &task.chat, &task.id, &task.text, reply)?;
         outbox::queue(connection, &task.id, &task.chat, reply, claimed.as_ref())?;
     }
     Ok(true)
+}
+
+/// The end of an attempt that was to be cancelled: an answer or the worker's own last words stand, and what
+/// would be tried again, or given up, is cancelled.
+fn as_cancelled(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<Ending, StoreError> {
+    match ending {
+        Ending::Done { .. } | Ending::Cancelled { .. } => Ok(ending.clone()),
+        Ending::Retry { .. } | Ending::Dead { .. } => {
+            Ok(Ending::Cancelled { reply: cancel::told(connection, &task.id)? })
+        }
+    }
 }
 
 fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<bool, StoreError> {
@@ -82,12 +98,15 @@ fn record(
     connection: &Connection,
     task: &Claimed,
     ending: &Ending,
+    cancelled_by: Option<String>,
     claimed: Option<&EventId>,
 ) -> Result<(), StoreError> {
     let attempt = task.attempt;
     let (event_type, payload) = match ending {
         Ending::Done { .. } => (EventType::TaskDone, json!({"attempt": attempt})),
-        Ending::Cancelled { .. } => (EventType::TaskCancelled, json!({"attempt": attempt})),
+        Ending::Cancelled { .. } => {
+            (EventType::TaskCancelled, json!({"attempt": attempt, "by": cancelled_by}))
+        }
         Ending::Retry { error, after } => {
             let delay_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
             let payload = json!({"attempt": attempt, "error": error, "delay_ms": delay_ms});
@@ -110,7 +129,11 @@ mod tests {
     async fn claimed(fixture: &Fixture, chat: Chat) -> Claimed {
         let run = fixture.run.clone();
         let claim = fixture.store.write(move |tx| {
-            inbox::enqueue(tx, &Arrival { chat, update_id: None, text: "hello".to_owned() }, &run)?;
+            inbox::enqueue(
+                tx,
+                &Arrival { chat, update_id: None, message_id: None, text: "hello".to_owned() },
+                &run,
+            )?;
             claim::claim(tx, Duration::from_secs(60), &run)
         });
         match claim.await.unwrap() {

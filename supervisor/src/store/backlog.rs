@@ -47,8 +47,12 @@ mod tests {
         let fixture = Fixture::new().await;
         let run = fixture.run.clone();
         let skipped = fixture.store.write(move |tx| {
-            let arrival =
-                |n: i64| Arrival { chat: Chat::telegram(1), update_id: Some(n), text: n.to_string() };
+            let arrival = |n: i64| Arrival {
+                chat: Chat::telegram(1),
+                update_id: Some(n),
+                message_id: None,
+                text: n.to_string(),
+            };
             enqueue(tx, &arrival(0), &run)?;
             let since = newest_seq(tx)?;
             for n in 1..=5 {

@@ -19,6 +19,8 @@ pub struct Claimed {
     pub id: TaskId,
     /// Which attempt this is, from 1.
     pub attempt: u32,
+    /// The same, counted from when the task was put into the queue last.
+    pub tries: u32,
     /// Who asked.
     pub chat: Chat,
     /// What was asked.
@@ -42,9 +44,11 @@ pub enum Claim {
 /// Claims the oldest task that may run, for as long as the lease.
 pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<Claim, StoreError> {
     let now = now_ms();
-    let sql = "select seq, id, attempt + 1, channel, chat_id, text, date(?1 / 1000, 'unixepoch')
+    // A row that was changed later than now was put off before the clock was set back: it is due.
+    let sql = "select seq, id, attempt + 1, channel, chat_id, text, date(?1 / 1000, 'unixepoch'),
+                      attempt + 1 - attempt_base
                from inbox as task
-               where state = 'queued' and available_at_ms <= ?1 and not exists (
+               where state = 'queued' and (available_at_ms <= ?1 or updated_at_ms > ?1) and not exists (
                    select 1 from inbox as earlier
                    where earlier.state in ('queued', 'in_progress') and earlier.channel = task.channel
                        and earlier.chat_id = task.chat_id and earlier.seq < task.seq)
@@ -58,7 +62,8 @@ pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<
 
 /// The tasks that are in progress. When no worker runs, nobody works on them any more.
 pub fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
-    let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch')
+    let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
+                      attempt - attempt_base
                from inbox where state = 'in_progress' order by seq";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([], claimed)?;
@@ -99,6 +104,7 @@ fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
         chat: chat(row, 3)?,
         text: row.get(5)?,
         date: row.get(6)?,
+        tries: row.get(7)?,
     })
 }
 
@@ -133,7 +139,7 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(60);
 
     fn arrival(chat: &str, update_id: Option<i64>) -> Arrival {
-        Arrival { chat: Chat::telegram(chat), update_id, text: format!("from {chat}") }
+        Arrival { chat: Chat::telegram(chat), update_id, message_id: None, text: format!("from {chat}") }
     }
 
     async fn enqueue_one(fixture: &Fixture, arrival: Arrival) -> Option<TaskId> {
@@ -186,6 +192,20 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert_eq!(task.id, first);
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_was_set_back_stalls_nothing() {
+        let fixture = Fixture::new().await;
+        enqueue_one(&fixture, arrival("1", None)).await;
+        let task = claim_task(&fixture).await;
+        let retry = Ending::Retry { error: "no luck".to_owned(), after: Duration::from_secs(30) };
+        assert!(end(&fixture, &task, retry).await);
+        assert!(matches!(claim_one(&fixture).await, Claim::Nothing { until_ms: Some(_) }));
+        let hour_ahead = "update inbox set available_at_ms = available_at_ms + 3600000,
+                                           updated_at_ms = updated_at_ms + 3600000";
+        fixture.store.write(move |tx| Ok(tx.execute(hour_ahead, [])?)).await.unwrap();
+        assert_eq!(claim_task(&fixture).await.attempt, 2);
     }
 
     #[tokio::test]

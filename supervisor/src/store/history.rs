@@ -31,6 +31,12 @@ pub fn keep(
     Ok(())
 }
 
+/// Takes both sides of a task out again: it is about to be done anew.
+pub fn forget(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
+    connection.prepare_cached("delete from history where task_id = ?1")?.execute([task.as_str()])?;
+    Ok(())
+}
+
 /// The last messages of a chat, oldest first, each answer with a trace of the calls that led to it. The
 /// worker fits them to its model's window; here they are only kept from growing without end.
 pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessage>, StoreError> {
@@ -71,7 +77,8 @@ mod tests {
         let run = fixture.run.clone();
         let kept = fixture.store.write(move |tx| {
             let chat = Chat::telegram(1);
-            let arrival = Arrival { chat: chat.clone(), update_id: None, text: asked.clone() };
+            let arrival =
+                Arrival { chat: chat.clone(), update_id: None, message_id: None, text: asked.clone() };
             let task = enqueue(tx, &arrival, &run)?.unwrap();
             keep(tx, &chat, &task, &asked, &told)?;
             let payload = json!({"tool_name": "ls", "arguments": {}});

@@ -14,6 +14,8 @@ pub struct Arrival {
     pub chat: Chat,
     /// Telegram's number of it.
     pub update_id: Option<i64>,
+    /// Its number in its Telegram chat.
+    pub message_id: Option<i64>,
     /// What it says.
     pub text: String,
 }
@@ -36,8 +38,10 @@ pub fn enqueue(
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
     let Some(task) = insert(connection, arrival, "queued", None)? else { return Ok(None) };
-    let payload =
-        json!({"channel": arrival.chat.channel.as_str(), "chat_id": arrival.chat.id, "text": arrival.text});
+    let payload = json!({
+        "channel": arrival.chat.channel.as_str(), "chat_id": arrival.chat.id, "text": arrival.text,
+        "message_id": arrival.message_id,
+    });
     events::record(connection, EventType::TaskQueued, Some(run), &task, payload)?;
     Ok(Some(task))
 }
@@ -75,8 +79,8 @@ fn insert(
     let (task, now) = (TaskId::new(), now_ms());
     let ended = (state == "skipped").then_some(now);
     let sql = "insert into inbox (id, channel, chat_id, update_id, text, state, error, available_at_ms,
-                                  created_at_ms, updated_at_ms, finished_at_ms)
-               values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?8, ?9)
+                                  created_at_ms, updated_at_ms, finished_at_ms, message_id)
+               values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?8, ?9, ?10)
                on conflict (channel, update_id) where update_id is not null do nothing";
     let added = connection.prepare_cached(sql)?.execute(params![
         task.as_str(),
@@ -88,6 +92,7 @@ fn insert(
         error,
         now,
         ended,
+        arrival.message_id,
     ])?;
     Ok((added == 1).then_some(task))
 }
@@ -98,7 +103,7 @@ mod tests {
     use crate::store::fixture::Fixture;
 
     fn arrival(chat: &str, update_id: Option<i64>) -> Arrival {
-        Arrival { chat: Chat::telegram(chat), update_id, text: format!("from {chat}") }
+        Arrival { chat: Chat::telegram(chat), update_id, message_id: None, text: format!("from {chat}") }
     }
 
     async fn enqueue_one(fixture: &Fixture, arrival: Arrival) -> Option<TaskId> {
@@ -126,18 +131,59 @@ mod tests {
         assert_eq!(reasons, ["too old"]);
     }
 
+    async fn refuses(fixture: &Fixture, statements: &[&'static str]) {
+        for sql in statements.iter().copied() {
+            let stored = fixture.store.write(move |tx| Ok(tx.execute(sql, [])?)).await;
+            assert!(stored.is_err(), "{sql}");
+        }
+    }
+
     #[tokio::test]
     async fn a_state_that_makes_no_sense_can_not_be_stored() {
         let fixture = Fixture::new().await;
         enqueue_one(&fixture, arrival("1", None)).await;
-        for sql in [
+        let statements = [
             "update inbox set state = 'lost'",
             "update inbox set state = 'in_progress'",
+            "update inbox set state = 'in_progress', attempt = 1",
             "update inbox set state = 'done', finished_at_ms = 1",
             "update inbox set state = 'dead', finished_at_ms = 1",
-        ] {
-            let stored = fixture.store.write(move |tx| Ok(tx.execute(sql, [])?)).await;
-            assert!(stored.is_err(), "{sql}");
-        }
+            "update inbox set cancel_requested_by = 'control'",
+            "update inbox set attempt_base = 1",
+        ];
+        refuses(&fixture, &statements).await;
+    }
+
+    #[tokio::test]
+    async fn a_task_can_go_only_its_ways() {
+        let fixture = Fixture::new().await;
+        enqueue_one(&fixture, arrival("1", None)).await;
+        let from_queued = [
+            "update inbox set state = 'in_progress', lease_until_ms = 1, attempt = 2",
+            "update inbox set state = 'done', finished_at_ms = 1, attempt = 1",
+            "update inbox set state = 'dead', finished_at_ms = 1, error = 'e'",
+            "update inbox set attempt = 1",
+            "update inbox set requeues = 1",
+        ];
+        refuses(&fixture, &from_queued).await;
+        let run = "update inbox set state = 'in_progress', lease_until_ms = 1, attempt = attempt + 1";
+        fixture.store.write(move |tx| Ok(tx.execute(run, [])?)).await.unwrap();
+        let from_running = [
+            "update inbox set state = 'skipped', lease_until_ms = null, finished_at_ms = 1, error = 'e'",
+            "update inbox set state = 'queued', lease_until_ms = null, attempt = 0",
+            "update inbox set attempt = 2",
+        ];
+        refuses(&fixture, &from_running).await;
+        let end = "update inbox set state = 'dead', lease_until_ms = null, finished_at_ms = 1, error = 'e'";
+        fixture.store.write(move |tx| Ok(tx.execute(end, [])?)).await.unwrap();
+        let from_dead = [
+            "update inbox set state = 'queued', finished_at_ms = null",
+            "update inbox set state = 'queued', finished_at_ms = null, requeues = 1",
+            "update inbox set state = 'queued', finished_at_ms = null, requeues = 1, attempt = 0",
+            "update inbox set state = 'queued', finished_at_ms = null, requeues = 2, attempt_base = 1",
+            "update inbox set state = 'done'",
+            "update inbox set state = 'cancelled'",
+        ];
+        refuses(&fixture, &from_dead).await;
     }
 }

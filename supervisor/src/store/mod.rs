@@ -9,8 +9,11 @@
 
 pub mod attempt;
 pub mod backlog;
+pub mod cancel;
 pub mod claim;
 mod columns;
+pub mod content;
+pub mod delivery;
 pub mod events;
 pub mod history;
 pub mod inbox;
@@ -18,6 +21,7 @@ pub mod kv;
 pub mod open;
 pub mod outbox;
 pub mod past;
+pub mod requeue;
 pub mod tool_calls;
 
 use std::path::Path;

@@ -1,53 +1,39 @@
-//! What leaves: rows that are sent one by one, in order per chat.
+//! What is to leave: a reply in as many rows as its channel needs, or one thing that somebody asked for.
 //!
-//! Sending is a step of its own, after the commit that made the row. A message that was sent just before
-//! a crash, and not yet marked, is sent once more: one message may come twice, none is lost.
+//! A row is made in the transaction that made the reason for it; [`super::delivery`] has what becomes of
+//! it afterwards.
 
-use std::time::Duration;
-
-use protocol::{EventId, EventType, TaskId, now_ms};
+use protocol::{Event, EventId, EventType, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
-use super::claim::after;
-use super::columns::{chat, task_id};
+use super::content::{Content, File};
 use super::{StoreError, events};
 use crate::channel::{Channel, Chat};
 
 /// What a reply without any text leaves as: no channel accepts an empty message.
 const EMPTY_REPLY: &str = "(The answer is empty.)";
+/// A reply of more messages than this leaves as its first one and a file with the whole.
+const MOST_MESSAGES: usize = 8;
 
-/// A message that is to be sent.
-#[derive(Debug, Clone)]
-pub struct Outgoing {
-    /// The row.
-    pub seq: i64,
-    /// Whose reply it is.
-    pub task: TaskId,
-    /// Who gets it.
-    pub chat: Chat,
-    /// What it says.
-    pub text: String,
-    /// How often sending has failed.
+/// How something that leaves is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departure {
+    /// Its chat.
+    pub chat_id: String,
+    /// What it is: `text`, `edit`, `document`, `voice` or `reaction`.
+    pub kind: String,
+    /// Its state: `queued`, `sent` or `dead`.
+    pub state: String,
+    /// How often sending it has failed.
     pub attempt: u32,
-    /// Its `reply.queued`.
-    pub event: EventId,
+    /// Why, the last time.
+    pub error: Option<String>,
+    /// Its number in the chat, once it was sent.
+    pub message_id: Option<i64>,
 }
 
-/// What there is to send.
-#[derive(Debug)]
-pub enum Next {
-    /// This, now.
-    Message(Box<Outgoing>),
-    /// Nothing before this time, in milliseconds since the epoch; none: nothing at all.
-    Nothing {
-        /// When the next retry is due.
-        until_ms: Option<i64>,
-    },
-}
-
-/// Queues a text, in as many messages as its channel needs. For the local channel the row is the
-/// delivery: whoever asked fetches it from here.
+/// Queues a task's reply. For the local channel the row is the delivery: whoever asked fetches it from here.
 pub fn queue(
     connection: &Connection,
     task: &TaskId,
@@ -55,13 +41,8 @@ pub fn queue(
     text: &str,
     parent: Option<&EventId>,
 ) -> Result<(), StoreError> {
-    let text = if text.trim().is_empty() { EMPTY_REPLY } else { text };
-    let parts = chat.channel.parts(text);
-    let of = parts.len();
-    for (part, text) in (1..).zip(parts) {
-        let payload = json!({"channel": chat.channel.as_str(), "chat_id": chat.id, "part": part, "of": of, "text": text});
-        let queued = events::record(connection, EventType::ReplyQueued, parent, task, payload)?;
-        insert(connection, task, chat, part, &text, &queued)?;
+    for row in rows(Some(task), chat, reply(chat.channel, text)) {
+        let queued = insert(connection, &row, parent)?;
         if chat.channel == Channel::Local {
             events::record(connection, EventType::ReplySent, Some(&queued), task, json!({}))?;
         }
@@ -69,109 +50,119 @@ pub fn queue(
     Ok(())
 }
 
-/// The oldest message of a channel that may leave now. Later ones of the same chat wait for it.
-pub fn next(connection: &Connection, channel: Channel) -> Result<Next, StoreError> {
-    const FIRST_OF_ITS_CHAT: &str = "state = 'queued' and channel = ?1 and not exists (
-        select 1 from outbox as earlier
-        where earlier.state = 'queued' and earlier.channel = message.channel
-            and earlier.chat_id = message.chat_id and earlier.seq < message.seq)";
-    let sql = format!(
-        "select seq, task_id, channel, chat_id, text, attempt, event_id from outbox as message
-         where {FIRST_OF_ITS_CHAT} and available_at_ms <= ?2 order by seq limit 1"
-    );
-    let due = connection
-        .prepare_cached(&sql)?
-        .query_row(params![channel.as_str(), now_ms()], outgoing)
-        .optional()?;
-    if let Some(message) = due {
-        return Ok(Next::Message(Box::new(message)));
-    }
-    let sql = format!("select min(available_at_ms) from outbox as message where {FIRST_OF_ITS_CHAT}");
-    let until_ms = connection.prepare_cached(&sql)?.query_row([channel.as_str()], |row| row.get(0))?;
-    Ok(Next::Nothing { until_ms })
-}
-
-/// Marks a message as delivered.
-pub fn mark_sent(connection: &Connection, message: &Outgoing) -> Result<(), StoreError> {
-    let sql = "update outbox set state = 'sent', finished_at_ms = ?2 where seq = ?1 and state = 'queued'";
-    if connection.prepare_cached(sql)?.execute(params![message.seq, now_ms()])? == 1 {
-        events::record(connection, EventType::ReplySent, Some(&message.event), &message.task, json!({}))?;
-    }
-    Ok(())
-}
-
-/// Puts a message off after a failure.
-pub fn put_off(
+/// Queues what somebody asked for, and returns the numbers of its rows: a long text needs several.
+pub fn queue_one(
     connection: &Connection,
-    message: &Outgoing,
-    error: &str,
-    pause: Duration,
-) -> Result<(), StoreError> {
-    let sql = "update outbox set attempt = attempt + 1, available_at_ms = ?2, error = ?3
-               where seq = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![message.seq, after(now_ms(), pause), error])?;
-    let delay_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-    let payload = json!({"attempt": message.attempt + 1, "error": error, "delay_ms": delay_ms});
-    events::record(connection, EventType::RetryScheduled, Some(&message.event), &message.task, payload)?;
-    Ok(())
+    chat: &Chat,
+    content: Content,
+    parent: &EventId,
+) -> Result<Vec<i64>, StoreError> {
+    let contents = match content {
+        Content::Text(text) => chat.channel.parts(&text).into_iter().map(Content::Text).collect(),
+        other => vec![other],
+    };
+    let queue_row = |row: &NewRow<'_>| {
+        insert(connection, row, Some(parent))?;
+        Ok(connection.last_insert_rowid())
+    };
+    rows(None, chat, contents).iter().map(queue_row).collect()
 }
 
-/// Gives a message up: it can never be delivered.
-pub fn give_up(connection: &Connection, message: &Outgoing, error: &str) -> Result<(), StoreError> {
-    let sql = "update outbox set state = 'dead', error = ?2, finished_at_ms = ?3 where seq = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![message.seq, error, now_ms()])?;
-    let payload = json!({"attempt": message.attempt + 1, "error": error});
-    events::record(connection, EventType::RetryExhausted, Some(&message.event), &message.task, payload)?;
-    Ok(())
+/// How something that leaves is.
+pub fn departure(connection: &Connection, seq: i64) -> Result<Option<Departure>, StoreError> {
+    let sql = "select chat_id, kind, state, attempt, error, message_id from outbox where seq = ?1";
+    let found = connection.prepare_cached(sql)?.query_row([seq], |row| {
+        Ok(Departure {
+            chat_id: row.get(0)?,
+            kind: row.get(1)?,
+            state: row.get(2)?,
+            attempt: row.get(3)?,
+            error: row.get(4)?,
+            message_id: row.get(5)?,
+        })
+    });
+    Ok(found.optional()?)
 }
 
-/// What a task's user was told: all its messages, in order.
+/// What a task's user was told at its last end: all its messages, in order.
 pub fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
-    let mut query = connection.prepare_cached("select text from outbox where task_id = ?1 order by part")?;
+    let sql = "select text from outbox
+               where task_id = ?1 and round = (select requeues from inbox where id = ?1) order by part";
+    let mut query = connection.prepare_cached(sql)?;
     let parts = query.query_map([task.as_str()], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
     Ok((!parts.is_empty()).then(|| parts.join("\n")))
 }
 
+/// What a reply leaves as.
+fn reply(channel: Channel, text: &str) -> Vec<Content> {
+    let text = if text.trim().is_empty() { EMPTY_REPLY } else { text };
+    let mut parts = channel.parts(text);
+    let of = parts.len();
+    if of <= MOST_MESSAGES {
+        return parts.into_iter().map(Content::Text).collect();
+    }
+    let file = File {
+        name: "answer.md".to_owned(),
+        caption: format!("The whole answer; as text it would be {of} messages."),
+        bytes: text.as_bytes().to_vec(),
+    };
+    vec![Content::Text(parts.swap_remove(0)), Content::Document(file)]
+}
+
+/// A row that is to be made.
+struct NewRow<'a> {
+    task: Option<&'a TaskId>,
+    chat: &'a Chat,
+    content: Content,
+    part: u32,
+    of: usize,
+}
+
+fn rows<'a>(task: Option<&'a TaskId>, chat: &'a Chat, contents: Vec<Content>) -> Vec<NewRow<'a>> {
+    let of = contents.len();
+    (1..).zip(contents).map(|(part, content)| NewRow { task, chat, content, part, of }).collect()
+}
+
+/// Adds a row with its `reply.queued`, whose id it returns.
 fn insert(
     connection: &Connection,
-    task: &TaskId,
-    chat: &Chat,
-    part: u32,
-    text: &str,
-    event: &EventId,
-) -> Result<(), StoreError> {
+    row: &NewRow<'_>,
+    parent: Option<&EventId>,
+) -> Result<EventId, StoreError> {
+    let NewRow { task, chat, content, part, of } = row;
+    let mut payload = content.facts();
+    payload["channel"] = json!(chat.channel.as_str());
+    payload["chat_id"] = json!(chat.id);
+    payload["part"] = json!(part);
+    payload["of"] = json!(of);
+    let queued = Event::now(EventType::ReplyQueued, parent, *task, payload);
+    events::append(connection, &queued)?;
     let now = now_ms();
     let (state, finished_at) = match chat.channel {
         Channel::Telegram => ("queued", None),
         Channel::Local => ("sent", Some(now)),
     };
-    let sql = "insert into outbox (task_id, channel, chat_id, part, text, state, available_at_ms, event_id,
-                                   created_at_ms, finished_at_ms)
-               values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?7, ?9)";
+    let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id, file_name,
+                                   content, state, available_at_ms, event_id, created_at_ms, updated_at_ms,
+                                   finished_at_ms)
+               values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
+                       ?10, ?11, ?12, ?11, ?11, ?13)";
     connection.prepare_cached(sql)?.execute(params![
-        task.as_str(),
+        task.map(TaskId::as_str),
+        part,
         chat.channel.as_str(),
         chat.id,
-        part,
-        text,
+        content.kind(),
+        content.text(),
+        content.target(),
+        content.file().map(|file| file.name.as_str()),
+        content.file().map(|file| file.bytes.as_slice()),
         state,
         now,
-        event.as_str(),
+        queued.id.as_str(),
         finished_at
     ])?;
-    Ok(())
-}
-
-fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<Outgoing> {
-    let event: String = row.get(6)?;
-    Ok(Outgoing {
-        seq: row.get(0)?,
-        task: task_id(row, 1)?,
-        chat: chat(row, 2)?,
-        text: row.get(4)?,
-        attempt: row.get(5)?,
-        event: event.parse().unwrap_or_else(|_| EventId::new()),
-    })
+    Ok(queued.id)
 }
 
 #[cfg(test)]
@@ -180,66 +171,22 @@ mod tests {
     use crate::store::fixture::Fixture;
     use crate::store::inbox::{Arrival, enqueue};
 
-    async fn queue_text(fixture: &Fixture, chat: Chat, text: &'static str) -> TaskId {
+    async fn queue_text(fixture: &Fixture, chat: Chat, text: String) -> TaskId {
         let run = fixture.run.clone();
         let queued = fixture.store.write(move |tx| {
-            let arrival = Arrival { chat: chat.clone(), update_id: None, text: "hello".to_owned() };
+            let arrival =
+                Arrival { chat: chat.clone(), update_id: None, message_id: None, text: "hello".to_owned() };
             let task = enqueue(tx, &arrival, &run)?.unwrap();
-            queue(tx, &task, &chat, text, None)?;
+            queue(tx, &task, &chat, &text, None)?;
             Ok(task)
         });
         queued.await.unwrap()
     }
 
-    async fn next_message(fixture: &Fixture) -> Option<Outgoing> {
-        match fixture.store.write(|tx| next(tx, Channel::Telegram)).await.unwrap() {
-            Next::Message(message) => Some(*message),
-            Next::Nothing { .. } => None,
-        }
-    }
-
-    #[tokio::test]
-    async fn a_message_that_is_put_off_holds_back_its_own_chat_alone() {
-        let fixture = Fixture::new().await;
-        for (chat, text) in [(1, "first"), (1, "second"), (2, "other")] {
-            queue_text(&fixture, Chat::telegram(chat), text).await;
-        }
-        let first = next_message(&fixture).await.unwrap();
-        assert_eq!(first.text, "first");
-        fixture.store.write(move |tx| put_off(tx, &first, "flood", Duration::from_secs(60))).await.unwrap();
-        let other = next_message(&fixture).await.unwrap();
-        assert_eq!(other.text, "other");
-        fixture.store.write(move |tx| mark_sent(tx, &other)).await.unwrap();
-        assert!(next_message(&fixture).await.is_none());
-    }
-
-    #[tokio::test]
-    async fn a_sent_message_is_marked_once_with_its_event() {
-        let fixture = Fixture::new().await;
-        queue_text(&fixture, Chat::telegram(1), "hello").await;
-        let message = next_message(&fixture).await.unwrap();
-        for _ in 0..2 {
-            let message = message.clone();
-            fixture.store.write(move |tx| mark_sent(tx, &message)).await.unwrap();
-        }
-        let sent: Vec<i64> = fixture.column("select count(*) from events where type = 'reply.sent'").await;
-        assert_eq!(sent, [1]);
-    }
-
-    #[tokio::test]
-    async fn a_message_that_is_given_up_lets_the_next_one_leave() {
-        let fixture = Fixture::new().await;
-        queue_text(&fixture, Chat::telegram(1), "never").await;
-        queue_text(&fixture, Chat::telegram(1), "after").await;
-        let message = next_message(&fixture).await.unwrap();
-        fixture.store.write(move |tx| give_up(tx, &message, "blocked")).await.unwrap();
-        assert_eq!(next_message(&fixture).await.unwrap().text, "after");
-    }
-
     #[tokio::test]
     async fn a_local_reply_is_delivered_by_its_row() {
         let fixture = Fixture::new().await;
-        let task = queue_text(&fixture, Chat::local("local"), "answer").await;
+        let task = queue_text(&fixture, Chat::local("local"), "answer".to_owned()).await;
         let reply = fixture.store.write(move |tx| reply_of(tx, &task)).await.unwrap();
         assert_eq!(reply.as_deref(), Some("answer"));
         let sent: Vec<i64> = fixture.column("select count(*) from events where type = 'reply.sent'").await;
@@ -249,7 +196,45 @@ mod tests {
     #[tokio::test]
     async fn an_empty_reply_says_that_it_is_empty() {
         let fixture = Fixture::new().await;
-        queue_text(&fixture, Chat::telegram(1), "  \n").await;
-        assert_eq!(next_message(&fixture).await.unwrap().text, EMPTY_REPLY);
+        queue_text(&fixture, Chat::telegram(1), "  \n".to_owned()).await;
+        let texts: Vec<String> = fixture.column("select text from outbox").await;
+        assert_eq!(texts, [EMPTY_REPLY]);
+    }
+
+    #[tokio::test]
+    async fn a_very_long_reply_leaves_as_its_beginning_and_a_file_with_the_whole() {
+        let fixture = Fixture::new().await;
+        let whole = "a line of an endless answer\n".repeat(2000);
+        queue_text(&fixture, Chat::telegram(1), whole.clone()).await;
+        let kinds: Vec<String> = fixture.column("select kind from outbox order by part").await;
+        assert_eq!(kinds, ["text", "document"]);
+        let files: Vec<Vec<u8>> = fixture.column("select content from outbox where kind = 'document'").await;
+        assert_eq!(files, [whole.into_bytes()]);
+    }
+
+    #[tokio::test]
+    async fn what_makes_no_sense_can_not_leave() {
+        let fixture = Fixture::new().await;
+        let run = fixture.run.clone();
+        let edit = Content::Edit { message_id: 7, text: "better".to_owned() };
+        fixture.store.write(move |tx| queue_one(tx, &Chat::telegram(1), edit, &run)).await.unwrap();
+        for sql in [
+            "update outbox set kind = 'telepathy'",
+            "update outbox set kind = 'text'",
+            "update outbox set kind = 'document'",
+            "update outbox set target_message_id = null",
+            "update outbox set text = ''",
+            "update outbox set channel = 'local'",
+            "update outbox set message_id = 8",
+            "update outbox set state = 'sent'",
+            "update outbox set state = 'dead', finished_at_ms = 1",
+        ] {
+            let stored = fixture.store.write(move |tx| Ok(tx.execute(sql, [])?)).await;
+            assert!(stored.is_err(), "{sql}");
+        }
+        let sent = "update outbox set state = 'sent', finished_at_ms = 1, message_id = 7";
+        fixture.store.write(move |tx| Ok(tx.execute(sent, [])?)).await.unwrap();
+        let again = "update outbox set state = 'queued', finished_at_ms = null, message_id = null";
+        assert!(fixture.store.write(move |tx| Ok(tx.execute(again, [])?)).await.is_err());
     }
 }

@@ -17,6 +17,12 @@ pub const LONG_POLL: Duration = Duration::from_secs(50);
 /// A request that takes this much longer than the long poll is dead.
 const BEYOND_LONG_POLL: Duration = Duration::from_secs(20);
 
+/// The token is not corrected sooner, and asking more often could be taken for guessing.
+const AFTER_A_REFUSED_TOKEN: Duration = Duration::from_secs(30);
+
+/// Time for the other program to end: often it is an earlier run of this one.
+const AFTER_ANOTHER_RECEIVER: Duration = Duration::from_secs(5);
+
 /// What an error asks of us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
@@ -27,7 +33,12 @@ pub enum Remedy {
     /// Telegram gives a reason that the client does not know: a few more times.
     RetryAFewTimes,
     /// A person has to do something: the token is refused, or another program uses it.
-    Operator(&'static str),
+    Operator {
+        /// What has to be done.
+        what: &'static str,
+        /// How long to wait at least: nobody is faster, and another program is not to be disturbed.
+        pause: Duration,
+    },
     /// The same request will never work.
     Never,
 }
@@ -77,12 +88,14 @@ pub fn remedy(error: &RequestError) -> Remedy {
     match error {
         RequestError::RetryAfter(seconds) => Remedy::Wait(seconds.duration()),
         RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => Remedy::Retry,
-        RequestError::Api(ApiError::InvalidToken) => {
-            Remedy::Operator("Telegram refuses the bot's token (401): correct AUTONOUS_TELEGRAM_TOKEN")
-        }
-        RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => {
-            Remedy::Operator("another program receives this bot's updates (409): stop it, or use another bot")
-        }
+        RequestError::Api(ApiError::InvalidToken) => Remedy::Operator {
+            what: "Telegram refuses the bot's token (401): correct AUTONOUS_TELEGRAM_TOKEN",
+            pause: AFTER_A_REFUSED_TOKEN,
+        },
+        RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => Remedy::Operator {
+            what: "another program receives this bot's updates (409): stop it, or use another bot",
+            pause: AFTER_ANOTHER_RECEIVER,
+        },
         // Telegram's own troubles have no name in the client: a server error, a webhook that is set.
         RequestError::Api(ApiError::Unknown(_)) => Remedy::RetryAFewTimes,
         RequestError::Api(_) | RequestError::MigrateToChatId(_) => Remedy::Never,
@@ -110,7 +123,7 @@ mod tests {
             assert_eq!(remedy(&error), expected, "{error}");
         }
         for error in [ApiError::InvalidToken, ApiError::TerminatedByOtherGetUpdates] {
-            assert!(matches!(remedy(&RequestError::Api(error)), Remedy::Operator(_)));
+            assert!(matches!(remedy(&RequestError::Api(error)), Remedy::Operator { .. }));
         }
     }
 

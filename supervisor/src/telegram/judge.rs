@@ -13,6 +13,8 @@ use crate::channel::Chat;
 pub struct Judged {
     /// Telegram's number of it.
     pub update_id: i64,
+    /// The number of the message in its chat, if it is one.
+    pub message_id: Option<i64>,
     /// Where it comes from.
     pub chat: Chat,
     /// What is to be done with it.
@@ -24,6 +26,13 @@ pub struct Judged {
 pub enum Verdict {
     /// Run this text.
     Run(String),
+    /// It waited too long to be run unasked; its text is kept, so that a person can put it into the queue.
+    Late(String),
+    /// Stop what runs in this chat, or else the newest that waits; with `all`, everything.
+    Cancel {
+        /// Whether everything that waits is cancelled, too.
+        all: bool,
+    },
     /// Keep a row without running it, and say nothing.
     Skip(&'static str),
     /// Keep a row without running it, and tell the chat why.
@@ -47,6 +56,8 @@ pub struct Rules<'a> {
 }
 
 const ONLY_TEXT: &str = "I understand text messages only. Please write what you need.";
+const CANCEL_USAGE: &str =
+    "/cancel stops what I am doing, or else the newest message that waits. /cancel all stops everything.";
 const UNKNOWN_CHAT: &str = "none";
 
 /// Judges one update.
@@ -78,23 +89,41 @@ pub fn judge(update: &Update, rules: &Rules<'_>) -> Judged {
         | UpdateKind::ChatBoost(_)
         | UpdateKind::RemovedChatBoost(_) => Verdict::Skip("only messages are run, not other updates"),
     };
-    Judged { update_id: i64::from(update.id.0), chat, verdict }
+    let message_id = match &update.kind {
+        UpdateKind::Message(message) => Some(i64::from(message.id.0)),
+        _ => None,
+    };
+    Judged { update_id: i64::from(update.id.0), message_id, chat, verdict }
 }
 
 fn judge_message(message: &Message, rules: &Rules<'_>) -> Verdict {
-    if rules.not_before.is_some_and(|limit| message.date.timestamp() < limit) {
-        return Verdict::Skip("the message waited longer than the pending window");
-    }
+    let is_late = rules.not_before.is_some_and(|limit| message.date.timestamp() < limit);
     if !rules.allowed_chats.contains(&message.chat.id.0) {
-        return Verdict::Stranger;
+        return if is_late { Verdict::Skip("a message of a stranger waited") } else { Verdict::Stranger };
     }
     match message.text() {
+        _ if is_late => Verdict::Late(message.text().unwrap_or_default().to_owned()),
+        Some(text) if is_cancel(text) => judge_cancel(text),
         Some(text) if !text.trim().is_empty() => Verdict::Run(text.to_owned()),
         // Empty: a kind of content that this client does not know yet.
         _ if matches!(message.kind, MessageKind::Common(_) | MessageKind::Empty {}) => {
             Verdict::Answer { reason: "the message has no text", reply: ONLY_TEXT }
         }
         _ => Verdict::Skip("the message is about the chat itself"),
+    }
+}
+
+/// `/cancel`, or `/cancel@name_of_the_bot` as Telegram completes it in groups.
+fn is_cancel(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    word == "/cancel" || word.starts_with("/cancel@")
+}
+
+fn judge_cancel(text: &str) -> Verdict {
+    match text.split_whitespace().skip(1).collect::<Vec<_>>().as_slice() {
+        [] => Verdict::Cancel { all: false },
+        ["all"] => Verdict::Cancel { all: true },
+        _ => Verdict::Answer { reason: "a /cancel that says something else", reply: CANCEL_USAGE },
     }
 }
 
@@ -129,9 +158,25 @@ mod tests {
     }
 
     #[test]
-    fn a_message_older_than_the_window_is_skipped_without_a_word() {
+    fn a_message_older_than_the_window_is_kept_and_not_run_and_a_strangers_leaves_no_text() {
         let verdict = verdict_of("message", message(json!({"text": "hello"})), Some(1001));
-        assert!(matches!(verdict, Verdict::Skip(_)));
+        assert_eq!(verdict, Verdict::Late("hello".to_owned()));
+        let chat = json!({"text": "hi", "chat": {"id": 8, "type": "private", "first_name": "B"}});
+        assert!(matches!(verdict_of("message", message(chat), Some(1001)), Verdict::Skip(_)));
+    }
+
+    #[test]
+    fn a_cancel_is_a_command_and_not_a_task() {
+        for (text, all) in [("/cancel", false), (" /cancel@played_bot ", false), ("/cancel  all", true)] {
+            let verdict = verdict_of("message", message(json!({"text": text})), None);
+            assert_eq!(verdict, Verdict::Cancel { all }, "{text}");
+        }
+        for text in ["/cancel please", "/cancel all of it"] {
+            let verdict = verdict_of("message", message(json!({"text": text})), None);
+            assert!(matches!(verdict, Verdict::Answer { .. }), "{text}");
+        }
+        let task = verdict_of("message", message(json!({"text": "/cancelled flights"})), None);
+        assert_eq!(task, Verdict::Run("/cancelled flights".to_owned()));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub mod bot;
 pub mod judge;
+pub mod methods;
 pub mod receive;
 pub mod send;
 pub mod split;

@@ -15,6 +15,8 @@ use super::bot::{LONG_POLL, Remedy, TelegramBot, pause, remedy};
 use super::judge::{Judged, Rules, Verdict, judge};
 use crate::channel::{Channel, Chat};
 use crate::config::TelegramSettings;
+use crate::dispatch::cancelling::CancelBell;
+use crate::store::cancel::{self, InChat};
 use crate::store::inbox::{Arrival, enqueue, store_skipped};
 use crate::store::{Store, StoreError, backlog, kv, outbox};
 
@@ -32,6 +34,7 @@ pub struct Receiver {
     run: EventId,
     allowed_chats: HashSet<i64>,
     pending_max: u32,
+    bell: CancelBell,
     backlog: Option<Backlog>,
     failures: u32,
 }
@@ -45,7 +48,13 @@ struct Backlog {
 
 impl Receiver {
     /// A loop for this bot; it begins with what has waited.
-    pub fn new(bot: TelegramBot, settings: &TelegramSettings, store: Store, run: EventId) -> Self {
+    pub fn new(
+        bot: TelegramBot,
+        settings: &TelegramSettings,
+        store: Store,
+        run: EventId,
+        bell: CancelBell,
+    ) -> Self {
         let window = i64::try_from(settings.pending_window.as_secs()).unwrap_or(i64::MAX);
         Self {
             bot,
@@ -53,6 +62,7 @@ impl Receiver {
             run,
             allowed_chats: settings.allowed_chats.clone(),
             pending_max: settings.pending_max,
+            bell,
             backlog: Some(Backlog { not_before: now_ms() / 1000 - window, since_seq: None }),
             failures: 0,
         }
@@ -110,6 +120,7 @@ impl Receiver {
             not_before: self.backlog.map(|backlog| backlog.not_before),
         };
         let judged: Vec<Judged> = updates.iter().map(|update| judge(update, &rules)).collect();
+        let cancels = judged.iter().any(|update| matches!(update.verdict, Verdict::Cancel { .. }));
         let (run, backlog, pending_max) = (self.run.clone(), self.backlog, self.pending_max);
         let stored = self.store.write(move |tx| {
             let since_seq =
@@ -123,6 +134,9 @@ impl Receiver {
             Ok(since_seq)
         });
         let since_seq = stored.await?;
+        if cancels {
+            self.bell.ring();
+        }
         self.backlog = self.backlog.filter(|_| !is_last_of_backlog);
         if let Some(backlog) = &mut self.backlog {
             backlog.since_seq = since_seq;
@@ -139,15 +153,15 @@ impl Receiver {
     fn wait_out(&mut self, error: &teloxide::RequestError) -> Duration {
         let (words, remedy) = (self.bot.describe(error), remedy(error));
         let wait = match remedy {
-            Remedy::Wait(wait) => wait,
-            Remedy::Operator(_) | Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
+            Remedy::Wait(wait) | Remedy::Operator { pause: wait, .. } => wait,
+            Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
                 pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
             }
         };
         self.failures += 1;
         let wait_ms = wait.as_millis();
         match remedy {
-            Remedy::Operator(what) => tracing::error!(error = words, wait_ms, "{what}"),
+            Remedy::Operator { what, .. } => tracing::error!(error = words, wait_ms, "{what}"),
             Remedy::Wait(_) | Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
                 tracing::warn!(error = words, wait_ms, "Telegram gives no updates; trying again");
             }
@@ -160,11 +174,19 @@ fn store_update(tx: &Transaction<'_>, judged: &Judged, run: &EventId) -> Result<
     let arrival = |text: &str| Arrival {
         chat: judged.chat.clone(),
         update_id: Some(judged.update_id),
+        message_id: judged.message_id,
         text: text.to_owned(),
     };
     match &judged.verdict {
         Verdict::Run(text) => {
             enqueue(tx, &arrival(text), run)?;
+        }
+        Verdict::Late(text) => {
+            store_skipped(tx, &arrival(text), "the message waited longer than the pending window", run)?;
+        }
+        Verdict::Cancel { all } => {
+            let task = store_skipped(tx, &arrival(""), "a command, carried out on receipt", run)?;
+            carry_out_cancel(tx, task, &judged.chat, *all, run)?;
         }
         Verdict::Skip(reason) => {
             store_skipped(tx, &arrival(""), reason, run)?;
@@ -181,6 +203,35 @@ fn store_update(tx: &Transaction<'_>, judged: &Judged, run: &EventId) -> Result<
     Ok(())
 }
 
+/// Nothing for a command that was stored before: it is carried out already.
+fn carry_out_cancel(
+    tx: &Transaction<'_>,
+    task: Option<TaskId>,
+    chat: &Chat,
+    all: bool,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    if task.is_none() {
+        return Ok(());
+    }
+    let done = cancel::in_chat(tx, chat, all, chat.channel.as_str())?;
+    answer(tx, task, chat, &cancelled_in_words(done), run)
+}
+
+fn cancelled_in_words(done: InChat) -> String {
+    let waiting = match done.queued {
+        0 => None,
+        1 => Some("1 message that waited is cancelled.".to_owned()),
+        many => Some(format!("{many} messages that waited are cancelled.")),
+    };
+    match (done.running, waiting) {
+        (false, None) => "There is nothing to cancel.".to_owned(),
+        (false, Some(waiting)) => waiting,
+        (true, None) => "I am stopping what I was doing.".to_owned(),
+        (true, Some(waiting)) => format!("I am stopping what I was doing, and {waiting}"),
+    }
+}
+
 fn refuse_stranger(
     tx: &Transaction<'_>,
     task: Option<TaskId>,
@@ -190,7 +241,7 @@ fn refuse_stranger(
     let key = format!("telegram.refused.{}", chat.id);
     let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
     let now = now_ms();
-    if task.is_none() || now - last < STRANGER_PAUSE_MS {
+    if task.is_none() || (0..STRANGER_PAUSE_MS).contains(&(now - last)) {
         return Ok(());
     }
     kv::set(tx, &key, &now.to_string())?;

@@ -3,37 +3,51 @@
 use std::time::Duration;
 
 use protocol::now_ms;
-use teloxide::prelude::Requester;
 use teloxide::types::ChatId;
 use tokio_util::sync::CancellationToken;
 
 use super::bot::{Remedy, TelegramBot, pause, remedy};
+use super::methods;
 use crate::channel::Channel;
-use crate::store::outbox::{self, Next, Outgoing};
+use crate::store::delivery::{self, Next, Outgoing};
 use crate::store::{Store, StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// With the default of 20 attempts, a message is tried for about an hour.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// A refusal with an unknown reason is taken as final after this many times.
 const A_FEW_TIMES: u32 = 5;
 
-/// Sends until it is told to stop.
-pub async fn run(bot: TelegramBot, store: Store, stop: CancellationToken) {
-    let mut changes = store.changes();
-    while !stop.is_cancelled() {
-        changes.mark_unchanged();
-        let until = match send_next(&bot, &store).await {
-            Ok(Step::Sent) => continue,
-            Ok(Step::Idle { until_ms }) => until_ms,
-            Err(error) => {
-                tracing::error!(%error, "the outbox could not be read or marked; trying again");
-                Some(now_ms() + 1000)
+/// What sends.
+#[derive(Clone)]
+pub struct Sender {
+    /// The way out.
+    pub bot: TelegramBot,
+    /// What is to be sent.
+    pub store: Store,
+    /// After so many failures a message is given up.
+    pub max_attempts: u32,
+}
+
+impl Sender {
+    /// Sends until it is told to stop.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut changes = self.store.changes();
+        while !stop.is_cancelled() {
+            changes.mark_unchanged();
+            let until = match send_next(&self).await {
+                Ok(Step::Sent) => continue,
+                Ok(Step::Idle { until_ms }) => until_ms,
+                Err(error) => {
+                    tracing::error!(%error, "the outbox could not be read or marked; trying again");
+                    Some(now_ms() + 1000)
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changed = changes.changed() => if changed.is_err() { return },
+                () = sleep_until(until) => {}
             }
-        };
-        tokio::select! {
-            () = stop.cancelled() => return,
-            changed = changes.changed() => if changed.is_err() { return },
-            () = sleep_until(until) => {}
         }
     }
 }
@@ -44,51 +58,59 @@ enum Step {
     Idle { until_ms: Option<i64> },
 }
 
-async fn send_next(bot: &TelegramBot, store: &Store) -> Result<Step, StoreError> {
-    let message = match store.write(|tx| outbox::next(tx, Channel::Telegram)).await? {
+async fn send_next(sender: &Sender) -> Result<Step, StoreError> {
+    let message = match sender.store.write(|tx| delivery::next(tx, Channel::Telegram)).await? {
         Next::Message(message) => *message,
         Next::Nothing { until_ms } => return Ok(Step::Idle { until_ms }),
     };
-    let after = send(bot, &message).await;
-    let marked = store.write(move |tx| match after {
-        After::Delivered => outbox::mark_sent(tx, &message),
-        After::PutOff { error, pause } => outbox::put_off(tx, &message, &error, pause),
-        After::GivenUp { error } => outbox::give_up(tx, &message, &error),
+    let after = send(sender, &message).await;
+    let marked = sender.store.write(move |tx| match after {
+        After::Delivered { message_id } => delivery::mark_sent(tx, &message, message_id),
+        After::PutOff { error, pause } => delivery::put_off(tx, &message, &error, pause),
+        After::GivenUp { error } => delivery::give_up(tx, &message, &error),
     });
     marked.await.map(|()| Step::Sent)
 }
 
 /// What became of a message.
+#[derive(Debug, PartialEq, Eq)]
 enum After {
-    Delivered,
+    Delivered { message_id: Option<i64> },
     PutOff { error: String, pause: Duration },
     GivenUp { error: String },
 }
 
-async fn send(bot: &TelegramBot, message: &Outgoing) -> After {
+async fn send(sender: &Sender, message: &Outgoing) -> After {
     let Ok(chat) = message.chat.id.parse() else {
         return After::GivenUp { error: format!("{:?} is no Telegram chat", message.chat.id) };
     };
-    let Err(error) = bot.api.send_message(ChatId(chat), message.text.as_str()).await else {
-        return After::Delivered;
+    let error = match methods::send(&sender.bot.api, ChatId(chat), &message.content).await {
+        Ok(message_id) => return After::Delivered { message_id },
+        Err(error) => error,
     };
-    let words = bot.describe(&error);
-    let growing = pause(FIRST_PAUSE, message.attempt, LONGEST_PAUSE);
-    match remedy(&error) {
-        Remedy::Wait(pause) => After::PutOff { error: words, pause },
-        Remedy::Retry => After::PutOff { error: words, pause: growing },
-        Remedy::RetryAFewTimes if message.attempt < A_FEW_TIMES => {
-            After::PutOff { error: words, pause: growing }
-        }
-        Remedy::Operator(what) => {
-            tracing::error!(error = words, "{what}");
-            After::PutOff { error: words, pause: LONGEST_PAUSE }
-        }
-        Remedy::RetryAFewTimes | Remedy::Never => {
-            tracing::error!(error = words, chat_id = message.chat.id, "Telegram refuses a reply for good");
-            After::GivenUp { error: words }
-        }
+    let (words, remedy) = (sender.bot.describe(&error), remedy(&error));
+    if let Remedy::Operator { what, .. } = remedy {
+        tracing::error!(error = words, "{what}");
     }
+    let after = after_failure(remedy, words, message.attempt + 1, sender.max_attempts);
+    if let After::GivenUp { error } = &after {
+        tracing::error!(error, chat_id = message.chat.id, "a message can not be delivered and is given up");
+    }
+    after
+}
+
+/// What follows from the failure of an attempt, counted from 1. Everything ends at some time, so that no
+/// message holds its chat back for ever.
+fn after_failure(remedy: Remedy, error: String, attempt: u32, max_attempts: u32) -> After {
+    let growing = pause(FIRST_PAUSE, attempt - 1, LONGEST_PAUSE);
+    let (attempts, pause) = match remedy {
+        Remedy::Wait(told) => (max_attempts, told),
+        Remedy::Retry => (max_attempts, growing),
+        Remedy::RetryAFewTimes => (max_attempts.min(A_FEW_TIMES), growing),
+        Remedy::Operator { pause, .. } => (max_attempts, growing.max(pause)),
+        Remedy::Never => (0, growing),
+    };
+    if attempt < attempts { After::PutOff { error, pause } } else { After::GivenUp { error } }
 }
 
 /// Sleeps until a time in milliseconds since the epoch; for ever without one.
@@ -99,5 +121,43 @@ async fn sleep_until(until_ms: Option<i64>) {
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(remedy: Remedy, attempt: u32) -> After {
+        after_failure(remedy, "no luck".to_owned(), attempt, 20)
+    }
+
+    fn put_off(seconds: u64) -> After {
+        After::PutOff { error: "no luck".to_owned(), pause: Duration::from_secs(seconds) }
+    }
+
+    fn given_up() -> After {
+        After::GivenUp { error: "no luck".to_owned() }
+    }
+
+    #[test]
+    fn the_network_is_waited_for_with_growing_pauses_and_not_for_ever() {
+        for (attempt, seconds) in [(1, 1), (2, 2), (3, 4), (9, 256), (10, 300), (19, 300)] {
+            assert_eq!(after(Remedy::Retry, attempt), put_off(seconds), "{attempt}");
+        }
+        assert_eq!(after(Remedy::Retry, 20), given_up());
+    }
+
+    #[test]
+    fn telegrams_own_pause_is_kept_to_the_second() {
+        assert_eq!(after(Remedy::Wait(Duration::from_secs(1234)), 1), put_off(1234));
+        assert_eq!(after(Remedy::Wait(Duration::from_secs(1)), 20), given_up());
+    }
+
+    #[test]
+    fn a_refusal_is_final_at_once_or_after_a_few_times_when_its_reason_is_unknown() {
+        assert_eq!(after(Remedy::Never, 1), given_up());
+        assert_eq!(after(Remedy::RetryAFewTimes, 4), put_off(8));
+        assert_eq!(after(Remedy::RetryAFewTimes, 5), given_up());
     }
 }

@@ -41,7 +41,8 @@ fn into_pieces(text: &str, max_units: usize) -> Vec<String> {
     pieces
 }
 
-fn units(text: &str) -> usize {
+/// The length of a text as Telegram counts it.
+pub fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 

@@ -21,6 +21,7 @@ async fn house(telegram: &PlayedTelegram, pending_max: u32) -> House {
         allowed_chats: HashSet::from([ADA]),
         pending_window: Duration::from_secs(600),
         pending_max,
+        send_max_attempts: 20,
     };
     House::start(Plan { telegram: Some(settings), ..Plan::default() }).await
 }

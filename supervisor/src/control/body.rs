@@ -1,0 +1,39 @@
+//! What callers send: declared as JSON, of the right shape, and refused in words that say what would be
+//! right.
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use serde::de::DeserializeOwned;
+
+use super::error::ControlError;
+
+/// A body as it was read from the connection.
+pub type Body = Result<Bytes, BytesRejection>;
+
+/// Reads a body; `hint` shows its right shape.
+pub fn parse<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Body,
+    hint: &'static str,
+) -> Result<T, ControlError> {
+    require_json(headers)?;
+    let body = body.map_err(|_| ControlError::Body)?;
+    serde_json::from_slice(&body).map_err(|error| invalid(format!("the body: {error}"), hint))
+}
+
+/// A refusal with its remedy.
+pub fn invalid(message: impl Into<String>, hint: &'static str) -> ControlError {
+    ControlError::Invalid { message: message.into(), hint }
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), ControlError> {
+    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let media_type = declared.split(';').next().unwrap_or("").trim();
+    if media_type.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(ControlError::UnsupportedMediaType)
+    }
+}

@@ -1,0 +1,203 @@
+//! `POST /outbox` and `GET /outbox/{id}`: a message, edit, file or reaction for a Telegram chat, over the
+//! same durable way that replies take.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::Control;
+use super::body::{self, Body, invalid};
+use super::error::ControlError;
+use crate::channel::Chat;
+use crate::store::content::{Content, File};
+use crate::store::outbox::{self, Departure};
+use crate::telegram::split::{self, MAX_UNITS};
+
+/// The largest file, in bytes: it lies in the database until it is sent.
+pub const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
+/// The body of the largest file: base64 needs a third more, and there are other fields.
+pub const MAX_BODY_BYTES: usize = MAX_FILE_BYTES / 3 * 4 + 64 * 1024;
+/// The most UTF-16 units of a caption (<https://core.telegram.org/bots/api#senddocument>).
+const MAX_CAPTION_UNITS: usize = 1024;
+/// No emoji is longer than this, in bytes.
+const MAX_EMOJI_BYTES: usize = 64;
+
+const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the other kinds are edit \
+                    (message_id, text), reaction (message_id, emoji), document (file_name, content_base64, \
+                    caption) and voice (content_base64, caption).";
+
+/// What `POST /outbox` takes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum NewDeparture {
+    /// A message; a long one leaves in several.
+    Text {
+        /// The Telegram chat.
+        chat: String,
+        /// What it says.
+        text: String,
+    },
+    /// Another text for one of the bot's messages.
+    Edit {
+        /// The Telegram chat.
+        chat: String,
+        /// The message's number in the chat.
+        message_id: i32,
+        /// What it says from now on.
+        text: String,
+    },
+    /// A file.
+    Document {
+        /// The Telegram chat.
+        chat: String,
+        /// Its name.
+        file_name: String,
+        /// What is in it.
+        content_base64: String,
+        /// What stands below it.
+        #[serde(default)]
+        caption: String,
+    },
+    /// A voice message: OGG with Opus.
+    Voice {
+        /// The Telegram chat.
+        chat: String,
+        /// What is in it.
+        content_base64: String,
+        /// What stands below it.
+        #[serde(default)]
+        caption: String,
+    },
+    /// A reaction to a message.
+    Reaction {
+        /// The Telegram chat.
+        chat: String,
+        /// The message's number in the chat.
+        message_id: i32,
+        /// One of the emojis that Telegram takes for it.
+        emoji: String,
+    },
+}
+
+/// What `POST /outbox` answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Queued {
+    /// The rows that it became, in order: one, but for a long text.
+    pub outbox_ids: Vec<i64>,
+}
+
+/// What `GET /outbox/{id}` answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DepartureStatus {
+    /// The row.
+    pub outbox_id: i64,
+    /// Its chat.
+    pub chat: String,
+    /// `text`, `edit`, `document`, `voice` or `reaction`.
+    pub kind: String,
+    /// `queued`, `sent` or `dead`.
+    pub status: String,
+    /// How often sending it has failed.
+    pub failures: u32,
+    /// Why, the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Its number in the chat, once it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<i64>,
+}
+
+/// Queues something; it is safe once this answers.
+pub async fn post_outbox(
+    State(control): State<Arc<Control>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, Json<Queued>), ControlError> {
+    let wanted: NewDeparture = body::parse(&headers, body, HINT)?;
+    let (chat, content) = judge(wanted)?;
+    let chat = allowed(&chat, control.telegram_chats.as_ref())?;
+    let run = control.run.clone();
+    let queued = control.store.write(move |tx| outbox::queue_one(tx, &chat, content, &run)).await?;
+    Ok((StatusCode::ACCEPTED, Json(Queued { outbox_ids: queued })))
+}
+
+/// How something that leaves is.
+pub async fn get_outbox(
+    State(control): State<Arc<Control>>,
+    Path(id): Path<String>,
+) -> Result<Json<DepartureStatus>, ControlError> {
+    let outbox_id: i64 = id.parse().map_err(|_| ControlError::NoSuchDeparture)?;
+    let found = control.store.write(move |tx| outbox::departure(tx, outbox_id)).await?;
+    let Departure { chat_id, kind, state, attempt, error, message_id } =
+        found.ok_or(ControlError::NoSuchDeparture)?;
+    Ok(Json(DepartureStatus {
+        outbox_id,
+        chat: chat_id,
+        kind,
+        status: state,
+        failures: attempt,
+        error,
+        message_id,
+    }))
+}
+
+/// The bot writes to no chat that may not write to it, whoever asks.
+fn allowed(chat: &str, allowed: Option<&HashSet<i64>>) -> Result<Chat, ControlError> {
+    let allowed = allowed.ok_or(ControlError::TelegramIsOff)?;
+    let id: i64 = chat.parse().map_err(|_| invalid("`chat` is the number of a Telegram chat", HINT))?;
+    if allowed.contains(&id) { Ok(Chat::telegram(id)) } else { Err(ControlError::ChatNotAllowed(id)) }
+}
+
+/// What Telegram would refuse is refused here, where somebody can still correct it.
+fn judge(wanted: NewDeparture) -> Result<(String, Content), ControlError> {
+    match wanted {
+        NewDeparture::Text { chat, text } => Ok((chat, Content::Text(filled("text", text)?))),
+        NewDeparture::Edit { chat, message_id, text } => {
+            let text = bounded("text", filled("text", text)?, MAX_UNITS)?;
+            Ok((chat, Content::Edit { message_id: message_id.into(), text }))
+        }
+        NewDeparture::Document { chat, file_name, content_base64, caption } => {
+            let name = filled("file_name", file_name)?;
+            Ok((chat, Content::Document(file(name, &content_base64, caption)?)))
+        }
+        NewDeparture::Voice { chat, content_base64, caption } => {
+            Ok((chat, Content::Voice(file("voice.ogg".to_owned(), &content_base64, caption)?)))
+        }
+        NewDeparture::Reaction { chat, message_id, emoji } => {
+            let emoji = filled("emoji", emoji)?;
+            if emoji.len() > MAX_EMOJI_BYTES {
+                return Err(invalid("`emoji` is one emoji", HINT));
+            }
+            Ok((chat, Content::Reaction { message_id: message_id.into(), emoji }))
+        }
+    }
+}
+
+fn file(name: String, content_base64: &str, caption: String) -> Result<File, ControlError> {
+    let bytes = STANDARD
+        .decode(content_base64)
+        .map_err(|error| invalid(format!("`content_base64` is not base64: {error}"), HINT))?;
+    if bytes.is_empty() || bytes.len() > MAX_FILE_BYTES {
+        let rule = format!("a file has 1 to {MAX_FILE_BYTES} bytes, and this one {}", bytes.len());
+        return Err(invalid(rule, HINT));
+    }
+    Ok(File { name, caption: bounded("caption", caption, MAX_CAPTION_UNITS)?, bytes })
+}
+
+fn filled(name: &str, text: String) -> Result<String, ControlError> {
+    if text.trim().is_empty() { Err(invalid(format!("`{name}` is empty"), HINT)) } else { Ok(text) }
+}
+
+fn bounded(name: &str, text: String, most: usize) -> Result<String, ControlError> {
+    let units = split::units(&text);
+    if units > most {
+        return Err(invalid(format!("`{name}` has at most {most} UTF-16 units, and this one {units}"), HINT));
+    }
+    Ok(text)
+}

@@ -1,0 +1,119 @@
+//! `POST /tasks/{id}/cancel`, `POST /tasks/{id}/requeue` and `POST /tasks/requeue`.
+//!
+//! The local channel and the command line come in here; Telegram's `/cancel` takes the same verbs.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use protocol::TaskId;
+use serde::{Deserialize, Serialize};
+
+use super::Control;
+use super::body::{self, Body, invalid};
+use super::error::ControlError;
+use crate::store::cancel::{self, Cancellation};
+use crate::store::requeue::{self, Ended, Filter, Requeued};
+
+/// Who asked, as the events say it.
+const BY: &str = "control";
+
+const FILTER_HINT: &str = "Send {\"state\": \"dead\"}, and \"since_ms\" or \"chat_id\" if you like; the states \
+                           are dead, cancelled, skipped and, with \"force\": true, done.";
+const FORCE_HINT: &str = "The only parameter is ?force=true.";
+
+/// How a task is after what was asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TaskState {
+    /// The task.
+    pub task_id: TaskId,
+    /// `cancelled`, `cancelling` or `queued`.
+    pub state: String,
+}
+
+/// What `POST /tasks/requeue` takes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequeueMany {
+    /// How the tasks ended.
+    pub state: Ended,
+    /// Only those that ended at this time or later, in milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<i64>,
+    /// Only those of this chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat_id: Option<String>,
+    /// Needed for tasks that are done: they would be done twice.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// What it answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RequeuedMany {
+    /// The tasks that wait again, oldest first; at most 1000.
+    pub task_ids: Vec<TaskId>,
+    /// Whether more are left for another call.
+    pub more: bool,
+}
+
+/// The query of `POST /tasks/{id}/requeue`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Force {
+    #[serde(default)]
+    force: bool,
+}
+
+/// Cancels a task: 200 when it waited, 202 when it runs and is being stopped.
+pub async fn cancel(
+    State(control): State<Arc<Control>>,
+    Path(task): Path<String>,
+) -> Result<(StatusCode, Json<TaskState>), ControlError> {
+    let task_id: TaskId = task.parse().map_err(|_| ControlError::NoSuchTask)?;
+    let id = task_id.clone();
+    let (status, state) = match control.store.write(move |tx| cancel::task(tx, &id, BY)).await? {
+        Cancellation::Cancelled => (StatusCode::OK, "cancelled"),
+        Cancellation::Asked => (StatusCode::ACCEPTED, "cancelling"),
+        Cancellation::Ended { state } => return Err(ControlError::TaskEnded(state)),
+        Cancellation::NoSuchTask => return Err(ControlError::NoSuchTask),
+    };
+    control.bell.ring();
+    Ok((status, Json(TaskState { task_id, state: state.to_owned() })))
+}
+
+/// Puts a task that has ended back into the queue.
+pub async fn requeue(
+    State(control): State<Arc<Control>>,
+    Path(task): Path<String>,
+    force: Result<Query<Force>, QueryRejection>,
+) -> Result<Json<TaskState>, ControlError> {
+    let task_id: TaskId = task.parse().map_err(|_| ControlError::NoSuchTask)?;
+    let Query(Force { force }) = force.map_err(|error| invalid(error.body_text(), FORCE_HINT))?;
+    let (id, run) = (task_id.clone(), control.run.clone());
+    match control.store.write(move |tx| requeue::task(tx, &id, force, BY, &run)).await? {
+        Requeued::Queued => Ok(Json(TaskState { task_id, state: "queued".to_owned() })),
+        Requeued::Open { state } => Err(ControlError::TaskOpen(state)),
+        Requeued::Done => Err(ControlError::TaskDone),
+        Requeued::NothingToRun => Err(ControlError::NothingToRun),
+        Requeued::NoSuchTask => Err(ControlError::NoSuchTask),
+    }
+}
+
+/// Puts all tasks that match back into the queue.
+pub async fn requeue_many(
+    State(control): State<Arc<Control>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<RequeuedMany>, ControlError> {
+    let wanted: RequeueMany = body::parse(&headers, body, FILTER_HINT)?;
+    if wanted.state == Ended::Done && !wanted.force {
+        return Err(ControlError::TaskDone);
+    }
+    let filter = Filter { state: wanted.state, since_ms: wanted.since_ms, chat_id: wanted.chat_id };
+    let run = control.run.clone();
+    let many = control.store.write(move |tx| requeue::matching(tx, &filter, BY, &run)).await?;
+    Ok(Json(RequeuedMany { task_ids: many.tasks, more: many.more }))
+}

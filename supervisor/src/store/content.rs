@@ -1,0 +1,107 @@
+//! What a row of the outbox holds: a text, an edit, a file or a reaction, each with what it needs and
+//! nothing else.
+
+use rusqlite::Row;
+use serde_json::{Value, json};
+
+/// Something that leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A message.
+    Text(String),
+    /// Another text for a message that was sent before.
+    Edit {
+        /// That message, by its number in the chat.
+        message_id: i64,
+        /// What it says from now on.
+        text: String,
+    },
+    /// A file.
+    Document(File),
+    /// A voice message, a file in OGG with Opus.
+    Voice(File),
+    /// A reaction to a message.
+    Reaction {
+        /// That message, by its number in the chat.
+        message_id: i64,
+        /// One of the emojis that the channel knows.
+        emoji: String,
+    },
+}
+
+/// A file that leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name there.
+    pub name: String,
+    /// What stands below it; may be empty.
+    pub caption: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+impl Content {
+    /// The kind as it stands in the table.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Edit { .. } => "edit",
+            Self::Document(_) => "document",
+            Self::Voice(_) => "voice",
+            Self::Reaction { .. } => "reaction",
+        }
+    }
+
+    /// The column `text`: what a reader of the row sees.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Edit { text, .. } => text,
+            Self::Document(file) | Self::Voice(file) => &file.caption,
+            Self::Reaction { emoji, .. } => emoji,
+        }
+    }
+
+    /// The message that it refers to.
+    pub const fn target(&self) -> Option<i64> {
+        match self {
+            Self::Edit { message_id, .. } | Self::Reaction { message_id, .. } => Some(*message_id),
+            Self::Text(_) | Self::Document(_) | Self::Voice(_) => None,
+        }
+    }
+
+    /// The file in it.
+    pub const fn file(&self) -> Option<&File> {
+        match self {
+            Self::Document(file) | Self::Voice(file) => Some(file),
+            Self::Text(_) | Self::Edit { .. } | Self::Reaction { .. } => None,
+        }
+    }
+
+    /// What its event says of it: everything but a file's bytes.
+    pub fn facts(&self) -> Value {
+        let mut facts = json!({"kind": self.kind(), "text": self.text()});
+        if let Some(message_id) = self.target() {
+            facts["target_message_id"] = json!(message_id);
+        }
+        if let Some(file) = self.file() {
+            facts["file_name"] = json!(file.name);
+            facts["size_bytes"] = json!(file.bytes.len());
+        }
+        facts
+    }
+
+    /// Reads it from five columns: kind, text, target, file name, content.
+    pub(super) fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
+        let file = |caption| {
+            Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, bytes: row.get(first + 4)? })
+        };
+        Ok(match kind.as_str() {
+            "edit" => Self::Edit { message_id: row.get(first + 2)?, text },
+            "document" => Self::Document(file(text)?),
+            "voice" => Self::Voice(file(text)?),
+            "reaction" => Self::Reaction { message_id: row.get(first + 2)?, emoji: text },
+            _ => Self::Text(text),
+        })
+    }
+}

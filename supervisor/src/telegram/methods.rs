@@ -1,0 +1,53 @@
+//! One thing that leaves becomes one call of Telegram's API.
+
+use teloxide::payloads::{SendDocumentSetters, SendVoiceSetters, SetMessageReactionSetters};
+use teloxide::prelude::Requester;
+use teloxide::types::{ChatId, InputFile, Message, MessageId, ReactionType};
+use teloxide::{ApiError, Bot, RequestError};
+
+use crate::store::content::{Content, File};
+
+/// Sends it, and returns the number that Telegram gave to the message, if it made one.
+pub async fn send(api: &Bot, chat: ChatId, content: &Content) -> Result<Option<i64>, RequestError> {
+    match content {
+        Content::Text(text) => api.send_message(chat, text.as_str()).await.map(|sent| number(&sent)),
+        Content::Edit { message_id, text } => edit(api, chat, *message_id, text).await,
+        Content::Document(file) => {
+            let request = api.send_document(chat, input(file));
+            let request =
+                if file.caption.is_empty() { request } else { request.caption(file.caption.as_str()) };
+            request.await.map(|sent| number(&sent))
+        }
+        Content::Voice(file) => {
+            let request = api.send_voice(chat, input(file));
+            let request =
+                if file.caption.is_empty() { request } else { request.caption(file.caption.as_str()) };
+            request.await.map(|sent| number(&sent))
+        }
+        Content::Reaction { message_id, emoji } => {
+            let reaction = ReactionType::Emoji { emoji: emoji.clone() };
+            api.set_message_reaction(chat, target(*message_id)).reaction([reaction]).await.map(|_| None)
+        }
+    }
+}
+
+/// An edit that was made already, before a lost answer, is refused as no change: then it is done.
+async fn edit(api: &Bot, chat: ChatId, message_id: i64, text: &str) -> Result<Option<i64>, RequestError> {
+    match api.edit_message_text(chat, target(message_id), text).await {
+        Ok(_) | Err(RequestError::Api(ApiError::MessageNotModified)) => Ok(Some(message_id)),
+        Err(error) => Err(error),
+    }
+}
+
+fn input(file: &File) -> InputFile {
+    InputFile::memory(file.bytes.clone()).file_name(file.name.clone())
+}
+
+fn number(message: &Message) -> Option<i64> {
+    Some(i64::from(message.id.0))
+}
+
+/// Telegram's numbers are of 32 bits; the control port refuses others.
+fn target(message_id: i64) -> MessageId {
+    MessageId(i32::try_from(message_id).unwrap_or(i32::MAX))
+}
