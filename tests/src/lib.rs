@@ -20,6 +20,7 @@ pub mod program;
 pub mod project_copy;
 pub mod random;
 mod serving;
+pub mod small_disk;
 pub mod swapping;
 pub mod system;
 pub mod telegram;

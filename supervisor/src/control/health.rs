@@ -15,14 +15,21 @@ pub async fn livez() -> Json<Value> {
     Json(json!({"status": "alive"}))
 }
 
-/// Whether a message that comes now is worked on: 503 until both children are ready.
+/// Whether a message that comes now is worked on: 503 until both children are ready, and while the
+/// database takes no changes, with the reason.
 pub async fn readyz(State(control): State<Arc<Control>>) -> (StatusCode, Json<Value>) {
-    let database = control.store.write(|tx| kv::get(tx, kv::JOURNAL_POSITION)).await.is_ok();
+    let answers = control.store.write(|tx| kv::get(tx, kv::JOURNAL_POSITION)).await.is_ok();
+    let trouble = control.store.trouble().await;
+    let database = answers && trouble.is_none();
     let ready = database && control.children.all_ready();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let children = json!({
         "tool-server": *control.children.tool_server.borrow(),
         "agent-worker": *control.children.worker.borrow(),
     });
-    (status, Json(json!({"ready": ready, "database": database, "children": children})))
+    let mut body = json!({"ready": ready, "database": database, "children": children});
+    if let Some(trouble) = trouble {
+        body["database_trouble"] = trouble.into();
+    }
+    (status, Json(body))
 }

@@ -11,6 +11,9 @@ pub const JOURNAL_POSITION: &str = "journal.position";
 /// Up to which event every tool call is known to have its end.
 pub const SETTLED_EVENTS: &str = "tool_calls.settled";
 
+/// When the database was last asked whether it takes changes again.
+pub const LAST_PROBE: &str = "store.last_probe";
+
 /// The value of a key.
 pub fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
     let value =

@@ -1,8 +1,8 @@
 //! The database: the only memory that outlives a process.
 //!
-//! One thread owns the one connection that writes. Everybody else sends it closures, each of which runs
-//! in a transaction of its own, so whatever belongs together is committed together or not at all. The
-//! modules below hold the verbs; they take the caller's transaction and never open one.
+//! One thread owns the one connection that writes. Everybody else sends it closures, each of which is
+//! committed as a whole or not at all, so whatever belongs together stays together. The modules below hold
+//! the verbs; they take the caller's transaction and never open one.
 //!
 //! Every commit that changed something moves a counter. Whoever waits for work waits for that counter
 //! and looks again; nothing polls.
@@ -23,13 +23,16 @@ pub mod outbox;
 pub mod past;
 pub mod requeue;
 pub mod tool_calls;
+mod writer;
 
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
-use tokio::sync::{mpsc, oneshot, watch};
+use rusqlite::Transaction;
+use tokio::sync::{mpsc, watch};
+
+use writer::{Asked, Job, Notices, work_off};
 
 /// More waiting closures than this make their senders wait.
 const QUEUE_LENGTH: usize = 1024;
@@ -81,13 +84,12 @@ impl StoreError {
     }
 }
 
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
-
 /// A handle to the database; clones share the one writer.
 #[derive(Debug, Clone)]
 pub struct Store {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<Box<dyn Job>>,
     changes: watch::Receiver<u64>,
+    trouble: watch::Receiver<Option<String>>,
 }
 
 impl Store {
@@ -96,24 +98,24 @@ impl Store {
         let connection = open::for_writing(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE_LENGTH);
         let (changed, changes) = watch::channel(0);
+        let (troubled, trouble) = watch::channel(None);
+        let notices = Notices { changed, trouble: troubled };
         thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || work_off(connection, queue, &changed))
+            .spawn(move || work_off(connection, queue, &notices))
             .map_err(StoreError::Thread)?;
-        Ok(Self { jobs, changes })
+        Ok(Self { jobs, changes, trouble })
     }
 
-    /// Runs `work` in one transaction, and commits it if it succeeds.
+    /// Runs `work` in a transaction, and commits it if it succeeds. What it did is on the disk once this
+    /// answers; it may share its commit with the work of others.
     pub async fn write<T, W>(&self, work: W) -> Result<T, StoreError>
     where
         T: Send + 'static,
         W: FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     {
-        let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            let _ = answer.send(in_transaction(connection, work));
-        });
-        self.jobs.send(job).await.map_err(|_| StoreError::Closed)?;
+        let (job, answered) = Asked::new(work);
+        self.jobs.send(Box::new(job)).await.map_err(|_| StoreError::Closed)?;
         answered.await.map_err(|_| StoreError::Closed)?
     }
 
@@ -138,29 +140,16 @@ impl Store {
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.clone()
     }
-}
 
-fn work_off(mut connection: Connection, mut queue: mpsc::Receiver<Job>, changed: &watch::Sender<u64>) {
-    let mut rows_changed = connection.total_changes();
-    while let Some(job) = queue.blocking_recv() {
-        job(&mut connection);
-        let now = connection.total_changes();
-        if now != rows_changed {
-            rows_changed = now;
-            changed.send_modify(|count| *count += 1);
+    /// Why the database takes no changes, such as a full disk. After a failure it is asked again with a
+    /// small change, so that an end of the trouble is seen even when nobody else writes.
+    pub async fn trouble(&self) -> Option<String> {
+        if self.trouble.borrow().is_some() {
+            let now = protocol::now_ms().to_string();
+            let _ = self.write(move |tx| kv::set(tx, kv::LAST_PROBE, &now)).await;
         }
+        self.trouble.borrow().clone()
     }
-}
-
-fn in_transaction<T>(
-    connection: &mut Connection,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    // Immediate: a transaction that begins as a reader can not always become a writer.
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let result = work(&transaction)?;
-    transaction.commit()?;
-    Ok(result)
 }
 
 #[cfg(test)]

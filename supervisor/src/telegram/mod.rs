@@ -9,3 +9,4 @@ pub mod methods;
 pub mod receive;
 pub mod send;
 pub mod split;
+pub mod trouble;

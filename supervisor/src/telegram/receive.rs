@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bot::{LONG_POLL, Remedy, TelegramBot, pause, remedy};
 use super::judge::{Judged, Rules, Verdict, judge};
+use super::trouble::Trouble;
 use crate::channel::{Channel, Chat};
 use crate::config::TelegramSettings;
 use crate::dispatch::cancelling::CancelBell;
@@ -37,6 +38,7 @@ pub struct Receiver {
     bell: CancelBell,
     backlog: Option<Backlog>,
     failures: u32,
+    trouble: Trouble,
 }
 
 /// The messages that waited at start; none once they are through.
@@ -44,6 +46,15 @@ pub struct Receiver {
 struct Backlog {
     not_before: i64,
     since_seq: Option<i64>,
+}
+
+/// What Telegram gave at once.
+struct Batch {
+    judged: Vec<Judged>,
+    next_offset: i64,
+    backlog: Option<Backlog>,
+    pending_max: u32,
+    run: EventId,
 }
 
 impl Receiver {
@@ -65,6 +76,7 @@ impl Receiver {
             bell,
             backlog: Some(Backlog { not_before: now_ms() / 1000 - window, since_seq: None }),
             failures: 0,
+            trouble: Trouble::default(),
         }
     }
 
@@ -121,19 +133,23 @@ impl Receiver {
         };
         let judged: Vec<Judged> = updates.iter().map(|update| judge(update, &rules)).collect();
         let cancels = judged.iter().any(|update| matches!(update.verdict, Verdict::Cancel { .. }));
-        let (run, backlog, pending_max) = (self.run.clone(), self.backlog, self.pending_max);
-        let stored = self.store.write(move |tx| {
-            let since_seq =
-                backlog.map(|backlog| backlog.since_seq.map_or_else(|| backlog::newest_seq(tx), Ok));
-            let since_seq = since_seq.transpose()?;
-            judged.iter().try_for_each(|update| store_update(tx, update, &run))?;
-            if let Some(since) = since_seq {
-                backlog::keep_newest(tx, Channel::Telegram, since, pending_max, &run)?;
+        let askers = judged.iter().filter(|update| matches!(update.verdict, Verdict::Run(_)));
+        let askers: Vec<Chat> = askers.map(|update| update.chat.clone()).collect();
+        let batch = Batch {
+            judged,
+            next_offset: i64::from(last) + 1,
+            backlog: self.backlog,
+            pending_max: self.pending_max,
+            run: self.run.clone(),
+        };
+        let since_seq = match self.store.write(move |tx| batch.store(tx)).await {
+            Ok(since_seq) => since_seq,
+            Err(error) => {
+                self.trouble.tell(&self.bot, askers).await;
+                return Err(error);
             }
-            kv::set(tx, kv::TELEGRAM_OFFSET, &(i64::from(last) + 1).to_string())?;
-            Ok(since_seq)
-        });
-        let since_seq = stored.await?;
+        };
+        self.trouble.is_over();
         if cancels {
             self.bell.ring();
         }
@@ -167,6 +183,20 @@ impl Receiver {
             }
         }
         wait
+    }
+}
+
+impl Batch {
+    /// Stores all of it with the offset that confirms it; returns where a backlog began.
+    fn store(&self, tx: &Transaction<'_>) -> Result<Option<i64>, StoreError> {
+        let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::newest_seq(tx), Ok);
+        let since_seq = self.backlog.map(begins).transpose()?;
+        self.judged.iter().try_for_each(|update| store_update(tx, update, &self.run))?;
+        if let Some(since) = since_seq {
+            backlog::keep_newest(tx, Channel::Telegram, since, self.pending_max, &self.run)?;
+        }
+        kv::set(tx, kv::TELEGRAM_OFFSET, &self.next_offset.to_string())?;
+        Ok(since_seq)
     }
 }
 

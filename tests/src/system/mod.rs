@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Output};
 
+use protocol::Envelope;
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -89,6 +90,14 @@ impl System {
         let tokens = self.tokens();
         let request = request.header("Authorization", &format!("Bearer {}", tokens.control_token));
         request.send(http::address_of(&tokens.control_url))
+    }
+
+    /// Calls a tool past the worker, with the tool server's token.
+    pub fn tool(&self, name: &str, arguments: &Value) -> Envelope {
+        let tokens = self.tokens();
+        let request = Request::post_json(&format!("/tools/{name}"), arguments);
+        let request = request.header("Authorization", &format!("Bearer {}", tokens.tool_token));
+        request.send(http::address_of(&tokens.tool_url)).envelope()
     }
 
     /// Says something in the local channel; returns the task's id.

@@ -1,0 +1,84 @@
+//! A disk that is soon full: a file system in memory with a few megabytes, in a mount namespace of the test's
+//! own.
+//!
+//! Only a process with one thread can enter a user namespace, and a test has several. So the test starts
+//! itself once more below `unshare`, and does its work there.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Set in the process that runs in the namespace.
+const INSIDE: &str = "TEST_RUNS_IN_ITS_OWN_NAMESPACE";
+
+/// Where `mount`, `umount` and `unshare` are found.
+const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// An ordinary user needs a user namespace for a mount; root may do without where those are forbidden.
+const WAYS: [&[&str]; 2] = [&["--user", "--map-root-user", "--mount"], &["--mount"]];
+
+/// Runs `test`, which is the body of the test of this name, in a mount namespace.
+pub fn in_own_namespace(name: &str, test: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        return test();
+    }
+    let way = WAYS.into_iter().find(|way| unshare(way).arg("true").status().is_ok_and(|s| s.success()));
+    let way = way.expect(
+        "this test mounts a small file system: it needs unshare (util-linux), and user namespaces or root",
+    );
+    let own = std::env::current_exe().expect("a running program has a path");
+    let inside = unshare(way).arg(own).args(["--exact", name, "--nocapture"]).env(INSIDE, "1").output();
+    let inside = inside.expect("unshare ran before");
+    let said =
+        [inside.stdout, inside.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    assert!(inside.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "the test did not run in its namespace: {said}");
+}
+
+fn unshare(way: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.env("PATH", SEARCH_PATH).args(way);
+    command
+}
+
+/// A small file system over a directory.
+#[derive(Debug)]
+pub struct SmallDisk {
+    at: PathBuf,
+}
+
+impl SmallDisk {
+    /// Mounts a file system of so many bytes over a directory.
+    pub fn mount(at: &Path, bytes: u64) -> Self {
+        let options = format!("size={bytes},mode=700");
+        let mut mount = Command::new("mount");
+        mount.env("PATH", SEARCH_PATH).args(["-t", "tmpfs", "-o", &options, "none"]).arg(at);
+        assert!(mount.status().is_ok_and(|status| status.success()), "a file system can be mounted here");
+        Self { at: at.to_owned() }
+    }
+
+    /// Takes all the room that there is.
+    pub fn fill(&self) {
+        let mut file = File::create(self.filler()).expect("there is room yet");
+        for piece in [64 * 1024, 4096, 1] {
+            while file.write_all(&vec![b'x'; piece]).is_ok() {}
+        }
+    }
+
+    /// Gives the room back.
+    pub fn clear(&self) {
+        std::fs::remove_file(self.filler()).expect("the disk was filled");
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.at.join("filler")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Also while programs still use it: then it goes away with the last of them.
+        let _ = Command::new("umount").env("PATH", SEARCH_PATH).arg("--lazy").arg(&self.at).status();
+    }
+}

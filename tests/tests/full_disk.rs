@@ -1,0 +1,80 @@
+//! The disk is full: nothing that was confirmed is lost, it is said what is wrong, and when there is room
+//! again the work goes on by itself.
+
+use e2e::small_disk::{SmallDisk, in_own_namespace};
+use e2e::telegram::update::Chat;
+use e2e::{Answer, Request, System, TelegramServer, http, wait};
+use serde_json::json;
+
+const ADA: Chat = Chat { id: 4711 };
+
+/// Room for the database, its log, the journal, and some messages.
+const DISK_BYTES: u64 = 6 * 1024 * 1024;
+
+/// At most so many messages wait with Telegram before it is looked what became of them.
+const WAITING: usize = 20;
+
+fn readyz(system: &System) -> Answer {
+    Request::get("/readyz").send(http::address_of(&system.tokens().control_url))
+}
+
+/// Somebody asks for a directory that is not there; the answer names it.
+fn write(telegram: &TelegramServer, written: &mut Vec<String>) {
+    let name = format!("none-{:04}", written.len());
+    telegram.push(ADA.text(&format!("ls path={name}")));
+    written.push(name);
+}
+
+/// What Ada was told, but for the note that the bot is in trouble.
+fn replies(telegram: &TelegramServer) -> Vec<String> {
+    let sent = telegram.sent().into_iter().map(|message| message.text);
+    sent.filter(|text| !is_note(text)).collect()
+}
+
+fn is_note(text: &str) -> bool {
+    text.contains("cannot store messages")
+}
+
+#[test]
+fn a_full_disk_costs_no_message_and_is_told_and_survived() {
+    in_own_namespace("a_full_disk_costs_no_message_and_is_told_and_survived", || {
+        let telegram = TelegramServer::start();
+        let builder = System::builder().telegram(&telegram, "4711");
+        let disk = SmallDisk::mount(&builder.place().data(), DISK_BYTES);
+        let mut system = builder.start();
+        let mut written = Vec::new();
+        write(&telegram, &mut written);
+        telegram.wait_for_sent(1);
+
+        disk.fill();
+        wait::until("the database takes no message any more, and Ada is told", || {
+            if telegram.unconfirmed() < WAITING {
+                write(&telegram, &mut written);
+            }
+            telegram.sent().iter().any(|message| is_note(&message.text)).then_some(())
+        });
+        assert!(telegram.unconfirmed() > 0, "what can not be stored stays with Telegram");
+        assert!(system.log().contains("they stay with Telegram"), "{}", system.log());
+        let not_ready = readyz(&system);
+        let trouble = not_ready.json()["database_trouble"].as_str().unwrap_or_default().to_owned();
+        assert!(not_ready.status == 503 && trouble.contains("full"), "{}", not_ready.text());
+        let refused = system.control(Request::post_json("/messages", &json!({"text": "ls path=."})));
+        assert_eq!(refused.status, 503, "a message that can not be stored is not accepted");
+        wait::until("a call that can not be recorded is not made", || {
+            (!system.tool("ls", &json!({"path": "."})).ok).then_some(())
+        });
+
+        disk.clear();
+        wait::until("everything is answered", || (replies(&telegram).len() >= written.len()).then_some(()));
+        let replies = replies(&telegram);
+        assert_eq!(replies.len(), written.len(), "{replies:?}");
+        for (reply, name) in replies.iter().zip(&written) {
+            assert!(reply.contains(name.as_str()), "{name}: {reply}");
+        }
+        assert_eq!(telegram.sent().iter().filter(|message| is_note(&message.text)).count(), 1);
+        wait::until("it is ready again", || (readyz(&system).status == 200).then_some(()));
+        let verified = system.run_tool_server(&["journal", "verify"]);
+        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+        system.stop();
+    });
+}
