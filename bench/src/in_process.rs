@@ -70,7 +70,7 @@ pub fn roots(config: &Config) -> anyhow::Result<Roots> {
 pub fn registry(config: &Config) -> anyhow::Result<Registry> {
     let files = &config.files;
     std::fs::create_dir_all(&files.output_dir)?;
-    let output = OutputStore::open(&files.output_dir)?;
+    let output = Arc::new(OutputStore::open(&files.output_dir)?);
     let pending = files.journal_dir().join("pending");
     let most = config.limits.max_edit_bytes;
     let workplace = Workplace::of_files(roots(config)?, &pending, output, most, Durability::Cached)?;

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use protocol::Envelope;
+use protocol::hash::sha256;
 use protocol::journal::OUTPUT_TEXT_BYTES;
 use serde_json::Value;
-use tool_server::change::{read_whole, sha256};
+use tool_server::change::read_whole;
 use toolkit::Redactor;
 use toolkit::output::head;
 

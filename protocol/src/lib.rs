@@ -8,6 +8,7 @@
 pub mod envelope;
 pub mod error;
 pub mod event;
+pub mod hash;
 pub mod ids;
 pub mod journal;
 pub mod task;

@@ -151,7 +151,7 @@ fn print_openapi() -> anyhow::Result<()> {
 
 fn openapi_registry(place: &Path) -> anyhow::Result<Registry> {
     let roots = Roots::open(&[place.to_owned()], DeniedPaths::new([])?, ControlFiles::default(), |_| None)?;
-    let output = OutputStore::open(place)?;
+    let output = Arc::new(OutputStore::open(place)?);
     let workplace = Workplace::of_files(roots, &place.join("pending"), output, 0, Durability::Cached)?;
     Ok(tools::registry(&workplace)?)
 }

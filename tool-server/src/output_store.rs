@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use protocol::FullOutput;
+use protocol::hash::in_hex;
 use sha2::{Digest, Sha256};
 
 /// How long a file is kept.
@@ -114,8 +115,7 @@ impl Spill {
             tracing::error!(%error, "the whole output of a command could not be kept");
             return Whole::lost();
         }
-        let hash = self.digest.finalize();
-        let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = in_hex(&self.digest.finalize());
         let path = self.path.display().to_string();
         let notice = if self.left_out > 0 {
             format!(
@@ -147,7 +147,7 @@ mod tests {
         spill.write(b"two\n").unwrap();
         let full = spill.finish().file.unwrap();
         assert_eq!((full.bytes, full.lines), (8, 2));
-        assert_eq!(full.sha256, crate::change::sha256(b"one\ntwo\n"));
+        assert_eq!(full.sha256, protocol::hash::sha256(b"one\ntwo\n"));
         assert_eq!(fs::read(&full.path).unwrap(), b"one\ntwo\n");
         assert!(store.begin("call").is_err(), "a name is used once");
     }

@@ -44,7 +44,7 @@ pub struct Server {
     app: Arc<App>,
     listener: TcpListener,
     journal: Arc<Journal>,
-    output: OutputStore,
+    output: Arc<OutputStore>,
     spawner: Option<Arc<Spawner>>,
 }
 
@@ -59,8 +59,9 @@ impl Server {
         let listener = bind(&listen)?;
         let journal = Journal::open(&config.files.journal)?;
         let Hold { roots, spawner, capabilities } = hold;
-        let workplace =
-            workplace(config, roots, &spawner).context("what the tools share cannot be opened")?;
+        let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
+        let workplace = workplace(config, roots, &spawner, Arc::clone(&output))
+            .context("what the tools share cannot be opened")?;
         let registry = tools::registry(&workplace)?;
         let roots = &workplace.roots;
         let confinement = sandbox::confine_this_thread(&reach(config, roots))?;
@@ -84,7 +85,6 @@ impl Server {
             access,
             report,
         });
-        let output = OutputStore::open(&config.files.output_dir)?;
         Ok(Self { app, listener, journal, output, spawner: spawner.ok() })
     }
 
@@ -151,12 +151,17 @@ fn workplace(
     config: &Config,
     roots: Roots,
     spawner: &Result<Arc<Spawner>, String>,
+    output: Arc<OutputStore>,
 ) -> anyhow::Result<Workplace> {
     let files = &config.files;
-    let output = OutputStore::open(&files.output_dir)?;
     let pending = files.journal_dir().join("pending");
-    let alone =
-        Workplace::of_files(roots, &pending, output, config.limits.max_edit_bytes, Durability::Synced)?;
+    let alone = Workplace::of_files(
+        roots,
+        &pending,
+        Arc::clone(&output),
+        config.limits.max_edit_bytes,
+        Durability::Synced,
+    )?;
     let commands = &config.commands;
     let visible = commands.readonly_roots.iter().map(PathBuf::as_path).chain(alone.roots.paths());
     let mut variables = commands.variables.clone();
@@ -172,7 +177,7 @@ fn workplace(
         spawner.clone(),
         Arc::clone(&alone.roots),
         environment,
-        Arc::new(OutputStore::open(&files.output_dir)?),
+        output,
         commands.min_free_bytes,
     );
     Ok(Workplace {
@@ -205,7 +210,7 @@ async fn watch(spawner: Option<Arc<Spawner>>) {
 }
 
 /// Removes, once an hour, what is kept for a day or a week only.
-async fn sweep_hourly(app: Arc<App>, output: OutputStore) {
+async fn sweep_hourly(app: Arc<App>, output: Arc<OutputStore>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
         if let Err(error) = app.runner.sweep().and_then(|()| output.sweep(SystemTime::now())) {

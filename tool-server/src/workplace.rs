@@ -39,7 +39,7 @@ impl Workplace {
     pub fn of_files(
         roots: Roots,
         pending: &Path,
-        output: OutputStore,
+        output: Arc<OutputStore>,
         max_edit_bytes: u64,
         durability: Durability,
     ) -> std::io::Result<Self> {
@@ -49,7 +49,7 @@ impl Workplace {
             Err("commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned()),
             Arc::clone(&roots),
             Environment::new("", None, std::iter::empty(), &[]),
-            Arc::new(output),
+            output,
             0,
         );
         Ok(Self {

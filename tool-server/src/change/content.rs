@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::thread::{self, Scope};
 
+use protocol::hash::{in_hex, sha256};
 use rustix::fs::{Stat, fstat};
 use sha2::{Digest, Sha256};
 use toolkit::Fingerprint;
@@ -66,7 +67,7 @@ impl Current {
                 states.push(state.clone());
                 state.update(block);
             }
-            Hashed { fingerprint: Fingerprint::Sha256(in_hex(state)), states }
+            Hashed { fingerprint: Fingerprint::Sha256(in_hex(&state.finalize())), states }
         })
     }
 
@@ -79,7 +80,7 @@ impl Current {
         };
         let mut state = states[block].clone();
         state.update(&other[block * BLOCK..]);
-        in_hex(state)
+        in_hex(&state.finalize())
     }
 
     /// Begins the fingerprint of a long content on a thread of its own, beside what comes next.
@@ -150,20 +151,6 @@ pub fn read_whole(file: &OwnedFd, max_bytes: u64) -> io::Result<Option<Vec<u8>>>
     file.take(max_bytes + 1).read_to_end(&mut content)?;
     let fits = u64::try_from(content.len()).is_ok_and(|length| length <= max_bytes);
     Ok(fits.then_some(content))
-}
-
-/// The SHA-256 of a content, in lower-case hex.
-pub fn sha256(content: &[u8]) -> String {
-    in_hex(Sha256::new_with_prefix(content))
-}
-
-fn in_hex(state: Sha256) -> String {
-    let digest = state.finalize();
-    digest
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0'))
-        .collect()
 }
 
 /// The fingerprint of a file that is too large to hash.

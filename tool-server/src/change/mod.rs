@@ -28,7 +28,7 @@ use pending::Pending;
 use place::PutError;
 use step::Step;
 
-pub use content::{Current, mtime_ms, read_whole, sha256, size_and_mtime};
+pub use content::{Current, mtime_ms, read_whole, size_and_mtime};
 
 /// What every dry run says.
 const DRY_RUN: &str = "This was a dry run: nothing was changed.";

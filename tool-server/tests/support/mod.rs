@@ -73,7 +73,7 @@ fn workplace_in(roots: &[PathBuf], pending: &Path) -> Workplace {
     let roots = Roots::open(roots, denied, protected, |_| None).unwrap();
     let output = pending.with_file_name("output");
     std::fs::create_dir_all(&output).unwrap();
-    let output = OutputStore::open(&output).unwrap();
+    let output = Arc::new(OutputStore::open(&output).unwrap());
     Workplace::of_files(roots, pending, output, MAX_EDIT_BYTES, Durability::Cached).unwrap()
 }
 

@@ -77,7 +77,7 @@ impl Bindings {
             allowed_tools.retain(|tool| before.contains(tool));
         }
         let stored = Stored { task_id: task.clone(), allowed_tools: allowed_tools.clone() };
-        let path = self.directory.join(super::idempotency::hash(task.as_str().as_bytes()));
+        let path = self.directory.join(protocol::hash::sha256(task.as_str().as_bytes()));
         let temporary = path.with_extension("new");
         fs::write(&temporary, serde_json::to_vec(&stored)?)?;
         fs::rename(temporary, path)?;

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use protocol::hash::sha256;
 use protocol::{Envelope, ErrorCode, ToolError};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// How long an answer is kept.
 const KEEP: Duration = Duration::from_secs(24 * 3600);
@@ -72,7 +72,7 @@ impl Keys {
 
     /// Claims a key for a call of a tool with a body.
     pub(super) fn claim(&self, tool: &str, key: &str, body: &[u8]) -> Result<Claim, ToolError> {
-        let ours = Ours { name: hash(format!("{tool}\0{key}").as_bytes()), body_sha256: hash(body) };
+        let ours = Ours { name: sha256(format!("{tool}\0{key}").as_bytes()), body_sha256: sha256(body) };
         let mut running = self.running();
         match self.create(&ours) {
             Ok(()) => {
@@ -155,10 +155,6 @@ fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
     options
-}
-
-pub(super) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn storage_failed(verb: &str, error: &io::Error) -> ToolError {

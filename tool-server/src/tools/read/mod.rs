@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use protocol::hash::sha256;
 use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use rustix::fs::{Stat, fstat};
 use schemars::JsonSchema;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::{Call, Fingerprint, Output, Seen, Slot, Tool};
 
-use crate::change::{io_error, mtime_ms, read_whole, sha256, size_and_mtime};
+use crate::change::{io_error, mtime_ms, read_whole, size_and_mtime};
 use crate::roots::{Opened, names};
 use crate::text::{Kind, kind_of};
 use crate::workplace::Workplace;
