@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A worker that has not ended a cancelled task after this time is ended itself.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Rung after a commit that may have asked to cancel what runs.
 #[derive(Debug, Clone, Default)]

@@ -197,6 +197,28 @@ async fn a_stop_ends_children_that_will_not_end_and_gives_their_task_back() {
 }
 
 #[tokio::test]
+async fn a_worker_that_will_not_stop_a_cancelled_task_is_ended_and_the_task_with_it() {
+    let deaf = "echo '{\"type\":\"heartbeat\"}'; read -r line; touch \"$0.busy\"; exec sleep 600";
+    let house = House::start(Plan { worker: deaf, ..Plan::default() }).await;
+    let (client, tokens) = (reqwest::Client::builder().no_proxy().build().unwrap(), house.tokens());
+    let post =
+        |path: &str| client.post(format!("{}{path}", tokens.control_url)).bearer_auth(&tokens.control_token);
+    assert!(post("/messages").json(&json!({"text": "hello"})).send().await.unwrap().status().is_success());
+    let programs = house.directory.path().join("programs");
+    house.until("the worker is busy", async || programs.join("agent-worker.busy").exists()).await;
+    let task: String = house.value("select id from inbox").unwrap();
+    assert_eq!(post(&format!("/tasks/{task}/cancel")).send().await.unwrap().status(), 202);
+    house
+        .until("the task is cancelled", async || {
+            house.value("select state from inbox") == Some("cancelled".to_owned())
+        })
+        .await;
+    assert_eq!(house.count("select attempt from inbox"), 1);
+    assert_eq!(house.count("select count(*) from outbox"), 1);
+    house.stop().await;
+}
+
+#[tokio::test]
 async fn a_second_supervisor_on_the_same_data_is_refused() {
     let house = House::start(Plan::default()).await;
     let refused = house.second().await.unwrap_err();

@@ -5,28 +5,30 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::TOKEN;
+use super::form::Form;
 use super::played::{Fault, Shared};
 
 pub(super) async fn answer(
     State(shared): State<Arc<Shared>>,
     Path((bot, method)): Path<(String, String)>,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let method = method.to_ascii_lowercase();
     if bot != format!("bot{TOKEN}") {
         return refusal(401, "Unauthorized", None);
     }
-    let parameters = serde_json::from_slice(&body).unwrap_or_else(|_| json!({}));
+    let form = Form::read(&headers, &body);
     let fault = shared.lock().begin(&method);
     match fault {
-        None => perform(&shared, &method, &parameters).await,
+        None => perform(&shared, &method, &form).await,
         Some(Fault::Dropped) => {
-            perform(&shared, &method, &parameters).await;
+            perform(&shared, &method, &form).await;
             cut_off()
         }
         Some(fault) => refuse(fault),
@@ -45,22 +47,25 @@ fn refuse(fault: Fault) -> Response {
                                make sure that only one bot instance is running";
             refusal(409, description, None)
         }
+        Fault::Blocked => refusal(403, "Forbidden: bot was blocked by the user", None),
         Fault::ServerError | Fault::Dropped => refusal(500, "Internal Server Error", None),
     }
 }
 
-async fn perform(shared: &Shared, method: &str, parameters: &Value) -> Response {
+async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
     match method {
         "getme" => result(&json!({
             "id": 123_456, "is_bot": true, "first_name": "Played", "username": "played_bot",
             "can_join_groups": true, "can_read_all_group_messages": false,
             "supports_inline_queries": false, "can_connect_to_business": false, "has_main_web_app": false,
         })),
-        "getupdates" => result(&Value::Array(next_updates(shared, parameters).await)),
-        "sendmessage" => match shared.lock().take_message(parameters) {
-            Ok(message) => result(&message),
-            Err(why) => refusal(400, why, None),
-        },
+        "getupdates" => result(&Value::Array(next_updates(shared, &form.parameters).await)),
+        "sendmessage" | "editmessagetext" | "senddocument" | "sendvoice" | "setmessagereaction" => {
+            match shared.lock().take(method, form) {
+                Ok(answer) => result(&answer),
+                Err(why) => refusal(400, why, None),
+            }
+        }
         "deletewebhook" | "sendchataction" | "setmycommands" => result(&Value::Bool(true)),
         _ => refusal(404, "Not Found", None),
     }

@@ -3,6 +3,7 @@
 //! Methods are accepted in any case, as the real server does. An update is served again until a later
 //! `offset` confirms it. Nothing here knows what the bot should do.
 
+mod form;
 mod methods;
 mod played;
 pub mod update;

@@ -7,8 +7,12 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::form::Form;
+
 /// The most UTF-16 units that a message may have.
 const MAX_TEXT_UNITS: usize = 4096;
+/// The most that a caption may have.
+const MAX_CAPTION_UNITS: usize = 1024;
 
 /// A failure that the next call of a method meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,17 +25,25 @@ pub enum Fault {
     Conflict,
     /// 500.
     ServerError,
+    /// 403: the person in the chat has blocked the bot.
+    Blocked,
     /// The call is taken, and the connection ends before its answer.
     Dropped,
 }
 
-/// A message that the bot sent.
+/// What the bot did in a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     /// To which chat.
     pub chat_id: i64,
-    /// What.
+    /// By which method, in lower case.
+    pub method: String,
+    /// What: a text, a caption, an emoji.
     pub text: String,
+    /// The message that it edits or reacts to.
+    pub target: Option<i64>,
+    /// A file: its name and its bytes.
+    pub file: Option<(String, Vec<u8>)>,
     /// When the server got it.
     pub at: Instant,
 }
@@ -79,23 +91,80 @@ impl Played {
         updates
     }
 
-    /// Records a message, or says why Telegram would refuse it.
-    pub(super) fn take_message(&mut self, parameters: &Value) -> Result<Value, &'static str> {
-        let text = parameters["text"].as_str().unwrap_or_default();
-        let Some(chat_id) = parameters["chat_id"].as_i64() else {
-            return Err("Bad Request: chat not found");
+    /// Records what the bot does in a chat, or says why Telegram would refuse it.
+    pub(super) fn take(&mut self, method: &str, form: &Form) -> Result<Value, &'static str> {
+        let parameters = &form.parameters;
+        let chat_id = parameters["chat_id"].as_i64().ok_or("Bad Request: chat not found")?;
+        let target = parameters["message_id"].as_i64();
+        let (text, file) = match method {
+            "senddocument" => (caption(parameters)?, Some(form.file("document").ok_or(NO_FILE)?)),
+            "sendvoice" => (caption(parameters)?, Some(form.file("voice").ok_or(NO_FILE)?)),
+            "setmessagereaction" => (emoji(parameters)?, None),
+            _ => (text(parameters)?, None),
         };
-        if text.trim().is_empty() {
-            return Err("Bad Request: message text is empty");
+        let is_known = |id| usize::try_from(id).is_ok_and(|id| (1..=self.sent.len()).contains(&id));
+        if method == "editmessagetext" && !target.is_some_and(is_known) {
+            return Err("Bad Request: message to edit not found");
         }
-        if text.encode_utf16().count() > MAX_TEXT_UNITS {
-            return Err("Bad Request: message is too long");
+        if method == "editmessagetext" && self.text_of(target) == Some(&text) {
+            return Err(NOT_MODIFIED);
         }
-        self.sent.push(Sent { chat_id, text: text.to_owned(), at: Instant::now() });
-        Ok(json!({
-            "message_id": self.sent.len(), "date": protocol::now_ms() / 1000, "text": text,
-            "chat": {"id": chat_id, "type": "private", "first_name": "Ada"},
-            "from": {"id": 123_456, "is_bot": true, "first_name": "Played", "username": "played_bot"},
-        }))
+        self.sent.push(Sent { chat_id, method: method.to_owned(), text, target, file, at: Instant::now() });
+        let number = target.unwrap_or_else(|| i64::try_from(self.sent.len()).unwrap_or(i64::MAX));
+        Ok(if method == "setmessagereaction" { Value::Bool(true) } else { self.message(number) })
     }
+
+    /// What a message says by now: its number is its place among all that was sent.
+    fn text_of(&self, number: Option<i64>) -> Option<&String> {
+        let is_it = |(place, sent): &(usize, &Sent)| match sent.method.as_str() {
+            "editmessagetext" => sent.target == number,
+            _ => i64::try_from(place + 1).ok() == number,
+        };
+        self.sent.iter().enumerate().filter(is_it).map(|(_, sent)| &sent.text).next_back()
+    }
+
+    /// The last message as Telegram confirms it.
+    fn message(&self, message_id: i64) -> Value {
+        let sent = self.sent.last().expect("it was just taken");
+        let mut message = json!({
+            "message_id": message_id, "date": protocol::now_ms() / 1000,
+            "chat": {"id": sent.chat_id, "type": "private", "first_name": "Ada"},
+            "from": {"id": 123_456, "is_bot": true, "first_name": "Played", "username": "played_bot"},
+        });
+        let file = json!({"file_id": "f", "file_unique_id": "u", "duration": 1});
+        match sent.method.as_str() {
+            "senddocument" => message["document"] = file,
+            "sendvoice" => message["voice"] = file,
+            _ => message["text"] = json!(sent.text),
+        }
+        message
+    }
+}
+
+const NOT_MODIFIED: &str = "Bad Request: message is not modified: specified new message content and reply \
+    markup are exactly the same as a current content and reply markup of the message";
+const NO_FILE: &str = "Bad Request: there is no file in the request";
+
+fn text(parameters: &Value) -> Result<String, &'static str> {
+    let text = parameters["text"].as_str().unwrap_or_default();
+    if text.trim().is_empty() {
+        return Err("Bad Request: message text is empty");
+    }
+    if text.encode_utf16().count() > MAX_TEXT_UNITS {
+        return Err("Bad Request: message is too long");
+    }
+    Ok(text.to_owned())
+}
+
+fn caption(parameters: &Value) -> Result<String, &'static str> {
+    let caption = parameters["caption"].as_str().unwrap_or_default();
+    if caption.encode_utf16().count() > MAX_CAPTION_UNITS {
+        return Err("Bad Request: message caption is too long");
+    }
+    Ok(caption.to_owned())
+}
+
+fn emoji(parameters: &Value) -> Result<String, &'static str> {
+    let emoji = parameters["reaction"][0]["emoji"].as_str();
+    emoji.map(str::to_owned).ok_or("Bad Request: REACTION_INVALID")
 }

@@ -1,0 +1,79 @@
+//! What a method is called with: a JSON object, or a form in several parts when a file comes along
+//! (RFC 7578).
+
+use std::collections::BTreeMap;
+
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use serde_json::{Map, Value};
+
+/// The parameters of one call.
+#[derive(Debug, Default)]
+pub(super) struct Form {
+    /// What is no file; numbers are numbers in either form.
+    pub(super) parameters: Value,
+    /// The files by the name of their part: name and bytes.
+    files: BTreeMap<String, (String, Vec<u8>)>,
+}
+
+impl Form {
+    /// Reads a body by its content type; what can not be read has no parameters.
+    pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
+        let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+        match content_type.split_once("boundary=") {
+            Some((_, boundary)) => Self::of_parts(body, boundary.trim_matches('"')),
+            None => Self {
+                parameters: serde_json::from_slice(body).unwrap_or_else(|_| Value::Object(Map::new())),
+                files: BTreeMap::new(),
+            },
+        }
+    }
+
+    /// The file that a parameter stands for: its own part, or the one that it names by `attach://`.
+    pub(super) fn file(&self, parameter: &str) -> Option<(String, Vec<u8>)> {
+        let named = self.parameters[parameter].as_str().and_then(|value| value.strip_prefix("attach://"));
+        self.files.get(named.unwrap_or(parameter)).cloned()
+    }
+
+    fn of_parts(body: &[u8], boundary: &str) -> Self {
+        let mut form = Self { parameters: Value::Object(Map::new()), files: BTreeMap::new() };
+        let mark = format!("\r\n--{boundary}");
+        let body = [b"\r\n", body].concat();
+        for part in split(&body, mark.as_bytes()).into_iter().skip(1) {
+            let Some(end) = find(part, b"\r\n\r\n") else { continue };
+            let head = String::from_utf8_lossy(&part[..end]).into_owned();
+            let content = part[end + 4..].to_vec();
+            let Some(name) = quoted_after(&head, "; name=\"") else { continue };
+            match quoted_after(&head, "filename=\"") {
+                Some(file_name) => {
+                    form.files.insert(name, (file_name, content));
+                }
+                None => form.parameters[name] = plain(&content),
+            }
+        }
+        form
+    }
+}
+
+fn plain(content: &[u8]) -> Value {
+    let text = String::from_utf8_lossy(content);
+    text.parse::<i64>().map_or_else(|_| Value::from(text.as_ref()), Value::from)
+}
+
+fn quoted_after(head: &str, mark: &str) -> Option<String> {
+    Some(head.split_once(mark)?.1.split_once('"')?.0.to_owned())
+}
+
+fn split<'a>(bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
+    let (mut pieces, mut rest) = (Vec::new(), bytes);
+    while let Some(at) = find(rest, mark) {
+        pieces.push(&rest[..at]);
+        rest = &rest[at + mark.len()..];
+    }
+    pieces.push(rest);
+    pieces
+}
+
+fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    bytes.windows(mark.len()).position(|window| window == mark)
+}

@@ -1,0 +1,123 @@
+//! Everything that leaves takes one durable way: in order, tried again, and given up at some time.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use e2e::telegram::update::Chat;
+use e2e::{Answer, Fault, Request, System, TelegramServer, wait};
+use serde_json::{Value, json};
+
+const ADA: Chat = Chat { id: 4711 };
+
+fn post(system: &System, departure: &Value) -> Answer {
+    system.control(Request::post_json("/outbox", departure))
+}
+
+/// Queues something and returns its row once it has left.
+fn send(system: &System, departure: &Value) -> Value {
+    let answer = post(system, departure);
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    until_ended(system, answer.json()["outbox_ids"][0].as_i64().expect("it has a row"))
+}
+
+fn until_ended(system: &System, row: i64) -> Value {
+    wait::until("it has left", || {
+        let status = system.control(Request::get(&format!("/outbox/{row}"))).json();
+        (status["status"] != "queued").then_some(status)
+    })
+}
+
+#[test]
+fn every_kind_leaves_by_its_own_method_and_in_order() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let first = send(&system, &json!({"chat": "4711", "kind": "text", "text": "a draft"}));
+    assert_eq!((&first["status"], &first["message_id"]), (&json!("sent"), &json!(1)), "{first}");
+    for departure in [
+        json!({"chat": "4711", "kind": "edit", "message_id": 1, "text": "the final text"}),
+        json!({"chat": "4711", "kind": "reaction", "message_id": 1, "emoji": "👀"}),
+        json!({"chat": "4711", "kind": "document", "file_name": "ä b.bin", "caption": "see",
+               "content_base64": STANDARD.encode(&bytes)}),
+        json!({"chat": "4711", "kind": "voice", "content_base64": STANDARD.encode(b"OggS")}),
+    ] {
+        assert_eq!(send(&system, &departure)["status"], "sent", "{departure}");
+    }
+    let sent = telegram.sent();
+    let methods: Vec<&str> = sent.iter().map(|sent| sent.method.as_str()).collect();
+    assert_eq!(
+        methods,
+        ["sendmessage", "editmessagetext", "setmessagereaction", "senddocument", "sendvoice"]
+    );
+    assert_eq!((sent[1].target, sent[1].text.as_str()), (Some(1), "the final text"));
+    assert_eq!((sent[2].target, sent[2].text.as_str()), (Some(1), "👀"));
+    assert_eq!((sent[3].text.as_str(), &sent[3].file), ("see", &Some(("ä b.bin".to_owned(), bytes))));
+    assert_eq!(sent[4].file, Some(("voice.ogg".to_owned(), b"OggS".to_vec())));
+    assert_eq!(system.database().count("select count(*) from events where type = 'reply.sent'"), 5);
+}
+
+#[test]
+fn what_can_not_be_delivered_is_given_up_and_the_next_message_goes_on() {
+    let telegram = TelegramServer::start();
+    (0..2).for_each(|_| telegram.fail("sendMessage", Fault::RetryAfter(1)));
+    let builder = System::builder().telegram(&telegram, "4711");
+    let system = builder.variable("AUTONOUS_TG_SEND_MAX_ATTEMPTS", "2").start();
+    telegram.push(ADA.text("ls path=lost"));
+    telegram.push(ADA.text("ls path=found"));
+    assert!(telegram.wait_for_sent(1)[0].text.contains("found"), "{:?}", telegram.sent());
+    let database = system.database();
+    assert_eq!(database.texts("select state from outbox order by seq")[0], "dead");
+    assert_eq!(database.count("select attempt from outbox where state = 'dead'"), 2);
+    assert!(database.has_event("retry.scheduled") && database.has_event("retry.exhausted"));
+}
+
+#[test]
+fn a_chat_that_has_blocked_the_bot_is_given_up_at_once() {
+    let telegram = TelegramServer::start();
+    telegram.fail("sendDocument", Fault::Blocked);
+    let system = System::builder().telegram(&telegram, "4711").start();
+    let file = json!({"chat": "4711", "kind": "document", "file_name": "a", "content_base64": "YQ=="});
+    let lost = send(&system, &file);
+    assert_eq!((&lost["status"], &lost["failures"]), (&json!("dead"), &json!(1)), "{lost}");
+    assert!(lost["error"].as_str().is_some_and(|error| error.contains("blocked")), "{lost}");
+    assert_eq!(send(&system, &file)["status"], "sent");
+}
+
+#[test]
+fn an_edit_whose_confirmation_was_lost_is_tried_again_and_counts_as_done() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    send(&system, &json!({"chat": "4711", "kind": "text", "text": "a draft"}));
+    telegram.fail("editMessageText", Fault::Dropped);
+    let edit = json!({"chat": "4711", "kind": "edit", "message_id": 1, "text": "better"});
+    let status = send(&system, &edit);
+    assert_eq!((&status["status"], &status["failures"]), (&json!("sent"), &json!(1)), "{status}");
+    assert_eq!(telegram.calls("editMessageText").len(), 2);
+    assert_eq!(telegram.sent().len(), 2, "the second edit was refused as no change");
+}
+
+#[test]
+fn what_can_not_leave_is_refused_with_what_would_be_right() {
+    let telegram = TelegramServer::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    let long = "x".repeat(4097);
+    for (departure, status, code) in [
+        (json!({"chat": "4711", "kind": "text"}), 400, "INVALID_ARGUMENT"),
+        (json!({"chat": "4711", "kind": "text", "text": "  "}), 400, "INVALID_ARGUMENT"),
+        (json!({"chat": "4711", "kind": "text", "text": "a", "emoji": "b"}), 400, "INVALID_ARGUMENT"),
+        (json!({"chat": "4711", "kind": "song", "text": "a"}), 400, "INVALID_ARGUMENT"),
+        (json!({"chat": "4711", "kind": "edit", "message_id": 1, "text": long}), 400, "INVALID_ARGUMENT"),
+        (json!({"chat": "ada", "kind": "text", "text": "a"}), 400, "INVALID_ARGUMENT"),
+        (json!({"chat": "4711", "kind": "voice", "content_base64": "%"}), 400, "INVALID_ARGUMENT"),
+        (json!({"chat": "4711", "kind": "voice", "content_base64": ""}), 400, "INVALID_ARGUMENT"),
+        (json!({"chat": "666", "kind": "text", "text": "a"}), 403, "CHAT_NOT_ALLOWED"),
+    ] {
+        let answer = post(&system, &departure);
+        assert_eq!((answer.status, &answer.json()["error"]["code"]), (status, &json!(code)), "{departure}");
+        assert!(answer.json()["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()));
+    }
+    assert_eq!(system.control(Request::get("/outbox/99")).status, 404);
+    assert_eq!(system.database().count("select count(*) from outbox"), 0);
+    let alone = System::start();
+    let off = post(&alone, &json!({"chat": "4711", "kind": "text", "text": "a"}));
+    assert_eq!((off.status, &off.json()["error"]["code"]), (409, &json!("TELEGRAM_OFF")));
+}

@@ -1,0 +1,105 @@
+//! What has ended badly can be done anew, and answers once more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use e2e::telegram::update::{Chat, now_seconds};
+use e2e::{Answer, ModelReply, ModelServer, Request, System, TelegramServer, wait};
+use serde_json::{Value, json};
+
+const ADA: Chat = Chat { id: 4711 };
+
+fn requeue(system: &System, task: &str, query: &str) -> Answer {
+    system.control(Request::post(&format!("/tasks/{task}/requeue{query}"), ""))
+}
+
+fn code(answer: &Answer) -> (u16, Value) {
+    (answer.status, answer.json()["error"]["code"].clone())
+}
+
+fn only_task(system: &System) -> String {
+    system.database().texts("select id from inbox").remove(0)
+}
+
+/// A model that is broken until it is repaired.
+fn broken_model() -> (ModelServer, Arc<AtomicBool>) {
+    let repaired = Arc::new(AtomicBool::new(false));
+    let is_repaired = Arc::clone(&repaired);
+    let model = ModelServer::start(move |_| {
+        if is_repaired.load(Ordering::Relaxed) {
+            ModelReply::Text("It is done.".to_owned())
+        } else {
+            ModelReply::Broken
+        }
+    });
+    (model, repaired)
+}
+
+#[test]
+fn a_dead_task_is_tried_anew_and_ends_in_exactly_one_more_reply() {
+    let telegram = TelegramServer::start();
+    let (model, repaired) = broken_model();
+    let builder = System::builder().telegram(&telegram, "4711").model(&model);
+    let system = builder
+        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
+        .variable("AUTONOUS_CONTROL_MAX_RETRIES", "0")
+        .start();
+    telegram.push(ADA.text("do it"));
+    assert!(telegram.wait_for_sent(1)[0].text.contains("could not"), "{:?}", telegram.sent());
+    repaired.store(true, Ordering::Relaxed);
+    let answer = requeue(&system, &only_task(&system), "");
+    assert_eq!((answer.status, &answer.json()["state"]), (200, &"queued".into()), "{}", answer.text());
+    assert_eq!(telegram.wait_for_sent(2)[1].text, "It is done.");
+    telegram.push(ADA.text("and that"));
+    assert_eq!(telegram.wait_for_sent(3).len(), 3, "nothing came between");
+    assert_eq!(system.database().task_states(), ["done", "done"]);
+    assert_eq!(system.database().count("select attempt from inbox order by seq"), 2);
+}
+
+#[test]
+fn a_done_task_is_done_twice_only_by_force() {
+    let system = System::start();
+    let task = system.say("ls path=.");
+    system.reply(&task);
+    assert_eq!(code(&requeue(&system, &task, "")), (409, "TASK_DONE".into()));
+    assert_eq!(code(&requeue(&system, "no-such-task", "")), (404, "NOT_FOUND".into()));
+    assert_eq!(code(&requeue(&system, &task, "?force=perhaps")), (400, "INVALID_ARGUMENT".into()));
+    assert_eq!(requeue(&system, &task, "?force=true").status, 200);
+    wait::until("it is done again", || {
+        (system.database().count("select attempt from inbox where state = 'done'") == 2).then_some(())
+    });
+    assert_eq!(system.database().count("select count(*) from outbox"), 2);
+}
+
+#[test]
+fn a_task_that_has_not_ended_is_not_put_back() {
+    let system = System::start();
+    let task = system.say(r#"/bash {"cmd": "sleep 300", "timeout_seconds": 300}"#);
+    assert_eq!(code(&requeue(&system, &task, "?force=true")), (409, "TASK_OPEN".into()));
+    system.control(Request::post(&format!("/tasks/{task}/cancel"), ""));
+    system.reply(&task);
+}
+
+#[test]
+fn messages_that_were_skipped_for_their_age_can_be_run_after_all() {
+    let telegram = TelegramServer::start();
+    telegram.push(ADA.text_at("ls path=old-1", now_seconds() - 3600));
+    telegram.push(ADA.text_at("ls path=old-2", now_seconds() - 3600));
+    let system = System::builder().telegram(&telegram, "4711").start();
+    wait::until("both are skipped", || {
+        (system.database().task_states() == ["skipped", "skipped"]).then_some(())
+    });
+    let many = |filter: Value| system.control(Request::post_json("/tasks/requeue", &filter));
+    assert_eq!(code(&many(json!({"state": "done"}))), (409, "TASK_DONE".into()));
+    assert_eq!(code(&many(json!({"state": "queued"}))), (400, "INVALID_ARGUMENT".into()));
+    let none = many(json!({"state": "skipped", "chat_id": "1"})).json();
+    assert_eq!(none, json!({"task_ids": [], "more": false}));
+    let both = many(json!({"state": "skipped", "since_ms": 0, "chat_id": "4711"})).json();
+    assert_eq!(
+        (both["task_ids"].as_array().map(Vec::len), &both["more"]),
+        (Some(2), &json!(false)),
+        "{both}"
+    );
+    let sent = telegram.wait_for_sent(2);
+    assert!(sent[0].text.contains("old-1") && sent[1].text.contains("old-2"), "{sent:?}");
+}
