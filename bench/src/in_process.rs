@@ -126,6 +126,8 @@ fn ended(tool: &str, output: &str) -> CallEnded {
         truncated_lines: false,
         truncated_bytes: false,
         output_text: output.to_owned(),
+        path_resolved: None,
+        change: None,
         created_control_files: Vec::new(),
         failure: None,
     }

@@ -16,6 +16,18 @@ pub const FIRST_PREV: &str = "00000000000000000000000000000000000000000000000000
 /// The most bytes of a result that a record keeps in `output_text`.
 pub const OUTPUT_TEXT_BYTES: usize = 2000;
 
+/// The name of a full file of a journal that was put aside: the journal's own and a number, from 1.
+pub fn archive_name(journal: &str, number: u64) -> String {
+    format!("{journal}.{number:06}")
+}
+
+/// The number of a full file by its name; none for any other file.
+pub fn archive_number(journal: &str, file: &str) -> Option<u64> {
+    let digits = file.strip_prefix(journal)?.strip_prefix('.')?;
+    let number = digits.parse().ok()?;
+    (number > 0 && archive_name(journal, number) == file).then_some(number)
+}
+
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JournalRecord {
@@ -105,12 +117,31 @@ pub struct CallEnded {
     pub truncated_bytes: bool,
     /// The first bytes of the result, at most [`OUTPUT_TEXT_BYTES`].
     pub output_text: String,
+    /// The absolute path that the path argument led to, with links resolved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_resolved: Option<String>,
+    /// What the call changed at that path; absent when it changed nothing there.
+    #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
+    pub change: Option<CallChange>,
     /// Control files that appeared while a command ran.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub created_control_files: Vec<String>,
     /// Why it failed; absent when it did not.
     #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<CallFailure>,
+}
+
+/// What a call changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallChange {
+    /// `create`, `update`, `append` or `delete`.
+    pub operation: String,
+    /// The SHA-256 before, in hex; absent when there was no file, or one too large to hash.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sha256_before: Option<String>,
+    /// The SHA-256 after, in hex; absent when there is no file any more, or one too large to hash.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sha256_after: Option<String>,
 }
 
 /// Why a call failed.
@@ -179,6 +210,8 @@ mod tests {
             truncated_lines: false,
             truncated_bytes: false,
             output_text: "a\n".into(),
+            path_resolved: None,
+            change: None,
             created_control_files: Vec::new(),
             failure: None,
         };
@@ -188,6 +221,12 @@ mod tests {
             error_code: "NOT_FOUND".into(),
             redacted: false,
         };
+        let change = CallChange {
+            operation: "update".into(),
+            sha256_before: Some("a".into()),
+            sha256_after: Some("b".into()),
+        };
+        let changed = CallEnded { path_resolved: Some("/w/a".into()), change: Some(change), ..ended.clone() };
         let started = CallStarted {
             tool_name: "ls".into(),
             arguments: Map::new(),
@@ -198,11 +237,29 @@ mod tests {
         for record in [
             record(RecordType::Started, RecordBody::Started(started)),
             record(RecordType::Completed, RecordBody::Ended(ended.clone())),
+            record(RecordType::Completed, RecordBody::Ended(changed)),
             record(RecordType::Failed, RecordBody::Ended(CallEnded { failure: Some(failure), ..ended })),
             record(RecordType::Repaired, RecordBody::Repaired { cut_bytes: 7 }),
         ] {
             let line = serde_json::to_string(&record).unwrap();
             assert_eq!(serde_json::from_str::<JournalRecord>(&line).unwrap(), record, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_full_file_is_known_by_its_name_and_no_other_is() {
+        for number in [1, 42, 1_000_000] {
+            assert_eq!(archive_number("calls.jsonl", &archive_name("calls.jsonl", number)), Some(number));
+        }
+        for other in [
+            "calls.jsonl",
+            "calls.jsonl.1",
+            "calls.jsonl.000000",
+            "calls.jsonl.next",
+            "calls.jsonl.+00001",
+            "x",
+        ] {
+            assert_eq!(archive_number("calls.jsonl", other), None, "{other}");
         }
     }
 }

@@ -12,6 +12,7 @@ use toolkit::Bounds;
 
 use sandbox::{ControlFiles, Mode};
 
+use crate::journal::DEFAULT_MAX_BYTES;
 use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
 
 /// The variables that hold secrets: they leave the environment before anything else happens.
@@ -81,6 +82,8 @@ pub struct Files {
     pub protected: ControlFiles,
     /// `AUTONOUS_TOOL_JOURNAL` (`<data>/journal/tool-calls.jsonl`).
     pub journal: PathBuf,
+    /// `AUTONOUS_TOOL_JOURNAL_MAX_BYTES` (64 MiB): a file of the journal that would get longer is put aside.
+    pub journal_max_bytes: u64,
     /// `AUTONOUS_TOOL_OUTPUT_DIR` (`<data>/output`).
     pub output_dir: PathBuf,
     /// `AUTONOUS_SKILLS_DIR` (`<data>/skills`).
@@ -213,6 +216,11 @@ impl Files {
             denied: denied(variables)?,
             protected: protected(variables),
             journal: place("AUTONOUS_TOOL_JOURNAL", "journal/tool-calls.jsonl"),
+            journal_max_bytes: variables.number(
+                "AUTONOUS_TOOL_JOURNAL_MAX_BYTES",
+                DEFAULT_MAX_BYTES,
+                4096..=1 << 40,
+            )?,
             output_dir: place("AUTONOUS_TOOL_OUTPUT_DIR", "output"),
             skills_dir: place("AUTONOUS_SKILLS_DIR", "skills"),
             data_dir,

@@ -1,7 +1,6 @@
 //! The tool server's command line.
 
-use std::fs::File;
-use std::io::{BufReader, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use sandbox::{ControlFiles, Depth, Reach, confine_this_thread};
 use tool_server::change::Durability;
 use tool_server::config::{Config, Listen, SECRET_VARIABLES};
 use tool_server::hold::Hold;
-use tool_server::journal::verify;
+use tool_server::journal::{Chain, verify};
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DeniedPaths, Roots};
 use tool_server::self_check;
@@ -58,10 +57,16 @@ enum Command {
 
 #[derive(Subcommand)]
 enum JournalCommand {
-    /// Check that no record was changed, removed or reordered.
+    /// Check that no record was changed, removed or reordered, through all files of the journal.
+    ///
+    /// The full files beside the journal (tool-calls.jsonl.000001 and so on) belong to its chain. Where the
+    /// oldest were removed, the chain is checked from the first that is there.
     Verify {
         /// The journal; AUTONOUS_TOOL_JOURNAL, or the one in AUTONOUS_DATA_DIR, when left out.
         path: Option<PathBuf>,
+        /// Answer as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -80,7 +85,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Serve { lifeline } => serve(lifeline),
         Command::Check { json } => check(json),
         Command::Openapi => print_openapi(),
-        Command::Journal { command: JournalCommand::Verify { path } } => verify_journal(path),
+        Command::Journal { command: JournalCommand::Verify { path, json } } => verify_journal(path, json),
     }
 }
 
@@ -156,25 +161,30 @@ fn openapi_registry(place: &Path) -> anyhow::Result<Registry> {
     Ok(tools::registry(&workplace)?)
 }
 
-fn verify_journal(path: Option<PathBuf>) -> anyhow::Result<()> {
+fn verify_journal(path: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     let variables = Variables::of_this_process()?;
     let data_dir = variables.text("AUTONOUS_DATA_DIR").unwrap_or("data");
     let path = path
         .or_else(|| variables.text("AUTONOUS_TOOL_JOURNAL").map(PathBuf::from))
         .unwrap_or_else(|| Path::new(data_dir).join("journal/tool-calls.jsonl"));
-    let file =
-        File::open(&path).with_context(|| format!("the journal {} cannot be opened", path.display()))?;
-    let chain = verify(BufReader::new(file))
-        .with_context(|| format!("the journal {} does not hold", path.display()))?;
-    let mut out = std::io::stdout();
-    writeln!(out, "{}: {} records, the chain holds", path.display(), chain.records)?;
-    writeln!(out, "last hash: {}", chain.last_hash)?;
-    if chain.torn_bytes > 0 {
-        writeln!(
-            out,
-            "the last line is torn ({} bytes): the server was ended while it wrote",
-            chain.torn_bytes
-        )?;
-    }
+    let chain = verify(&path).context("the journal does not hold")?;
+    let text = if json { serde_json::to_string_pretty(&chain)? } else { in_words(&chain, &path) };
+    writeln!(std::io::stdout(), "{text}")?;
     Ok(())
+}
+
+fn in_words(chain: &Chain, path: &Path) -> String {
+    let files = if chain.files > 1 { format!(" in {} files", chain.files) } else { String::new() };
+    let mut lines = vec![
+        format!("{}: {} records{files}, the chain holds", path.display(), chain.records),
+        format!("last hash: {}", chain.last_hash),
+    ];
+    if chain.files_gone > 0 {
+        lines.push(format!("the oldest files are gone ({}): the chain begins after them", chain.files_gone));
+    }
+    if chain.torn_bytes > 0 {
+        let torn = chain.torn_bytes;
+        lines.push(format!("the last line is torn ({torn} bytes): the server was ended while it wrote"));
+    }
+    lines.join("\n")
 }

@@ -57,7 +57,7 @@ impl Server {
         redactor: Arc<Redactor>,
     ) -> anyhow::Result<Self> {
         let listener = bind(&listen)?;
-        let journal = Journal::open(&config.files.journal)?;
+        let journal = Journal::with_files_of(&config.files.journal, config.files.journal_max_bytes)?;
         let Hold { roots, spawner, capabilities } = hold;
         let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
         let workplace = workplace(config, roots, &spawner, Arc::clone(&output))

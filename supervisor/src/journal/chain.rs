@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 /// How far the journal is taken in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// The byte after the last line that was taken in.
+    /// The number of the file, from 1, that it has or will have once it is full.
+    #[serde(default = "first_file")]
+    pub file: u64,
+    /// The byte in it after the last line that was taken in.
     pub offset: u64,
-    /// The hash of that line.
+    /// The hash of the last line that was taken in; empty where it is not known.
     pub last_hash: String,
     /// How long that line is, without its newline.
     pub last_line_bytes: u64,
@@ -18,8 +21,29 @@ pub struct Position {
 impl Position {
     /// The beginning of a journal.
     pub fn start() -> Self {
-        Self { offset: 0, last_hash: FIRST_PREV.to_owned(), last_line_bytes: 0 }
+        Self::start_at(first_file())
     }
+
+    /// The beginning of the oldest file that is there. What came before it is known only of the first.
+    pub fn start_at(file: u64) -> Self {
+        let last_hash = if file == first_file() { FIRST_PREV } else { "" };
+        Self { file, offset: 0, last_hash: last_hash.to_owned(), last_line_bytes: 0 }
+    }
+
+    /// Whether a line with this hash of the line before it comes next.
+    fn follows(&self, prev: &str) -> bool {
+        self.last_hash.is_empty() || self.last_hash == prev
+    }
+
+    /// The beginning of the file after this one, which is full and taken in.
+    #[must_use]
+    pub fn next_file(self) -> Self {
+        Self { file: self.file + 1, offset: 0, ..self }
+    }
+}
+
+fn first_file() -> u64 {
+    1
 }
 
 /// A line that does not continue the chain.
@@ -59,7 +83,7 @@ impl Taken {
         let record: Option<JournalRecord> = serde_json::from_slice(line).ok();
         let reason = match &record {
             None => Some("the line is no journal record"),
-            Some(record) if record.prev != self.position.last_hash => {
+            Some(record) if !self.position.follows(&record.prev) => {
                 Some("the line before it was changed, removed or reordered")
             }
             Some(_) => None,
@@ -68,6 +92,7 @@ impl Taken {
         self.events.extend(record.and_then(|record| record.to_event()));
         let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
         self.position = Position {
+            file: self.position.file,
             offset: self.position.offset + length + 1,
             last_hash: JournalRecord::line_hash(line),
             last_line_bytes: length,

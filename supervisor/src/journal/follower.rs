@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::chain::{Position, Taken};
+use super::files::Files;
 use super::reading::{ends_as_known, read_on};
 use super::watch::Watch;
 use crate::store::{Store, StoreError, events, kv};
@@ -103,36 +104,71 @@ impl Follower {
         }
     }
 
+    /// Goes on from file to file. A full file is left for the next only after it was read when it was known
+    /// to be full: until then records may still be added to it.
     async fn take_in_all(&mut self) -> Result<(), FollowError> {
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        let mut position = self.valid_position(&file).await?;
-        while let Some(taken) = read_on(&file, &position)? {
+        loop {
+            let files = Files::list(&self.path)?;
+            let position = self.position_in(&files).await?;
+            let Some(file) = files.open(position.file)? else {
+                self.position = Some(position);
+                return Ok(());
+            };
+            if Files::list(&self.path)? != files {
+                // Files were put aside meanwhile: the one that was opened may be another.
+                self.position = Some(position);
+                continue;
+            }
+            if !ends_as_known(&file, &position)? {
+                self.position = Some(self.start_again(&position, &files));
+                continue;
+            }
+            let position = self.read_to_the_end(&file, position).await?;
+            if files.is_full(position.file) {
+                self.position = Some(self.go_to_next_file(position).await?);
+            } else {
+                self.position = Some(position);
+                return Ok(());
+            }
+        }
+    }
+
+    async fn read_to_the_end(&self, file: &File, from: Position) -> Result<Position, FollowError> {
+        let mut position = from;
+        while let Some(taken) = read_on(file, &position)? {
             position = taken.position.clone();
             self.commit(taken).await?;
         }
-        self.position = Some(position);
-        Ok(())
+        Ok(position)
     }
 
-    async fn valid_position(&mut self, file: &File) -> Result<Position, FollowError> {
+    async fn go_to_next_file(&self, position: Position) -> Result<Position, StoreError> {
+        let next = position.next_file();
+        let text = serde_json::to_string(&next)?;
+        self.store.write(move |tx| kv::set(tx, kv::JOURNAL_POSITION, &text)).await?;
+        Ok(next)
+    }
+
+    /// Where to go on, in a file that is there or that is to come.
+    async fn position_in(&mut self, files: &Files) -> Result<Position, FollowError> {
         let known = match self.position.take() {
-            Some(position) if position.offset <= file.metadata()?.len() => return Ok(position),
             Some(position) => position,
             None => self.stored_position().await?,
         };
-        if ends_as_known(file, &known)? {
+        if (files.oldest()..=files.newest()).contains(&known.file) {
             return Ok(known);
         }
+        Ok(self.start_again(&known, files))
+    }
+
+    fn start_again(&self, known: &Position, files: &Files) -> Position {
         tracing::error!(
             journal = %self.path.display(),
+            file = known.file,
             offset = known.offset,
             "the journal was cut or changed before this offset: it is read again from its beginning"
         );
-        Ok(Position::start())
+        Position::start_at(files.oldest())
     }
 
     async fn stored_position(&self) -> Result<Position, StoreError> {
@@ -173,6 +209,7 @@ mod tests {
     use super::super::reading::PIECE_BYTES;
     use super::*;
     use crate::store::fixture::Fixture;
+    use protocol::journal::archive_name;
 
     struct Following {
         fixture: Fixture,
@@ -199,6 +236,15 @@ mod tests {
             journal.drain().await;
             stop.cancel();
             work.await.unwrap();
+        }
+
+        /// Puts the journal's file aside, as a tool server does.
+        fn put_aside(&self, number: u64) {
+            std::fs::rename(&self.path, self.archive(number)).unwrap();
+        }
+
+        fn archive(&self, number: u64) -> PathBuf {
+            self.path.with_file_name(archive_name("tool-calls.jsonl", number))
         }
 
         async fn names(&self) -> Vec<String> {
@@ -253,6 +299,54 @@ mod tests {
         following.append(&[lines[0].as_str(), "nonsense\n", &lines[2]].concat());
         following.run().await;
         assert_eq!(following.names().await, ["a", "c"]);
+    }
+
+    #[tokio::test]
+    async fn files_that_were_put_aside_while_nobody_followed_are_taken_in_once_and_in_order() {
+        let following = Following::new().await;
+        let lines = chained(&["a", "b", "c", "d", "e"]);
+        following.append(&lines[0]);
+        following.run().await;
+        following.append(&lines[1]);
+        following.put_aside(1);
+        following.append(&lines[2..4].concat());
+        following.put_aside(2);
+        for _ in 0..2 {
+            following.run().await;
+            assert_eq!(following.names().await, ["a", "b", "c", "d"]);
+        }
+        following.append(&lines[4]);
+        following.run().await;
+        assert_eq!(following.names().await, ["a", "b", "c", "d", "e"]);
+    }
+
+    #[tokio::test]
+    async fn full_files_that_were_taken_in_may_go() {
+        let following = Following::new().await;
+        let lines = chained(&["a", "b", "c"]);
+        following.append(&lines[0]);
+        following.put_aside(1);
+        following.append(&lines[1]);
+        following.put_aside(2);
+        following.run().await;
+        std::fs::remove_file(following.archive(1)).unwrap();
+        following.append(&lines[2]);
+        following.run().await;
+        assert_eq!(following.names().await, ["a", "b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn a_journal_that_begins_anew_is_read_from_its_beginning() {
+        let following = Following::new().await;
+        let lines = chained(&["a", "b"]);
+        following.append(&lines[0]);
+        following.put_aside(1);
+        following.append(&lines[1]);
+        following.run().await;
+        std::fs::remove_file(following.archive(1)).unwrap();
+        std::fs::write(&following.path, chained(&["x"]).concat()).unwrap();
+        following.run().await;
+        assert_eq!(following.names().await, ["a", "b", "x"]);
     }
 
     #[tokio::test]

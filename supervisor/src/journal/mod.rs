@@ -4,6 +4,7 @@
 //! count, which anchors the end of the chain. Nothing here ever writes to the journal.
 
 pub mod chain;
+pub(crate) mod files;
 pub mod follower;
 mod reading;
 mod watch;

@@ -8,9 +8,6 @@ use super::LookError;
 /// The states of a task, in the order in which it passes through them.
 pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
 
-/// The states that few tasks end in; an index has them, and a query that names them all can use it.
-const FEW: &str = "state in ('dead', 'cancelled', 'skipped')";
-
 /// Which tasks.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -50,8 +47,8 @@ pub struct Task {
 /// A message that will never be delivered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Undelivered {
-    /// The task whose reply it is.
-    pub task_id: String,
+    /// The task whose reply it is; none of what was sent at somebody's own wish.
+    pub task_id: Option<String>,
     /// The channel.
     pub channel: String,
     /// The chat that did not get it.
@@ -80,7 +77,7 @@ pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, Look
     let mut conditions = Vec::new();
     let mut values: Vec<&dyn ToSql> = Vec::new();
     if !filter.states.is_empty() {
-        let states: Vec<String> = filter.states.iter().map(|state| is_in(state)).collect();
+        let states: Vec<String> = filter.states.iter().map(|state| format!("state = '{state}'")).collect();
         conditions.push(format!("({})", states.join(" or ")));
     }
     if let Some(chat) = &filter.chat {
@@ -131,7 +128,7 @@ pub fn counts(connection: &Connection) -> Result<Counts, LookError> {
     let number =
         |sql: &str| -> Result<i64, LookError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
     let all = number("select count(*) from inbox")?;
-    let of_state = |state: &str| number(&format!("select count(*) from inbox where {}", is_in(state)));
+    let of_state = |state: &str| number(&format!("select count(*) from inbox where state = '{state}'"));
     let mut tasks = Vec::new();
     for state in STATES.into_iter().filter(|state| *state != "done") {
         tasks.push((state, of_state(state)?));
@@ -139,14 +136,6 @@ pub fn counts(connection: &Connection) -> Result<Counts, LookError> {
     let not_done: i64 = tasks.iter().map(|(_, count)| count).sum();
     tasks.insert(2, ("done", all - not_done));
     Ok(Counts { tasks, undelivered: number("select count(*) from outbox where state = 'dead'")? })
-}
-
-/// The condition for a state, in words that its index has.
-fn is_in(state: &str) -> String {
-    match state {
-        "dead" | "cancelled" | "skipped" => format!("(state = '{state}' and {FEW})"),
-        _ => format!("state = '{state}'"),
-    }
 }
 
 fn task(row: &Row<'_>) -> rusqlite::Result<Task> {

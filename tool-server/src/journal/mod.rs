@@ -2,14 +2,16 @@
 //!
 //! One JSON object a line, each with the hash of the line before. A record is one write to the page cache,
 //! so it survives a killed server; a thread syncs it to the disk every second. Nobody but the server
-//! writes the file: a second writer waits a moment for the lock and gives up.
+//! writes the file: a second writer waits a moment for the lock and gives up. A file that is full is put
+//! aside under a number, and the chain goes on in the next one; nothing here ever removes one.
 
+mod archives;
 mod open;
 mod verify;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -21,7 +23,10 @@ use toolkit::Recorder;
 use toolkit::runner::CallIds;
 
 pub use open::JournalError;
-pub use verify::{Chain, ChainBreak, verify};
+pub use verify::{Broken, Chain, ChainBreak, verify};
+
+/// How long a file of the journal gets where nobody says otherwise, in bytes.
+pub const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
 /// How often the journal is synced to the disk.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
@@ -36,16 +41,24 @@ pub struct Journal {
 /// The end of the file, where the next record goes.
 #[derive(Debug)]
 struct Tail {
+    path: PathBuf,
     file: File,
     length: u64,
+    max_bytes: u64,
     last_hash: String,
+    _lock: File,
 }
 
 impl Journal {
-    /// Opens the journal for writing, cuts a torn last line away and records that, and starts the thread
-    /// that syncs it.
+    /// Opens the journal for writing, with files of the usual length.
     pub fn open(path: &Path) -> Result<Arc<Self>, JournalError> {
-        let (tail, cut_bytes) = open::open(path)?;
+        Self::with_files_of(path, DEFAULT_MAX_BYTES)
+    }
+
+    /// Opens the journal for writing, cuts a torn last line away and records that, and starts the thread
+    /// that syncs it. A file that a record would make longer than `max_bytes` is put aside first.
+    pub fn with_files_of(path: &Path, max_bytes: u64) -> Result<Arc<Self>, JournalError> {
+        let (tail, cut_bytes) = open::open(path, max_bytes)?;
         let journal = Arc::new(Self { tail: Mutex::new(tail), unsynced: AtomicBool::new(false) });
         if cut_bytes > 0 {
             let body = RecordBody::Repaired { cut_bytes };
@@ -100,6 +113,7 @@ impl Tail {
         let mut line = serde_json::to_vec(record)?;
         let hash = JournalRecord::line_hash(&line);
         line.push(b'\n');
+        self.make_room(u64::try_from(line.len()).unwrap_or(u64::MAX));
         if let Err(error) = self.file.write_all(&line) {
             // Half a line must not stay: the next record would be glued to it.
             self.file.set_len(self.length)?;
@@ -108,6 +122,17 @@ impl Tail {
         self.length += u64::try_from(line.len()).unwrap_or(0);
         self.last_hash = hash;
         Ok(())
+    }
+
+    /// Puts a full file aside. Where that fails the file grows on: a record matters more than a length.
+    fn make_room(&mut self, needed: u64) {
+        if self.length == 0 || self.length.saturating_add(needed) <= self.max_bytes {
+            return;
+        }
+        match self.file.sync_data().and_then(|()| archives::put_aside(&self.path)) {
+            Ok(file) => (self.file, self.length) = (file, 0),
+            Err(error) => tracing::error!(%error, "the full journal could not be put aside and grows on"),
+        }
     }
 }
 

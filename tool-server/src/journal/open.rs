@@ -12,6 +12,7 @@ use protocol::journal::FIRST_PREV;
 use rustix::fs::{FlockOperation, flock};
 
 use super::Tail;
+use super::archives::{archives, open_own};
 
 /// How long a second writer waits for the first to end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
@@ -36,18 +37,26 @@ pub enum JournalError {
     Write(#[source] io::Error),
 }
 
-/// Opens and locks the file, and cuts a torn last line away: the number of bytes cut.
-pub(super) fn open(path: &Path) -> Result<(Tail, u64), JournalError> {
-    let file = open_file(path).map_err(|error| JournalError::Open(path.to_owned(), error))?;
-    lock(&file, path)?;
-    find_end(file).map_err(|error| JournalError::Open(path.to_owned(), error))
+/// Takes the journal's lock, opens its file and cuts a torn last line away: the number of bytes cut.
+pub(super) fn open(path: &Path, max_bytes: u64) -> Result<(Tail, u64), JournalError> {
+    let failed = |error| JournalError::Open(path.to_owned(), error);
+    let lock_file = open_lock(path).map_err(failed)?;
+    lock(&lock_file, path)?;
+    let mut file = open_own(path).map_err(failed)?;
+    let (length, cut_bytes) = cut_torn_line(&mut file).map_err(failed)?;
+    let last_hash = last_hash(path, &mut file, length).map_err(failed)?;
+    let tail = Tail { path: path.to_owned(), file, length, max_bytes, last_hash, _lock: lock_file };
+    Ok((tail, cut_bytes))
 }
 
-fn open_file(path: &Path) -> io::Result<File> {
+/// The lock has a file of its own: the journal's is put aside when it is full.
+fn open_lock(path: &Path) -> io::Result<File> {
     if let Some(directory) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     }
-    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
+    let mut lock = path.as_os_str().to_owned();
+    lock.push(".lock");
+    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(PathBuf::from(lock))
 }
 
 fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
@@ -61,21 +70,33 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     Ok(())
 }
 
-fn find_end(mut file: File) -> io::Result<(Tail, u64)> {
+fn cut_torn_line(file: &mut File) -> io::Result<(u64, u64)> {
     let length = file.metadata()?.len();
-    let end = last_newline_before(&mut file, length)?.map_or(0, |newline| newline + 1);
-    let cut_bytes = length - end;
-    if cut_bytes > 0 {
+    let end = last_newline_before(file, length)?.map_or(0, |newline| newline + 1);
+    if end < length {
         file.set_len(end)?;
     }
-    let last_hash = match end {
-        0 => FIRST_PREV.to_owned(),
-        _ => {
-            let start = last_newline_before(&mut file, end - 1)?.map_or(0, |newline| newline + 1);
-            JournalRecord::line_hash(&read_range(&mut file, start, end - 1)?)
+    Ok((end, length - end))
+}
+
+/// The hash that the next record carries: an empty file goes on where the newest full one ended.
+fn last_hash(path: &Path, file: &mut File, length: u64) -> io::Result<String> {
+    if length > 0 {
+        return hash_of_last_line(file, length);
+    }
+    match archives(path)?.last_key_value() {
+        None => Ok(FIRST_PREV.to_owned()),
+        Some((_, archive)) => {
+            let mut archive = File::open(archive)?;
+            let length = archive.metadata()?.len();
+            hash_of_last_line(&mut archive, length)
         }
-    };
-    Ok((Tail { file, length: end, last_hash }, cut_bytes))
+    }
+}
+
+fn hash_of_last_line(file: &mut File, length: u64) -> io::Result<String> {
+    let start = last_newline_before(file, length.saturating_sub(1))?.map_or(0, |newline| newline + 1);
+    Ok(JournalRecord::line_hash(&read_range(file, start, length.saturating_sub(1))?))
 }
 
 /// The offset of the last newline in the file's first `end` bytes.

@@ -1,19 +1,38 @@
-//! Verification: does every line carry the hash of the line before?
+//! Verification: does every line carry the hash of the line before, over all files of the journal?
 
-use std::io::{self, BufRead};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
 
 use protocol::JournalRecord;
 use protocol::journal::FIRST_PREV;
+use serde::Serialize;
+
+use super::archives::archives;
 
 /// A chain that holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Chain {
     /// How many records it has.
     pub records: u64,
-    /// The hash of the last, to compare with what the supervisor keeps.
+    /// How many files it goes through.
+    pub files: u64,
+    /// How many older files are not there any more: the chain begins after them.
+    pub files_gone: u64,
+    /// The hash of the last record, to compare with what the supervisor keeps.
     pub last_hash: String,
     /// Bytes of a last line without its end: a server that was killed in the middle of a write.
     pub torn_bytes: usize,
+}
+
+/// A file in which the chain breaks.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", .file.display())]
+pub struct Broken {
+    /// Which file.
+    pub file: PathBuf,
+    /// What is wrong in it.
+    pub reason: ChainBreak,
 }
 
 /// Where a chain breaks.
@@ -32,48 +51,92 @@ pub enum ChainBreak {
     },
     /// A line does not follow the one before.
     #[error(
-        "line {line} does not follow line {before}: it was made after a line with the hash {expected}, and \
-         line {before} has {found}. Line {before} was changed, or lines were removed, added or reordered there",
-        before = line - 1
+        "line {line} does not follow {before}: it was made after a line with the hash {expected}, and \
+         {before} has {found}. It was changed, or lines were removed, added or reordered there"
     )]
     DoesNotFollow {
         /// Which line, from 1.
         line: u64,
+        /// What it should follow, in words.
+        before: String,
         /// The hash that the line carries.
         expected: String,
         /// The hash of the line before it.
         found: String,
     },
+    /// A file that was full ends in the middle of a line.
+    #[error("the last line has no end, and another file follows: the file was cut")]
+    Cut,
 }
 
-/// Reads a journal to its end and checks the chain.
-pub fn verify(mut journal: impl BufRead) -> Result<Chain, ChainBreak> {
-    let mut chain = Chain { records: 0, last_hash: FIRST_PREV.to_owned(), torn_bytes: 0 };
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if journal.read_until(b'\n', &mut line)? == 0 {
-            return Ok(chain);
+/// Reads a journal with all its files and checks the chain.
+pub fn verify(journal: &Path) -> Result<Chain, Broken> {
+    let in_file = |file: &Path| {
+        let file = file.to_owned();
+        move |reason: ChainBreak| Broken { file, reason }
+    };
+    let archives = archives(journal).map_err(|error| in_file(journal)(error.into()))?;
+    let files_gone = archives.first_key_value().map_or(0, |(first, _)| first.saturating_sub(1));
+    let mut chain = Chain::beginning(files_gone);
+    for file in archives.values() {
+        chain.follow_file(file).map_err(in_file(file))?;
+        if chain.torn_bytes > 0 {
+            return Err(in_file(file)(ChainBreak::Cut));
         }
-        if line.pop_if(|byte| *byte == b'\n').is_none() {
-            chain.torn_bytes = line.len();
-            return Ok(chain);
-        }
-        chain.follow(&line)?;
     }
+    // A server that was killed while it put a file aside has left none in its place.
+    if journal.exists() || archives.is_empty() {
+        chain.follow_file(journal).map_err(in_file(journal))?;
+    }
+    Ok(chain)
 }
 
 impl Chain {
-    fn follow(&mut self, line: &[u8]) -> Result<(), ChainBreak> {
-        let number = self.records + 1;
-        let record: JournalRecord =
-            serde_json::from_slice(line).map_err(|error| ChainBreak::NoRecord { line: number, error })?;
-        if record.prev != self.last_hash {
-            let found = std::mem::take(&mut self.last_hash);
-            return Err(ChainBreak::DoesNotFollow { line: number, expected: record.prev, found });
+    /// What comes before a first record is known only where it is the journal's very first.
+    fn beginning(files_gone: u64) -> Self {
+        let last_hash = if files_gone == 0 { FIRST_PREV } else { "" };
+        Self { records: 0, files: 0, files_gone, last_hash: last_hash.to_owned(), torn_bytes: 0 }
+    }
+
+    fn follow_file(&mut self, file: &Path) -> Result<(), ChainBreak> {
+        self.files += 1;
+        let mut reader = BufReader::new(File::open(file)?);
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            if reader.read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            if line.pop_if(|byte| *byte == b'\n').is_none() {
+                self.torn_bytes = line.len();
+                break;
+            }
+            self.follow(number, &line)?;
         }
-        self.records = number;
+        Ok(())
+    }
+
+    fn follow(&mut self, line_number: u64, line: &[u8]) -> Result<(), ChainBreak> {
+        let record: JournalRecord = serde_json::from_slice(line)
+            .map_err(|error| ChainBreak::NoRecord { line: line_number, error })?;
+        if !self.last_hash.is_empty() && record.prev != self.last_hash {
+            return Err(ChainBreak::DoesNotFollow {
+                line: line_number,
+                before: self.line_before(line_number),
+                expected: record.prev,
+                found: std::mem::take(&mut self.last_hash),
+            });
+        }
+        self.records += 1;
         self.last_hash = JournalRecord::line_hash(line);
         Ok(())
+    }
+
+    fn line_before(&self, line_number: u64) -> String {
+        match (line_number, self.records) {
+            (1, 0) => "the beginning of a journal".to_owned(),
+            (1, _) => "the last line of the file before".to_owned(),
+            _ => format!("line {}", line_number - 1),
+        }
     }
 }

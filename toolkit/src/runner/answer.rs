@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use protocol::journal::{CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
+use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
 use protocol::{Context, Envelope, Meta, Stats, Status, ToolError};
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::Opened;
@@ -79,6 +80,8 @@ pub(super) fn record(envelope: &Envelope) -> CallEnded {
         truncated_lines: envelope.truncated_lines,
         truncated_bytes: envelope.truncated_bytes,
         output_text: head(&envelope.stdout, OUTPUT_TEXT_BYTES).to_owned(),
+        path_resolved: envelope.meta.context.path_resolved.clone(),
+        change: change(envelope),
         created_control_files: serde_json::from_value(envelope.meta.data["created_control_files"].clone())
             .unwrap_or_default(),
         failure: envelope.meta.error.as_ref().map(|error| CallFailure {
@@ -88,6 +91,13 @@ pub(super) fn record(envelope: &Envelope) -> CallEnded {
             redacted: envelope.meta.redacted,
         }),
     }
+}
+
+/// What a call changed, by the facts in its answer: only tools that change files name an operation.
+fn change(envelope: &Envelope) -> Option<CallChange> {
+    let data = &envelope.meta.data;
+    let changed = envelope.ok && data["dry_run"] != true && data["operation"].is_string();
+    changed.then(|| CallChange::deserialize(data).ok()).flatten()
 }
 
 /// Replaces secrets everywhere in an answer, and says so in it.

@@ -1,0 +1,62 @@
+//! The files of a journal: the one that is written, and the full ones that were put aside, by number.
+//!
+//! A file has the number that it will have once it is full, so a position stays true when its file is put
+//! aside. Nothing here writes.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use protocol::journal::archive_number;
+
+/// The files as they were at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Files {
+    own: PathBuf,
+    archives: BTreeMap<u64, PathBuf>,
+}
+
+impl Files {
+    /// Looks which there are.
+    pub(crate) fn list(journal: &Path) -> io::Result<Self> {
+        let name = journal.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let directory = journal.parent().unwrap_or(Path::new("."));
+        let mut archives = BTreeMap::new();
+        let entries = match fs::read_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            entries => Some(entries?),
+        };
+        for entry in entries.into_iter().flatten() {
+            let entry = entry?;
+            let number = entry.file_name().to_str().and_then(|file| archive_number(name, file));
+            archives.extend(number.map(|number| (number, entry.path())));
+        }
+        Ok(Self { own: journal.to_owned(), archives })
+    }
+
+    /// The number of the oldest that is there.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.archives.first_key_value().map_or_else(|| self.newest(), |(number, _)| *number)
+    }
+
+    /// The number of the file that is written.
+    pub(crate) fn newest(&self) -> u64 {
+        self.archives.last_key_value().map_or(1, |(number, _)| number + 1)
+    }
+
+    /// Whether a file is full and never changes again.
+    pub(crate) fn is_full(&self, number: u64) -> bool {
+        self.archives.contains_key(&number)
+    }
+
+    /// Opens a file by its number; none while it is not there.
+    pub(super) fn open(&self, number: u64) -> io::Result<Option<File>> {
+        let path = self.archives.get(&number).or_else(|| (number == self.newest()).then_some(&self.own));
+        match path.map(File::open) {
+            None => Ok(None),
+            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Some(opened) => opened.map(Some),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A journal of many files: the chain goes through all of them, and the supervisor takes each record in once.
+
+use std::fs;
+use std::path::PathBuf;
+
+use e2e::{Place, System, ToolServer, wait};
+use protocol::JournalRecord;
+use protocol::journal::{RecordType, archive_number};
+use serde_json::{Value, json};
+
+/// As small as it can be: a few calls fill a file.
+const SMALL: (&str, &str) = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096");
+
+/// The full files in their order, then the journal itself.
+fn files(place: &Place) -> Vec<PathBuf> {
+    let directory = place.data().join("journal");
+    let entries = fs::read_dir(&directory).expect("a server has a journal").flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut full: Vec<String> =
+        names.filter(|name| archive_number("tool-calls.jsonl", name).is_some()).collect();
+    full.sort();
+    full.into_iter().chain(["tool-calls.jsonl".to_owned()]).map(|name| directory.join(name)).collect()
+}
+
+/// The calls that began, by the journal's own files.
+fn recorded_calls(place: &Place) -> Vec<String> {
+    let texts = files(place).into_iter().map(|file| fs::read_to_string(file).expect("a journal is text"));
+    let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let records = lines.map(|line| serde_json::from_str::<JournalRecord>(&line).expect("a line is a record"));
+    records
+        .filter(|record| record.record_type == RecordType::Started)
+        .map(|record| record.id.to_string())
+        .collect()
+}
+
+fn verified(server: &ToolServer) -> Result<Value, String> {
+    let output = server.run_command(&["journal", "verify", "--json"]);
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout).expect("--json prints JSON")),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+fn server_with_full_files() -> ToolServer {
+    let server = ToolServer::builder().variable(SMALL.0, SMALL.1).start();
+    for number in 0..24 {
+        server.call("ls", &json!({"path": format!("missing-{number}")}));
+    }
+    assert!(files(server.place()).len() > 3, "{:?}", files(server.place()));
+    server
+}
+
+#[test]
+fn a_full_file_is_put_aside_and_the_chain_goes_through_all_of_them() {
+    let mut server = server_with_full_files();
+    let chain = verified(&server).unwrap();
+    assert_eq!(chain["records"], 48, "{chain}");
+    assert_eq!(chain["files"], files(server.place()).len(), "{chain}");
+    for file in files(server.place()) {
+        assert!(fs::metadata(&file).unwrap().len() <= 4096, "{file:?}");
+    }
+    server.crash(|place| fs::remove_file(place.data().join("journal/tool-calls.jsonl")).unwrap());
+    server.assert_alive("a kill between two files");
+    verified(&server).expect("the chain goes on from the newest full file");
+}
+
+#[test]
+fn what_was_done_to_a_full_file_is_found() {
+    let server = server_with_full_files();
+    let all = files(server.place());
+    let (first, second) = (&all[0], &all[1]);
+    let original = fs::read_to_string(first).unwrap();
+    let lines: Vec<&str> = original.lines().collect();
+    let without_last = lines[..lines.len() - 1].join("\n") + "\n";
+    let swapped = [&lines[1..2], &lines[..1], &lines[2..]].concat().join("\n") + "\n";
+    for (what, content) in [
+        ("changed", original.replacen("missing", "miss1ng", 1)),
+        ("without its last record", without_last),
+        ("reordered", swapped),
+        ("cut in the middle of a line", original[..original.len() - 9].to_owned()),
+    ] {
+        fs::write(first, content).unwrap();
+        let error = verified(&server).expect_err(what);
+        assert!(error.contains("tool-calls.jsonl.00000"), "{what}: {error}");
+    }
+    fs::write(first, &original).unwrap();
+    let kept = fs::read(second).unwrap();
+    fs::remove_file(second).unwrap();
+    verified(&server).expect_err("a file in the middle is missing");
+    fs::write(second, kept).unwrap();
+    fs::remove_file(first).unwrap();
+    assert_eq!(verified(&server).unwrap()["files_gone"], 1, "the oldest may go");
+}
+
+#[test]
+fn a_supervisor_that_was_away_takes_in_each_record_once() {
+    let mut system = System::builder().variable(SMALL.0, SMALL.1).start();
+    for number in 0..12 {
+        let task = system.say(&format!("ls path=missing-{number}"));
+        system.reply(&task);
+    }
+    assert!(
+        files(system.place()).len() > 1,
+        "the running system has full files: {:?}",
+        files(system.place())
+    );
+    system.stop();
+    // A tool server alone goes on with the same journal, and puts several files aside.
+    let journal = system.place().data().join("journal/tool-calls.jsonl").display().to_string();
+    let alone =
+        ToolServer::builder().variable("AUTONOUS_TOOL_JOURNAL", &journal).variable(SMALL.0, SMALL.1).start();
+    for number in 0..24 {
+        alone.call("ls", &json!({"path": format!("alone-{number}")}));
+    }
+    alone.stop();
+    system.restart();
+    let recorded = recorded_calls(system.place());
+    wait::until("all calls are events", || {
+        let sql = "select count(*) from events where type = 'tool_call.started'";
+        (system.database().count(sql) == i64::try_from(recorded.len()).unwrap()).then_some(())
+    });
+    let task = system.say("ls path=.");
+    system.reply(&task);
+    let ids = system.database().texts("select id from events where type like 'tool_call.%' order by seq");
+    let mut unique = ids.clone();
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), ids.len(), "no record is an event twice");
+    let open = "select count(*) from tool_calls where status = 'running'";
+    assert_eq!(system.database().count(open), 0, "every call has its end");
+    assert!(
+        !system.log().contains("chain is broken") && !system.log().contains("read again"),
+        "{}",
+        system.log()
+    );
+}

@@ -1,0 +1,60 @@
+//! The full files of a journal: how one is put aside, and which there are.
+//!
+//! A full file keeps its number for ever, so whoever follows the journal finds it again. The chain of hashes
+//! goes on from the last line of one file to the first of the next.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use protocol::journal::{archive_name, archive_number};
+
+/// What the next file is called until the full one is out of its way.
+const NEXT: &str = "next";
+
+/// The full files of a journal by their numbers; none where there is no directory.
+pub fn archives(journal: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
+    let mut found = BTreeMap::new();
+    let entries = match fs::read_dir(directory(journal)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let number = entry.file_name().to_str().and_then(|file| archive_number(name(journal), file));
+        found.extend(number.map(|number| (number, entry.path())));
+    }
+    Ok(found)
+}
+
+/// Puts the full file aside and an empty one in its place, which is returned. When that fails, everything
+/// is as it was: the new file is made before the full one is touched, because a full disk shows there.
+pub(super) fn put_aside(journal: &Path) -> io::Result<File> {
+    let number = archives(journal)?.last_key_value().map_or(1, |(number, _)| number + 1);
+    let aside = journal.with_file_name(archive_name(name(journal), number));
+    let next = journal.with_file_name(format!("{}.{NEXT}", name(journal)));
+    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&next)?;
+    file.set_len(0)?;
+    fs::rename(journal, &aside)?;
+    if let Err(error) = fs::rename(&next, journal) {
+        fs::rename(&aside, journal)?;
+        return Err(error);
+    }
+    File::open(directory(journal))?.sync_all()?;
+    Ok(file)
+}
+
+/// Opens the journal's own file, which is made when it is missing.
+pub(super) fn open_own(journal: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(journal)
+}
+
+fn directory(journal: &Path) -> &Path {
+    journal.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn name(journal: &Path) -> &str {
+    journal.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
