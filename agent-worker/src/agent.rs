@@ -10,18 +10,26 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer;
+use crate::breaker::SharedBreaker;
 use crate::budget::{Limit, Limits};
 use crate::conversation::Conversation;
-use crate::model::{Model, ModelError};
+use crate::fitting::make_room;
+use crate::model::{Message, Model};
 use crate::progress::Progress;
-use crate::tools::{ToolServer, ToolServerError};
+use crate::repetition::{NUDGE, Pace, Repetition};
+use crate::stop::Ending;
+use crate::tools::ToolServer;
 use crate::trail::Trail;
-use crate::turn::turn;
+use crate::turn::{Turn, turn};
+
+pub(crate) use crate::stop::Stop;
 
 /// What works on tasks: a model, tools, and limits. It keeps nothing of a task.
 pub struct Agent {
     /// Who is asked what to do.
     pub model: Box<dyn Model>,
+    /// Whether the model may be asked; what it learns of the provider outlives a task.
+    pub breaker: SharedBreaker,
     /// Who does it.
     pub tools: ToolServer,
     /// What a task may use.
@@ -39,26 +47,6 @@ pub(crate) struct Run<'a> {
     pub(crate) started: Instant,
 }
 
-/// Why a task ended without an answer of the model.
-pub(crate) enum Stop {
-    Limit(Limit),
-    Cancelled,
-    Model(ModelError),
-    Tools(ToolServerError),
-}
-
-impl From<ModelError> for Stop {
-    fn from(error: ModelError) -> Self {
-        Self::Model(error)
-    }
-}
-
-impl From<ToolServerError> for Stop {
-    fn from(error: ToolServerError) -> Self {
-        Self::Tools(error)
-    }
-}
-
 impl Agent {
     /// Works on a task until there is an answer, a limit is reached, it fails, or it is cancelled.
     pub async fn run(&self, task: &Task, trail: &Trail, cancel: &CancellationToken) -> Outcome {
@@ -70,7 +58,7 @@ impl Agent {
         });
         let agent_id = trail.record(EventType::AgentStarted, &task.parent_event_id, facts).await;
         let run = Run { task, trail, agent_id, started };
-        let mut progress = Progress::default();
+        let mut progress = Progress::of(task);
         let end = tokio::select! {
             biased;
             end = self.work(&run, &mut progress) => end,
@@ -82,12 +70,20 @@ impl Agent {
 
     async fn work(&self, run: &Run<'_>, progress: &mut Progress) -> Result<String, Stop> {
         let mut conversation = self.prepare(run, progress).await?;
+        let mut repetition = Repetition::default();
         loop {
             if let Some(limit) = self.limits.before_turn(&progress.spent) {
                 return Err(Stop::Limit(limit));
             }
-            if let Some(answer) = turn(self, run, &mut conversation, progress).await? {
-                return Ok(answer);
+            make_room(self, run, &mut conversation, progress).await?;
+            let fingerprint = match turn(self, run, &mut conversation, progress).await? {
+                Turn::Answered(answer) => return Ok(answer),
+                Turn::Went { fingerprint } => fingerprint,
+            };
+            match repetition.note(fingerprint) {
+                Pace::Moving => {}
+                Pace::Slowing => conversation.messages.push(Message::User(NUDGE.to_owned())),
+                Pace::Stalled => return Err(Stop::Stalled),
             }
         }
     }
@@ -95,47 +91,33 @@ impl Agent {
     async fn prepare(&self, run: &Run<'_>, progress: &mut Progress) -> Result<Conversation, Stop> {
         let tools = self.tools.catalogue().await?;
         progress.tools_answered = true;
-        let conversation = Conversation::assemble(run.task, tools);
+        let conversation = Conversation::assemble(run.task, tools, self.limits.context_tokens);
         let facts = json!({
             "messages": conversation.messages.len(),
             "history_messages": run.task.history.len(),
-            "tools": conversation.tools.len(),
+            "earlier_calls": run.task.earlier.calls.len(),
+            "tools": conversation.request().tools.len(),
             "system_prompt_chars": conversation.system.chars().count(),
+            "estimated_tokens": conversation.tokens(),
         });
         run.trail.record(EventType::ContextAssembled, &run.agent_id, facts).await;
         Ok(conversation)
     }
 
     async fn finalise(&self, run: &Run<'_>, end: Result<String, Stop>, progress: &Progress) -> Outcome {
-        let (event_type, facts, outcome) = match end {
-            Ok(reply) => (EventType::AgentCompleted, json!({"end": "answer"}), Outcome::Done { reply }),
-            Err(Stop::Limit(limit)) => {
-                let facts = json!({"limit": limit.as_str(), "value": self.limits.in_words(limit)});
-                run.trail.record(EventType::ControlLimitReached, &run.agent_id, facts).await;
-                let reply = answer::at_limit(&self.limits, limit, progress);
-                (EventType::AgentCompleted, json!({"end": "limit"}), Outcome::Done { reply })
-            }
-            Err(Stop::Cancelled) => {
-                let reply = answer::cancelled(progress);
-                (EventType::AgentFailed, json!({"end": "cancelled"}), Outcome::Cancelled { reply })
-            }
-            Err(Stop::Model(error)) => {
-                let facts = json!({"error": error.to_string(), "error_class": error.class.as_str()});
-                let retryable = error.class.can_pass();
-                (EventType::AgentFailed, facts, failed(&error.to_string(), retryable, progress))
-            }
-            Err(Stop::Tools(error)) => {
-                let facts = json!({"error": error.to_string(), "error_class": "tool_server"});
-                (EventType::AgentFailed, facts, failed(&error.to_string(), false, progress))
+        let ending = match end {
+            Ok(reply) => Ending::answer(reply),
+            Err(stop) => {
+                if let Some((event_type, facts)) = stop.event(&self.limits) {
+                    run.trail.record(event_type, &run.agent_id, facts).await;
+                }
+                stop.ending(&self.limits, progress)
             }
         };
-        run.trail.record(event_type, &run.agent_id, with_totals(facts, run, progress)).await;
-        bounded(outcome)
+        let facts = with_totals(ending.facts, run, progress);
+        run.trail.record(ending.event_type, &run.agent_id, facts).await;
+        answer::bounded(ending.outcome)
     }
-}
-
-fn failed(error: &str, retryable: bool, progress: &Progress) -> Outcome {
-    Outcome::Failed { error: answer::failed(error, progress), retryable }
 }
 
 fn with_totals(mut facts: Value, run: &Run<'_>, progress: &Progress) -> Value {
@@ -147,12 +129,4 @@ fn with_totals(mut facts: Value, run: &Run<'_>, progress: &Progress) -> Value {
     facts["cached_input_tokens"] = json!(spent.cached_input_tokens);
     facts["output_tokens"] = json!(spent.output_tokens);
     facts
-}
-
-fn bounded(outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Done { reply } => Outcome::Done { reply: answer::bounded(reply) },
-        Outcome::Failed { error, retryable } => Outcome::Failed { error: answer::bounded(error), retryable },
-        Outcome::Cancelled { reply } => Outcome::Cancelled { reply: answer::bounded(reply) },
-    }
 }

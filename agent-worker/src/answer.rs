@@ -4,15 +4,22 @@
 
 use std::fmt::Write as _;
 
-use crate::budget::{Limit, Limits};
-use crate::progress::{CallMade, Progress};
+use protocol::Outcome;
 
-/// The most calls that an answer lists, and the most characters of one call's arguments.
+use crate::breaker::{FAILURES_TO_OPEN, Paused};
+use crate::budget::{Limit, Limits};
+use crate::model::ModelError;
+use crate::progress::{CallMade, Progress};
+use crate::repetition::EQUAL_TURNS;
+
+/// The most calls that an answer lists.
 const MAX_CALLS: usize = 20;
-const MAX_ARGUMENT_CHARS: usize = 120;
 
 /// The longest reply, in bytes. Channels split far below it, and a line holds it however it is escaped.
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
+
+/// What is open after every end without an answer.
+const OPEN: &str = "\n\nOpen: there is no final answer to your message yet. ";
 
 /// The answer when a limit ended the task.
 pub fn at_limit(limits: &Limits, limit: Limit, progress: &Progress) -> String {
@@ -21,9 +28,35 @@ pub fn at_limit(limits: &Limits, limit: Limit, progress: &Progress) -> String {
         text.push_str(" The tool server did not answer in this time.");
     }
     text.push_str(&done(progress));
-    text.push_str("\n\nOpen: there is no final answer to your message yet. ");
+    text.push_str(OPEN);
     text.push_str("Ask again with a smaller step, or raise the limit.");
     text
+}
+
+/// The answer when the same calls kept bringing the same results.
+pub fn stalled(progress: &Progress) -> String {
+    let (done, turns) = (done(progress), EQUAL_TURNS);
+    format!(
+        "I had to stop: I made the same calls {turns} times in a row, and they brought the same results.\
+         {done}{OPEN}Ask again in another way, or tell me what I am missing."
+    )
+}
+
+/// What went wrong with the model, with the wait that its provider asks for.
+pub fn of_model_error(error: &ModelError) -> String {
+    match error.retry_after {
+        Some(wait) => format!("{error}; it asks to wait {} seconds", wait.as_secs_f64().ceil()),
+        None => error.to_string(),
+    }
+}
+
+/// Why the model is not asked for now.
+pub fn of_pause(Paused { class, wait }: &Paused) -> String {
+    let seconds = wait.as_secs_f64().ceil();
+    format!(
+        "{} (it failed {FAILURES_TO_OPEN} times in a row, and is left alone for {seconds} seconds)",
+        class.for_the_user()
+    )
 }
 
 /// The answer when somebody cancelled the task.
@@ -34,11 +67,22 @@ pub fn cancelled(progress: &Progress) -> String {
 /// The message when the task failed.
 pub fn failed(error: &str, progress: &Progress) -> String {
     let error = error.trim_end_matches('.');
-    if progress.calls.is_empty() { format!("{error}.") } else { format!("{error}.{}", done(progress)) }
+    if progress.calls.is_empty() && progress.earlier.is_empty() {
+        return format!("{error}.");
+    }
+    format!("{error}.{}{OPEN}Ask again when the cause is gone.", done(progress))
 }
 
-/// A reply that fits into a line, whatever the model or a tool wrote.
-pub fn bounded(mut reply: String) -> String {
+/// An outcome that fits into a line, whatever the model or a tool wrote.
+pub fn bounded(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Done { reply } => Outcome::Done { reply: cut(reply) },
+        Outcome::Failed { error, retryable } => Outcome::Failed { error: cut(error), retryable },
+        Outcome::Cancelled { reply } => Outcome::Cancelled { reply: cut(reply) },
+    }
+}
+
+fn cut(mut reply: String) -> String {
     if reply.len() > MAX_REPLY_BYTES {
         reply.truncate(reply.floor_char_boundary(MAX_REPLY_BYTES));
         let _ = write!(reply, "\n(cut after {MAX_REPLY_BYTES} bytes)");
@@ -47,7 +91,7 @@ pub fn bounded(mut reply: String) -> String {
 }
 
 fn done(progress: &Progress) -> String {
-    let calls = &progress.calls;
+    let calls: Vec<&CallMade> = progress.earlier.iter().chain(&progress.calls).collect();
     let mut text = "\n\nDone so far:".to_owned();
     if calls.is_empty() {
         text.push_str(" no tool was called.");
@@ -57,7 +101,7 @@ fn done(progress: &Progress) -> String {
         let _ = write!(text, "\n- {skipped} earlier calls");
     }
     for call in &calls[skipped..] {
-        let _ = write!(text, "\n- {}", line(call));
+        let _ = write!(text, "\n- {call}");
     }
     if !progress.said.is_empty() {
         let _ = write!(text, "\n\nThe last thing I noted: {}", progress.said);
@@ -65,21 +109,13 @@ fn done(progress: &Progress) -> String {
     text
 }
 
-fn line(call: &CallMade) -> String {
-    let mut arguments: String = call.arguments.chars().take(MAX_ARGUMENT_CHARS).collect();
-    if arguments.len() < call.arguments.len() {
-        arguments.push('…');
-    }
-    let outcome = call.outcome.as_deref().unwrap_or("was running, its outcome is unknown");
-    format!("{} {arguments}: {outcome}", call.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
 
-    const LIMITS: Limits = Limits { max_turns: 2, wall_time: Duration::from_secs(9), max_tokens: 7 };
+    const LIMITS: Limits =
+        Limits { max_turns: 2, wall_time: Duration::from_secs(9), max_tokens: 7, context_tokens: 1 };
 
     fn call(arguments: &str, outcome: Option<&str>) -> CallMade {
         CallMade {
@@ -122,8 +158,8 @@ mod tests {
 
     #[test]
     fn a_reply_is_cut_between_characters() {
-        let reply = bounded("é".repeat(MAX_REPLY_BYTES));
+        let reply = cut("é".repeat(MAX_REPLY_BYTES));
         assert!(reply.len() < MAX_REPLY_BYTES + 40 && reply.ends_with("é\n(cut after 1048576 bytes)"));
-        assert_eq!(bounded("short".to_owned()), "short");
+        assert_eq!(cut("short".to_owned()), "short");
     }
 }

@@ -16,6 +16,8 @@ pub struct Limits {
     pub wall_time: Duration,
     /// Output and uncached input together (`AUTONOUS_CONTROL_MAX_TOKENS`, 2,000,000).
     pub max_tokens: u64,
+    /// The model's window, in tokens (`AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000).
+    pub context_tokens: usize,
 }
 
 /// What one task has used.
@@ -95,7 +97,8 @@ impl Spent {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { max_turns: 3, wall_time: Duration::from_secs(10), max_tokens: 100 };
+    const LIMITS: Limits =
+        Limits { max_turns: 3, wall_time: Duration::from_secs(10), max_tokens: 100, context_tokens: 1 };
 
     #[test]
     fn a_turn_is_forbidden_once_turns_or_tokens_are_used_up() {

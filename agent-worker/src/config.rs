@@ -10,6 +10,7 @@ use process::{Secret, VariableError, Variables};
 use reqwest::Url;
 
 use crate::agent::Agent;
+use crate::breaker::SharedBreaker;
 use crate::budget::Limits;
 use crate::model::Model;
 use crate::model::direct::Direct;
@@ -30,7 +31,8 @@ pub struct Config {
     pub tool_token: Option<Secret>,
     /// `AUTONOUS_MODEL_PROVIDER`; without it `openai` if there is a key for it, else `direct`.
     pub provider: Provider,
-    /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000.
+    /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and
+    /// `AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000.
     pub limits: Limits,
     /// `AUTONOUS_CONTROL_MAX_RETRIES`, 3.
     pub max_retries: u32,
@@ -57,18 +59,20 @@ impl Config {
         };
         only_native_and_no_fallback(variables)?;
         let retries = variables.number("AUTONOUS_CONTROL_MAX_RETRIES", 3, 0..=20)?;
+        let provider = Provider::read(variables)?;
         Ok(Self {
             tool_url: url(variables, "AUTONOUS_TOOL_URL", "http://127.0.0.1:8701")?,
             tool_token: variables.secret("AUTONOUS_TOOL_TOKEN"),
-            provider: Provider::read(variables)?,
             limits: Limits {
                 max_turns: number("AUTONOUS_CONTROL_MAX_TURNS", 20, 10_000)?,
                 wall_time: Duration::from_secs(
                     number("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", 600, 86_400)?.into(),
                 ),
                 max_tokens: variables.number("AUTONOUS_CONTROL_MAX_TOKENS", 2_000_000, 1..=u64::MAX)?,
+                context_tokens: context_tokens(variables, &provider)?,
             },
             max_retries: u32::try_from(retries).unwrap_or(u32::MAX),
+            provider,
         })
     }
 
@@ -84,7 +88,8 @@ impl Config {
             }
         };
         tracing::info!(model = model.name(), "the worker starts");
-        Ok(Agent { model, tools, limits: self.limits, max_retries: self.max_retries })
+        let breaker = SharedBreaker::default();
+        Ok(Agent { model, breaker, tools, limits: self.limits, max_retries: self.max_retries })
     }
 }
 
@@ -118,6 +123,17 @@ fn only_native_and_no_fallback(variables: &Variables) -> Result<(), VariableErro
             Err(VariableError::new("AUTONOUS_MODEL_TOOL_PROTOCOL", protocol, "native, the one that exists"))
         }
     }
+}
+
+/// The model's window; no server tells it in a way that all have in common.
+fn context_tokens(variables: &Variables, provider: &Provider) -> Result<usize, VariableError> {
+    let tokens = variables.number("AUTONOUS_MODEL_CONTEXT_TOKENS", 128_000, 4_000..=100_000_000)?;
+    // Where the message is the call, nobody reads a conversation.
+    Ok(if matches!(provider, Provider::Direct) {
+        usize::MAX
+    } else {
+        usize::try_from(tokens).unwrap_or(usize::MAX)
+    })
 }
 
 fn openai(variables: &Variables, key: Option<Secret>) -> Result<Settings, VariableError> {
@@ -192,6 +208,7 @@ mod tests {
             ("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "soon"),
             ("AUTONOUS_CONTROL_MAX_TOKENS", "-1"),
             ("AUTONOUS_CONTROL_MAX_RETRIES", "21"),
+            ("AUTONOUS_MODEL_CONTEXT_TOKENS", "3999"),
             ("AUTONOUS_MODEL_TOOL_PROTOCOL", "json"),
             ("AUTONOUS_MODEL_FALLBACK", "other"),
         ] {

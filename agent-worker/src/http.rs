@@ -28,6 +28,8 @@ pub struct Answer {
     pub status: StatusCode,
     /// How long it asks to wait, if it does.
     pub retry_after: Option<Duration>,
+    /// All of its headers.
+    pub headers: HeaderMap,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -52,7 +54,8 @@ pub async fn exchange(client: &Client, request: Request, max_bytes: usize) -> Re
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Answer { status: response.status(), retry_after: retry_after(response.headers()), body })
+    let (status, headers) = (response.status(), response.headers().clone());
+    Ok(Answer { status, retry_after: retry_after(&headers), headers, body })
 }
 
 /// How long a server asks to wait: `retry-after-ms`, which is finer, or else `Retry-After`, in seconds or

@@ -11,6 +11,10 @@ use crate::model::ModelError;
 /// The longest wait before a request to the model that nobody asked for.
 const MODEL_LONGEST: Duration = Duration::from_secs(30);
 
+/// The longest wait that is granted to a provider that asks for one. Whoever asks for more means another
+/// time, and the person is told so at once.
+const LONGEST_GRANTED: Duration = Duration::from_secs(120);
+
 /// The first and the longest wait before the tool server is called again: it is on this machine, and a
 /// restart of it takes less than a second.
 const TOOLS_FIRST: Duration = Duration::from_millis(50);
@@ -28,13 +32,18 @@ pub fn before_asking_again(
     remaining: Duration,
     jitter: f64,
 ) -> Option<Duration> {
-    if !error.class.can_pass() || failed > max_retries {
+    if !can_be_tried_later(error) || failed > max_retries {
         return None;
     }
     let own = Duration::from_secs(1).saturating_mul(1 << failed.saturating_sub(1).min(5)).min(MODEL_LONGEST);
     // Bounded first: a provider may ask for more time than can be multiplied.
     let wait = error.retry_after.unwrap_or(own).min(remaining).mul_f64(1.0 + jitter / 4.0);
     (wait < remaining).then_some(wait)
+}
+
+/// Whether the same request can succeed within minutes.
+pub fn can_be_tried_later(error: &ModelError) -> bool {
+    error.class.can_pass() && error.retry_after.is_none_or(|wait| wait <= LONGEST_GRANTED)
 }
 
 /// How long to wait before the tool server is called again after `failed` failures in a row.
@@ -73,6 +82,8 @@ mod tests {
         let error = ModelError { retry_after, ..ModelError::new(ModelErrorClass::RateLimit, "") };
         assert_eq!(before_asking_again(&error, 1, 3, LONG, 0.0), retry_after);
         assert_eq!(before_asking_again(&error, 1, 3, Duration::from_secs(40), 0.0), None);
+        let minutes = ModelError { retry_after: Some(Duration::from_secs(121)), ..error.clone() };
+        assert_eq!(before_asking_again(&minutes, 1, 3, LONG, 0.0), None);
         let endless = ModelError { retry_after: Some(Duration::MAX), ..error };
         assert_eq!(before_asking_again(&endless, 1, 3, LONG, 1.0), None);
     }

@@ -4,14 +4,16 @@
 //! uses to run it at most once. Such failures never leave this file and never reach the model: it only
 //! sees what a tool answered. How long to go on is decided by whoever drops the future.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use process::Secret;
 use protocol::{Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec};
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use reqwest::{Client, Method, Request, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
+use crate::catalogue::Catalogue;
 use crate::http::{self, Answer, HttpError};
 use crate::model::ToolCall;
 use crate::retry;
@@ -31,6 +33,7 @@ pub struct ToolServer {
     client: Client,
     url: Url,
     token: Option<Secret>,
+    catalogue: Catalogue,
 }
 
 /// Why there is no use in going on with the tool server.
@@ -58,7 +61,7 @@ pub struct Caller<'a> {
 
 /// What `GET /tools` answers.
 #[derive(Deserialize)]
-struct Catalogue {
+struct Listed {
     tools: Vec<ToolSpec>,
 }
 
@@ -73,19 +76,31 @@ enum Failure {
 impl ToolServer {
     /// The server at this address. Nothing is sent yet.
     pub fn new(url: Url, token: Option<Secret>) -> Result<Self, HttpError> {
-        Ok(Self { client: http::client(CALL_TIMEOUT)?, url, token })
+        let client = http::client(CALL_TIMEOUT)?;
+        Ok(Self { client, url, token, catalogue: Catalogue::default() })
     }
 
-    /// What can be called, sorted by name.
-    pub async fn catalogue(&self) -> Result<Vec<ToolSpec>, ToolServerError> {
-        let request = self.request(Method::GET, None).timeout(CATALOGUE_TIMEOUT);
+    /// What can be called, sorted by name. The server is asked whether it is still what is known.
+    pub async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, ToolServerError> {
+        let mut request = self.request(Method::GET, None).timeout(CATALOGUE_TIMEOUT);
+        if let Some(tag) = self.catalogue.tag() {
+            request = request.header(IF_NONE_MATCH, tag);
+        }
         let answer = self.answered(&built(request)?).await?;
-        let Catalogue { mut tools } = self.read(&answer).or_else(|stranger| {
+        if let Some(tools) = self.catalogue.unchanged().filter(|_| answer.status == StatusCode::NOT_MODIFIED)
+        {
+            return Ok(tools);
+        }
+        let Listed { tools } = self.read(&answer).or_else(|stranger| {
             let envelope: Envelope = self.read(&answer)?;
             Err(envelope.meta.error.map_or(stranger, ToolServerError::Refused))
         })?;
-        tools.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(tools)
+        Ok(self.catalogue.take(tools, &answer.headers))
+    }
+
+    /// Whether the last answer came from a server that offers other tools than those that are known.
+    pub fn has_other_tools(&self) -> bool {
+        self.catalogue.is_outdated()
     }
 
     /// Makes a call and returns what the server answered, whether it went well or not.
@@ -99,6 +114,7 @@ impl ToolServer {
             .header("Idempotency-Key", uuid::Uuid::now_v7().to_string())
             .body(call.arguments.clone());
         let answer = self.answered(&built(request)?).await?;
+        self.catalogue.note(&answer.headers);
         self.read(&answer)
     }
 

@@ -3,16 +3,19 @@
 //! A tool that fails is a result for the model, never an end of the task. A reply that was cut by
 //! length never runs its calls: their arguments may be torn.
 
-use protocol::text_form::text_form;
 use protocol::{EventId, EventType};
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::agent::{Agent, Run, Stop};
+use crate::ask::ask;
+use crate::calls;
 use crate::conversation::Conversation;
-use crate::model::{Message, Reply, ToolCall};
-use crate::progress::{CallMade, Progress};
-use crate::retry;
+use crate::fitting::make_room;
+use crate::model::{Message, ModelErrorClass, Reply};
+use crate::outside;
+use crate::progress::Progress;
+use crate::repetition::fingerprint;
 use crate::tools::Caller;
 
 /// What the model is told when its reply was cut before it called or said anything usable.
@@ -30,19 +33,34 @@ enum Next {
     SayShorter,
 }
 
-/// Runs one turn; returns the answer, if the model gave one.
+/// How a turn ended.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// With the answer to the user.
+    Answered(String),
+    /// With more for the model to read.
+    Went {
+        /// Equal for turns with equal calls and results.
+        fingerprint: u64,
+    },
+}
+
+/// Runs one turn.
 pub(crate) async fn turn(
     agent: &Agent,
     run: &Run<'_>,
     conversation: &mut Conversation,
     progress: &mut Progress,
-) -> Result<Option<String>, Stop> {
+) -> Result<Turn, Stop> {
     progress.spent.turns += 1;
     let model_name = agent.model.name();
     let facts = json!({"turn": progress.spent.turns, "model_name": model_name});
     let turn_id = run.trail.record(EventType::TurnStarted, &run.agent_id, facts).await;
+    if agent.tools.has_other_tools() {
+        conversation.replace_tools(agent.tools.catalogue().await?);
+    }
     let asked = Instant::now();
-    let reply = ask(agent, run, conversation).await?;
+    let reply = ask_within_window(agent, run, &turn_id, conversation, progress).await?;
     let facts = json!({
         "model_name": reply.model_name.as_deref().unwrap_or(model_name),
         "latency_ms": asked.elapsed().as_millis(),
@@ -53,30 +71,28 @@ pub(crate) async fn turn(
         "cut": reply.cut,
     });
     progress.spent.add(reply.usage);
-    let answer = follow(agent, run, &turn_id, conversation, progress, reply).await?;
+    let end = follow(agent, run, &turn_id, conversation, progress, reply).await?;
     run.trail.record(EventType::TurnCompleted, &turn_id, facts).await;
-    Ok(answer)
+    Ok(end)
 }
 
-/// Asks the model, again after failures that can pass.
-async fn ask(agent: &Agent, run: &Run<'_>, conversation: &Conversation) -> Result<Reply, Stop> {
-    let mut failed = 0;
+/// Asks the model; once in a task a conversation that the provider finds too long is made shorter.
+async fn ask_within_window(
+    agent: &Agent,
+    run: &Run<'_>,
+    turn_id: &EventId,
+    conversation: &mut Conversation,
+    progress: &mut Progress,
+) -> Result<Reply, Stop> {
     loop {
-        let error = match agent.model.reply(conversation.request()).await {
-            Ok(reply) => return Ok(reply),
-            Err(error) => error,
-        };
-        failed += 1;
-        let remaining = agent.limits.wall_time.saturating_sub(run.started.elapsed());
-        let wait = retry::before_asking_again(&error, failed, agent.max_retries, remaining, retry::jitter());
-        let Some(wait) = wait else { return Err(error.into()) };
-        tracing::warn!(
-            class = error.class.as_str(),
-            detail = error.detail,
-            ?wait,
-            "the model is asked again"
-        );
-        tokio::time::sleep(wait).await;
+        match ask(agent, run, turn_id, conversation.request()).await {
+            Err(Stop::Model(error))
+                if error.class == ModelErrorClass::ContextTooLong && conversation.shrink() =>
+            {
+                make_room(agent, run, conversation, progress).await?;
+            }
+            end => return end,
+        }
     }
 }
 
@@ -87,37 +103,29 @@ async fn follow(
     conversation: &mut Conversation,
     progress: &mut Progress,
     reply: Reply,
-) -> Result<Option<String>, Stop> {
+) -> Result<Turn, Stop> {
     match next(&reply) {
-        Next::Answer(answer) => return Ok(Some(answer)),
-        Next::SayShorter => conversation.messages.push(Message::User(CUT.to_owned())),
+        Next::Answer(answer) => Ok(Turn::Answered(answer)),
+        Next::SayShorter => {
+            conversation.messages.push(Message::User(CUT.to_owned()));
+            Ok(Turn::Went { fingerprint: fingerprint(CUT) })
+        }
         Next::Calls => {
             progress.said.clone_from(&reply.text);
-            let calls = reply.calls.clone();
+            let caller = Caller { task: run.task, turn_id };
+            let envelopes = calls::run(agent, caller, conversation, &reply.calls, progress).await?;
+            let asked = reply.calls.iter().map(|call| (&call.name, &call.arguments));
+            let found =
+                envelopes.iter().map(|envelope| (envelope.exit_code, &envelope.stdout, &envelope.stderr));
+            let fingerprint = fingerprint((asked.collect::<Vec<_>>(), found.collect::<Vec<_>>()));
+            let ids: Vec<String> = reply.calls.iter().map(|call| call.id.clone()).collect();
             conversation.messages.push(Message::Assistant { text: reply.text, calls: reply.calls });
-            for call in calls {
-                let text = execute(agent, Caller { task: run.task, turn_id }, &call, progress).await?;
-                conversation.messages.push(Message::ToolResult { call_id: call.id, text });
+            for (id, envelope) in ids.into_iter().zip(&envelopes) {
+                conversation.push_result(id, &outside::result(envelope));
             }
+            Ok(Turn::Went { fingerprint })
         }
     }
-    Ok(None)
-}
-
-/// Runs one call and returns its result as the model reads it.
-async fn execute(
-    agent: &Agent,
-    caller: Caller<'_>,
-    call: &ToolCall,
-    progress: &mut Progress,
-) -> Result<String, Stop> {
-    let (name, arguments) = (call.name.clone(), call.arguments.clone());
-    progress.calls.push(CallMade { name, arguments, outcome: None });
-    let text = text_form(&agent.tools.call(call, caller).await?);
-    if let Some(made) = progress.calls.last_mut() {
-        made.outcome = text.lines().next().map(str::to_owned);
-    }
-    Ok(text)
 }
 
 fn next(reply: &Reply) -> Next {
@@ -132,6 +140,7 @@ fn next(reply: &Reply) -> Next {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ToolCall;
 
     #[test]
     fn calls_of_a_cut_reply_are_never_run() {

@@ -6,31 +6,73 @@
 
 use std::fmt::Write as _;
 
-use crate::{Envelope, Status};
+use crate::{Envelope, ErrorClass, Status, ToolError};
 
 /// The envelope as text.
 pub fn text_form(envelope: &Envelope) -> String {
-    let mut text = status_line(envelope);
-    for part in [&envelope.stdout, &envelope.stderr] {
-        if !part.is_empty() {
-            text.push('\n');
-            text.push_str(part.strip_suffix('\n').unwrap_or(part));
-        }
-    }
+    let TextParts { status, content, remarks } = parts(envelope);
+    let parts = [status, content, remarks];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The text form in three parts, for whoever wants to tell the server's own words from the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextParts {
+    /// The status line.
+    pub status: String,
+    /// What the tool found, in words that are not the server's; may be empty.
+    pub content: String,
+    /// What the server says about it: hints and notices; may be empty.
+    pub remarks: String,
+}
+
+/// The parts of the text form, in their order.
+pub fn parts(envelope: &Envelope) -> TextParts {
+    let (found, said) = split_stderr(envelope);
+    let stdout = envelope.stdout.strip_suffix('\n').unwrap_or(&envelope.stdout);
+    let content: Vec<&str> = [stdout, found].into_iter().filter(|part| !part.is_empty()).collect();
+    let mut remarks: Vec<String> =
+        [said].into_iter().filter(|said| !said.is_empty()).map(str::to_owned).collect();
     // A command's stderr is its own, so what the server has to say stands after it.
-    if let Some(error) =
-        envelope.meta.error.as_ref().filter(|error| !envelope.stderr.contains(&error.message))
-    {
-        let _ = write!(text, "\nerror: {}\nhint: {}", error.message, error.hint);
+    let is_unsaid = |text: &str| !envelope.stderr.contains(text);
+    if let Some(error) = envelope.meta.error.as_ref().filter(|error| is_unsaid(&error.message)) {
+        remarks.push(format!("error: {}\nhint: {}", error.message, error.hint));
     }
-    for notice in envelope.meta.notices.iter().filter(|notice| !envelope.stderr.contains(notice.as_str())) {
-        text.push_str("\nnotice: ");
-        text.push_str(notice);
-    }
+    let notices = envelope.meta.notices.iter().filter(|notice| is_unsaid(notice));
+    remarks.extend(notices.map(|notice| format!("notice: {notice}")));
     if envelope.stdout.is_empty() && envelope.stderr.is_empty() && envelope.meta.error.is_none() {
-        text.push_str("\nno output");
+        remarks.push("no output".to_owned());
+    }
+    TextParts { status: status_line(envelope), content: content.join("\n"), remarks: remarks.join("\n") }
+}
+
+/// What stands in `stderr` for a tool that is no command: its error and its notices.
+pub fn stderr_of(error: Option<&ToolError>, notices: &[String]) -> String {
+    let mut text = String::new();
+    if let Some(error) = error {
+        let _ = writeln!(text, "{error}\nhint: {}", error.hint);
+    }
+    for notice in notices {
+        text.push_str(notice);
+        text.push('\n');
     }
     text
+}
+
+/// What `stderr` has of the tool and what of the server. The error of a tool that ran may quote what the
+/// tool found, such as the nearest line of a file, so it counts as the tool's.
+fn split_stderr(envelope: &Envelope) -> (&str, &str) {
+    let stderr = envelope.stderr.strip_suffix('\n').unwrap_or(&envelope.stderr);
+    let error = envelope.meta.error.as_ref();
+    let is_the_servers = stderr_of(error, &envelope.meta.notices).starts_with(stderr);
+    match error.filter(|error| error.class == ErrorClass::ToolExec) {
+        _ if !is_the_servers => (stderr, ""),
+        None => ("", stderr),
+        Some(error) => {
+            let (found, said) = stderr.split_at(stderr.len().min(error.to_string().len()));
+            (found, said.trim_start_matches('\n'))
+        }
+    }
 }
 
 fn status_line(envelope: &Envelope) -> String {
@@ -103,6 +145,30 @@ mod tests {
     #[test]
     fn an_empty_result_says_so() {
         assert_eq!(text_form(&envelope("")), "exit 0\nno output");
+    }
+
+    #[test]
+    fn what_a_tool_found_stands_apart_from_what_the_server_says() {
+        let failed = |code, message: &str| {
+            let mut failed = envelope("");
+            let error = crate::ToolError::new(code, message).with_hint("Look.");
+            failed.stderr = stderr_of(Some(&error), &["note".to_owned()]);
+            failed.meta.error = Some(error);
+            failed.meta.notices = vec!["note".to_owned()];
+            failed
+        };
+        let quoting = parts(&failed(crate::ErrorCode::NoMatch, "nearest:\nfn main"));
+        assert_eq!(
+            (&*quoting.content, &*quoting.remarks),
+            ("NO_MATCH: nearest:\nfn main", "hint: Look.\nnote")
+        );
+        let refused = parts(&failed(crate::ErrorCode::PathDenied, "no"));
+        assert_eq!((&*refused.content, &*refused.remarks), ("", "PATH_DENIED: no\nhint: Look.\nnote"));
+        let mut command = envelope("out\n");
+        command.stderr = "err\n".to_owned();
+        command.meta.notices = vec!["note".to_owned()];
+        let command = parts(&command);
+        assert_eq!((&*command.content, &*command.remarks), ("out\nerr", "notice: note"));
     }
 
     #[test]

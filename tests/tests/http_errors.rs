@@ -24,6 +24,22 @@ fn a_listing_is_a_whole_envelope() {
 }
 
 #[test]
+fn the_catalogue_has_a_tag_that_spares_sending_it_again_and_that_every_answer_carries() {
+    let server = ToolServer::start();
+    let catalogue = server.send(Request::get("/tools"));
+    let tag = catalogue.header("etag").expect("the catalogue has a tag").to_owned();
+    let same = server.send(Request::get("/tools").header("If-None-Match", &tag));
+    assert_eq!((same.status, same.text().as_str(), same.header("etag")), (304, "", Some(tag.as_str())));
+    let other = server.send(Request::get("/tools").header("If-None-Match", "\"other\""));
+    assert_eq!((other.status, other.text()), (200, catalogue.text()));
+    for call in [ls("."), ls("nope"), Request::post("/tools/lss", "{}")] {
+        assert_eq!(server.send(call).header("x-catalogue-tag"), Some(tag.as_str()));
+    }
+    let narrower = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "write").start();
+    assert_ne!(narrower.send(Request::get("/tools")).header("etag"), Some(tag.as_str()));
+}
+
+#[test]
 fn each_wrong_request_gets_its_code() {
     let server = ToolServer::start();
     fs::write(server.root().join("file"), "x").unwrap();

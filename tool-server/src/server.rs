@@ -14,14 +14,13 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use listenfd::ListenFd;
 use sandbox::{Reach, Spawner};
-use serde_json::json;
 use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 
 use crate::change::Durability;
 use crate::command::{Commands, Environment};
 use crate::config::{Config, Listen};
 use crate::hold::Hold;
-use crate::http::{self, Access, App};
+use crate::http::{self, Access, App, Catalogue};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
 use crate::policy::{Policy, PolicySettings};
@@ -80,7 +79,7 @@ impl Server {
         let access = Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts);
         let app = Arc::new(App {
             openapi: Bytes::from(serde_json::to_vec(&openapi::document(runner.registry()))?),
-            catalogue: Bytes::from(serde_json::to_vec(&json!({"tools": runner.specs()}))?),
+            catalogue: Catalogue::new(&runner.specs())?,
             runner,
             access,
             report,

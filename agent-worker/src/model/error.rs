@@ -80,7 +80,8 @@ impl ModelErrorClass {
         }
     }
 
-    const fn for_the_user(self) -> &'static str {
+    /// What the class means for the person, and what to do.
+    pub const fn for_the_user(self) -> &'static str {
         match self {
             Self::RateLimit => "The model's provider accepts no more requests right now; try again later",
             Self::Overloaded => "The model's provider is overloaded or failing; try again later",

@@ -21,7 +21,8 @@ fn check_limit(ended: &Ended, limit: &str, expected: &[&str]) {
 #[tokio::test]
 async fn too_many_turns_end_with_what_was_done() {
     let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([calls(&[("ls", "{}")])]).await;
+    let looks = ["{}", r#"{"path":"a"}"#, "{}", "{}"].map(|arguments| calls(&[("ls", arguments)]));
+    let model = ModelServer::start(looks).await;
     let mut variables = model.variables(&tools.url);
     variables.push(("AUTONOUS_CONTROL_MAX_TURNS", "3"));
     let ended = Worker::start(&variables).run(&task("look")).await;

@@ -68,6 +68,14 @@ impl ModelServer {
         self.played.requests.lock().unwrap().clone()
     }
 
+    /// The results of tools in the last request, in order, without the mark around what came from outside.
+    pub(crate) fn tool_results(&self) -> Vec<String> {
+        let request = self.requests().pop().unwrap();
+        let messages = request["messages"].as_array().unwrap().clone();
+        let results = messages.into_iter().filter(|message| message["role"] == "tool");
+        results.map(|result| agent_worker::outside::unmarked(result["content"].as_str().unwrap())).collect()
+    }
+
     /// Resolves once it was asked.
     pub(crate) async fn asked(&self) {
         self.played.asked.notified().await;

@@ -125,7 +125,7 @@ fn envelope(stdout: &str, error: Option<ToolError>) -> Envelope {
         ok: error.is_none(),
         exit_code: error.as_ref().map_or(0, ToolError::exit_code),
         stdout: stdout.to_owned(),
-        stderr: error.as_ref().map_or(String::new(), |error| error.message.clone()),
+        stderr: protocol::text_form::stderr_of(error.as_ref(), &[]),
         truncated_lines: false,
         truncated_bytes: false,
         next_page_cursor: None,

@@ -93,17 +93,23 @@ async fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_resul
         first["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
     assert_eq!(names, ["bash", "ls"]);
     let function = json!({"name": "ls", "arguments": "{}"});
+    let messages = last_messages(&model);
     assert_eq!(
-        last_messages(&model),
+        messages[..4],
         [
             json!({"role": "user", "content": "hello"}),
             json!({"role": "assistant", "content": "hi"}),
             json!({"role": "user", "content": "what is here?"}),
             json!({"role": "assistant", "content": "let me look",
                    "tool_calls": [{"id": "call_a", "type": "function", "function": function}]}),
-            json!({"role": "tool", "tool_call_id": "call_a", "content": "exit 0\na.txt"}),
         ]
     );
+    assert_eq!((&messages[4]["role"], &messages[4]["tool_call_id"]), (&json!("tool"), &json!("call_a")));
+    let result = messages[4]["content"].as_str().unwrap();
+    let lines: Vec<&str> = result.lines().collect();
+    assert_eq!((lines[0], lines[2]), ("exit 0", "a.txt"));
+    let word = lines[1].strip_prefix("<outside ").and_then(|line| line.strip_suffix('>')).unwrap();
+    assert_eq!(lines[3], format!("</outside {word}>"));
 }
 
 #[tokio::test]
@@ -124,8 +130,8 @@ async fn broken_arguments_reach_the_server_as_they_are_and_its_error_reaches_the
     let (ended, model) = run(vec![calls(&[("ls", "{\"path\": ")]), says("sorry")], &tools).await;
     assert_eq!(ended.reply(), "sorry");
     assert_eq!(tools.calls()[0].body, "{\"path\": ");
-    let result = &last_messages(&model)[2]["content"];
-    assert_eq!(result, "exit 2 · error INVALID_ARGUMENT\nthe body is no JSON object");
+    let told = "exit 2 · error INVALID_ARGUMENT\nINVALID_ARGUMENT: the body is no JSON object\n";
+    assert!(model.tool_results()[0].starts_with(told), "{}", model.tool_results()[0]);
 }
 
 #[tokio::test]
@@ -144,7 +150,9 @@ async fn a_tool_that_fails_does_not_fail_the_task() {
     let tools = ToolServer::start([Next::Answer(Box::new(open), Some(300))]).await;
     let (ended, model) = run(vec![calls(&[("ls", "{}")]), says("it is paused")], &tools).await;
     assert_eq!(ended.reply(), "it is paused");
-    assert_eq!(last_messages(&model)[2]["content"], "exit 2 · error CIRCUIT_OPEN\nls is paused");
+    let told =
+        "exit 2 · error CIRCUIT_OPEN\nCIRCUIT_OPEN: ls is paused\nhint: Wait for the time in Retry-After";
+    assert!(model.tool_results()[0].starts_with(told), "{}", model.tool_results()[0]);
 }
 
 #[tokio::test]

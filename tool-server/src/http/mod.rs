@@ -7,6 +7,7 @@ mod access;
 mod answer;
 mod body;
 mod call;
+mod catalogue;
 mod docs;
 mod service;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -24,6 +25,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 pub use access::Access;
+pub use catalogue::Catalogue;
 use toolkit::Runner;
 
 use crate::service_report::ServiceReport;
@@ -39,14 +41,18 @@ pub struct App {
     /// The OpenAPI document, made at the start.
     pub openapi: Bytes,
     /// The catalogue, made at the start.
-    pub catalogue: Bytes,
+    pub catalogue: Catalogue,
 }
 
 /// All routes of the server.
 pub fn router(app: Arc<App>) -> Router {
+    let tag = SetResponseHeaderLayer::overriding(
+        HeaderName::from_static(catalogue::TAG_HEADER),
+        app.catalogue.tag(),
+    );
     let with_token = Router::new()
-        .route("/tools/{name}", post(call::call))
-        .route("/tools", get(service::catalogue))
+        .route("/tools/{name}", post(call::call).layer(tag))
+        .route("/tools", get(catalogue::get))
         .route("/capabilities", get(service::capabilities))
         .route_layer(from_fn_with_state(Arc::clone(&app), access::require_token));
     let without_token = Router::new()

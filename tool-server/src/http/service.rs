@@ -1,4 +1,4 @@
-//! What the server says of itself: alive, ready, capable of what, with which tools.
+//! What the server says of itself: alive, ready, capable of what, described how.
 
 use std::sync::Arc;
 
@@ -25,11 +25,6 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
 /// `GET /capabilities`.
 pub(super) async fn capabilities(State(app): State<Arc<App>>) -> Response {
     Json(app.report.capabilities()).into_response()
-}
-
-/// `GET /tools`.
-pub(super) async fn catalogue(State(app): State<Arc<App>>) -> Response {
-    json_bytes(app.catalogue.clone())
 }
 
 /// `GET /openapi.json`.

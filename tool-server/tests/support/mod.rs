@@ -18,7 +18,7 @@ use sandbox::{Capabilities, Confinement, ControlFiles};
 use serde_json::Value;
 use tempfile::TempDir;
 use tool_server::change::Durability;
-use tool_server::http::{Access, App, router};
+use tool_server::http::{Access, App, Catalogue, router};
 use tool_server::journal::Journal;
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
@@ -105,7 +105,7 @@ impl TestServer {
         let address = listener.local_addr().unwrap();
         let app = App {
             openapi: serde_json::to_vec(&openapi::document(&registry)).unwrap().into(),
-            catalogue: Vec::new().into(),
+            catalogue: Catalogue::new(&registry.specs().collect::<Vec<_>>()).unwrap(),
             runner: Arc::new(Runner::new(registry, settings, journal, Arc::new(Redactor::new([]))).unwrap()),
             access: Access::new(None, address, &[]),
             report: ServiceReport {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
+use protocol::text_form::stderr_of;
 use protocol::{Context, Envelope, Meta, Stats, Status, ToolError};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -35,7 +36,7 @@ pub(super) fn envelope(opened: &Opened, cwd: &str, result: Result<Output<Value>,
         ok: error.is_none(),
         exit_code: output.exit_code.unwrap_or(error.as_ref().map_or(0, ToolError::exit_code)),
         stdout: output.stdout,
-        stderr: output.stderr.unwrap_or_else(|| stderr(error.as_ref(), &output.notices)),
+        stderr: output.stderr.unwrap_or_else(|| stderr_of(error.as_ref(), &output.notices)),
         truncated_lines: output.truncated_lines,
         truncated_bytes: output.truncated_bytes,
         next_page_cursor: output.next_page_cursor,
@@ -57,18 +58,6 @@ pub(super) fn envelope(opened: &Opened, cwd: &str, result: Result<Output<Value>,
             redacted: false,
         },
     }
-}
-
-fn stderr(error: Option<&ToolError>, notices: &[String]) -> String {
-    let mut text = String::new();
-    if let Some(error) = error {
-        text.push_str(&format!("{error}\nhint: {}\n", error.hint));
-    }
-    for notice in notices {
-        text.push_str(notice);
-        text.push('\n');
-    }
-    text
 }
 
 /// The record of a call's end.

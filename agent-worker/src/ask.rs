@@ -1,0 +1,89 @@
+//! Asking the model: through the circuit breaker, again after failures that can pass, each with its event.
+
+use protocol::{EventId, EventType};
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, Run, Stop};
+use crate::breaker::{Change, FAILURES_TO_OPEN, OPEN_FOR};
+use crate::model::{ModelError, Reply, Request};
+use crate::retry;
+
+/// The model's reply, or why there is none after all. Events hang under `parent`.
+pub(crate) async fn ask(
+    agent: &Agent,
+    run: &Run<'_>,
+    parent: &EventId,
+    request: Request<'_>,
+) -> Result<Reply, Stop> {
+    let mut failed = 0;
+    loop {
+        let error = match ask_once(agent, run, parent, request).await? {
+            Ok(reply) => return Ok(reply),
+            Err(error) => error,
+        };
+        failed += 1;
+        let remaining = agent.limits.wall_time.saturating_sub(run.started.elapsed());
+        let wait = retry::before_asking_again(&error, failed, agent.max_retries, remaining, retry::jitter());
+        let mut facts = facts_of(&error, failed);
+        let Some(wait) = wait else {
+            if error.class.can_pass() {
+                run.trail.record(EventType::RetryExhausted, parent, facts).await;
+            }
+            return Err(error.into());
+        };
+        facts["wait_ms"] = json!(wait.as_millis());
+        run.trail.record(EventType::RetryScheduled, parent, facts).await;
+        tracing::warn!(
+            class = error.class.as_str(),
+            detail = error.detail,
+            ?wait,
+            "the model is asked again"
+        );
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// One request. The outer error is the breaker's, the inner one the model's.
+async fn ask_once(
+    agent: &Agent,
+    run: &Run<'_>,
+    parent: &EventId,
+    request: Request<'_>,
+) -> Result<Result<Reply, ModelError>, Stop> {
+    let (admitted, changes) = agent.breaker.admit()?;
+    record(run, parent, &changes).await;
+    let reply = agent.model.reply(request).await;
+    let changes = admitted.settle(reply.as_ref().map(|_| ()).map_err(|error| error.class));
+    record(run, parent, &changes).await;
+    Ok(reply)
+}
+
+async fn record(run: &Run<'_>, parent: &EventId, changes: &[Change]) {
+    for change in changes {
+        let (event_type, facts) = match change {
+            Change::Opened(class) => {
+                let facts = json!({
+                    "error_class": class.as_str(),
+                    "failures": FAILURES_TO_OPEN,
+                    "open_ms": OPEN_FOR.as_millis(),
+                });
+                (EventType::CircuitOpened, facts)
+            }
+            Change::HalfOpened(class) => (EventType::CircuitHalfOpen, json!({"error_class": class.as_str()})),
+            Change::Closed(class) => (EventType::CircuitClosed, json!({"error_class": class.as_str()})),
+        };
+        run.trail.record(event_type, parent, facts).await;
+    }
+}
+
+fn facts_of(error: &ModelError, failed: u32) -> Value {
+    let mut facts = json!({
+        "failed_requests": failed,
+        "error": error.detail,
+        "error_class": error.class.as_str(),
+    });
+    if let Some(retry_after) = error.retry_after {
+        facts["retry_after_ms"] = json!(retry_after.as_millis());
+    }
+    facts
+}

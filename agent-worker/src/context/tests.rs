@@ -1,0 +1,138 @@
+//! What fitting never does, for any conversation and any window.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::model::ToolCall;
+
+fn user(text: &str) -> Message {
+    Message::User(text.to_owned())
+}
+
+/// A turn of the task: an assistant's message with calls, and their results.
+fn turn(number: usize, results: &[usize]) -> Vec<Message> {
+    let id = |index| format!("{number}-{index}");
+    let call = |index| ToolCall { id: id(index), name: "read".to_owned(), arguments: "{}".to_owned() };
+    let calls = (0..results.len()).map(call).collect();
+    let asked = Message::Assistant { text: format!("turn {number}"), calls };
+    let result = |(index, size): (usize, &usize)| Message::ToolResult {
+        call_id: id(index),
+        text: format!("exit 0\n<outside w>\n{}\n</outside w>", "x".repeat(*size)),
+    };
+    [asked].into_iter().chain(results.iter().enumerate().map(result)).collect()
+}
+
+/// A past of this many questions and answers, the request, and turns with results of these sizes.
+fn conversation(past: usize, request: usize, turns: &[Vec<usize>]) -> (Vec<Message>, Range<usize>) {
+    let mut messages = Vec::new();
+    for number in 0..past {
+        messages.push(user(&format!("question {number}")));
+        messages.push(Message::Assistant { text: format!("answer {number}"), calls: Vec::new() });
+    }
+    let pinned = messages.len()..messages.len() + 1;
+    messages.push(user(&"r".repeat(request)));
+    for (number, results) in turns.iter().enumerate() {
+        messages.extend(turn(number, results));
+    }
+    (messages, pinned)
+}
+
+fn tokens(messages: &[Message]) -> usize {
+    messages.iter().map(tokens_of).sum()
+}
+
+/// The ids that are called, and those that are answered.
+fn ids(messages: &[Message]) -> (Vec<&str>, Vec<&str>) {
+    let (mut called, mut answered) = (Vec::new(), Vec::new());
+    for message in messages {
+        match message {
+            Message::User(_) => {}
+            Message::Assistant { calls, .. } => called.extend(calls.iter().map(|call| call.id.as_str())),
+            Message::ToolResult { call_id, .. } => answered.push(call_id.as_str()),
+        }
+    }
+    (called, answered)
+}
+
+/// A message without the text of its result, which may be shortened.
+fn identity(message: &Message) -> Message {
+    match message {
+        Message::ToolResult { call_id, .. } => {
+            Message::ToolResult { call_id: call_id.clone(), text: String::new() }
+        }
+        other => other.clone(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_conversation_is_fitted_whole_and_in_order(
+        past in 0..40_usize,
+        request in 0..2000_usize,
+        turns in prop::collection::vec(prop::collection::vec(0..9000_usize, 0..5), 0..12),
+        limit in 1..12_000_usize,
+    ) {
+        let (messages, pinned) = conversation(past, request, &turns);
+        let asked = messages[pinned.start].clone();
+        let bounds = Bounds { limit };
+        let fitted = match fit(messages.clone(), pinned.clone(), bounds) {
+            Err(too_large) => {
+                prop_assert!(too_large.tokens > limit);
+                prop_assert_eq!(too_large.tokens, tokens_of(&asked));
+                return Ok(());
+            }
+            Ok(fitted) => fitted,
+        };
+        prop_assert!(fitted.tokens <= limit, "{} of {limit}", fitted.tokens);
+        prop_assert_eq!(fitted.tokens, tokens(&fitted.messages));
+        prop_assert_eq!(&fitted.messages[fitted.pinned.clone()], &[asked][..], "the request stays");
+        let (called, answered) = ids(&fitted.messages);
+        prop_assert_eq!(called, answered, "calls stay with their results");
+
+        let mut originals = messages.iter().map(identity);
+        for message in &fitted.messages {
+            let message = identity(message);
+            prop_assert!(originals.any(|original| original == message), "the order is kept");
+        }
+        let after = fitted.messages.len() - fitted.pinned.end;
+        prop_assert_eq!(after + fitted.lost.len(), messages.len() - pinned.end, "nothing vanishes unnoticed");
+        prop_assert_eq!(fitted.pinned.start + fitted.dropped_before, pinned.start);
+
+        let again = fit(fitted.messages.clone(), fitted.pinned.clone(), bounds).expect("it fits already");
+        prop_assert_eq!(again.messages, fitted.messages, "fitting again changes nothing");
+    }
+}
+
+#[test]
+fn what_fits_is_left_alone() {
+    let (messages, pinned) = conversation(3, 10, &[vec![100]]);
+    let limit = tokens(&messages);
+    let fitted = fit(messages.clone(), pinned, Bounds { limit }).unwrap();
+    assert_eq!((fitted.messages, fitted.shortened, fitted.dropped_before), (messages, 0, 0));
+}
+
+#[test]
+fn old_results_are_shortened_before_anything_is_dropped_and_more_than_needed() {
+    let (messages, pinned) = conversation(3, 10, &[vec![9000], vec![9000], vec![9000]]);
+    let limit = tokens(&messages) - 1;
+    let fitted = fit(messages.clone(), pinned, Bounds { limit }).unwrap();
+    assert_eq!((fitted.messages.len(), fitted.shortened, fitted.lost.len()), (messages.len(), 1, 0));
+    assert!(fitted.tokens <= Bounds { limit }.target());
+    assert_eq!(fitted.messages.last(), messages.last(), "the newest result is whole");
+}
+
+#[test]
+fn the_past_goes_before_the_tasks_own_turns_question_and_answer_together() {
+    let (messages, pinned) = conversation(100, 10, &[vec![300], vec![300]]);
+    let fitted = fit(messages, pinned, Bounds { limit: 1000 }).unwrap();
+    assert!(fitted.lost.is_empty() && fitted.dropped_before > 0 && fitted.pinned.start > 0);
+    assert!(matches!(&fitted.messages[0], Message::User(text) if text.starts_with("question")));
+}
+
+#[test]
+fn a_newest_turn_that_is_too_large_keeps_a_part_of_each_result() {
+    let (messages, pinned) = conversation(0, 10, &[vec![90_000; 3]]);
+    let fitted = fit(messages, pinned, Bounds { limit: 3000 }).unwrap();
+    assert_eq!((fitted.messages.len(), fitted.shortened), (5, 3));
+    assert!(fitted.tokens > 2500, "the room is used: {}", fitted.tokens);
+}

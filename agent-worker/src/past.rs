@@ -1,0 +1,124 @@
+//! The past in words: what was said in the chat with what was done for it, and what earlier attempts did.
+//!
+//! Pure text from the task. Outputs of tools come from outside and are marked like any other.
+
+use std::fmt::Write as _;
+
+use protocol::{HistoryMessage, PastCallStatus, Role, Task};
+
+use crate::model::Message;
+use crate::outside;
+use crate::progress::CallMade;
+
+/// The most calls of one past message, and of all earlier attempts, that are told: the newest.
+const MAX_CALLS_OF_MESSAGE: usize = 12;
+const MAX_CALLS_OF_ATTEMPTS: usize = 40;
+
+/// The most bytes of one earlier call's output that are told.
+const MAX_OUTPUT_BYTES: usize = 400;
+
+/// A message of the chat's past, with a trace of the calls that led to it.
+pub(crate) fn message(past: &HistoryMessage) -> Message {
+    match past.role {
+        Role::User => Message::User(past.text.clone()),
+        Role::Assistant => {
+            let mut text = past.text.clone();
+            if !past.calls.is_empty() {
+                let skipped = past.calls.len().saturating_sub(MAX_CALLS_OF_MESSAGE);
+                let calls = past.calls[skipped..].iter().map(|call| CallMade::from(call).to_string());
+                let calls: Vec<String> = calls.collect();
+                let _ = write!(text, "\n\n[Tool calls behind this answer: {}]", calls.join("; "));
+            }
+            Message::Assistant { text, calls: Vec::new() }
+        }
+    }
+}
+
+/// What the model is told about earlier attempts at the task; nothing when there were none.
+pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
+    if task.earlier.is_empty() {
+        return None;
+    }
+    let mut text = "[An earlier attempt at the next message was cut off before its answer. It is told here \
+                    so that nothing is done twice."
+        .to_owned();
+    if let Some(summary) = &task.earlier.summary {
+        let _ = write!(text, "\nIts own summary:\n{summary}");
+    }
+    let calls = &task.earlier.calls;
+    let skipped = calls.len().saturating_sub(MAX_CALLS_OF_ATTEMPTS);
+    if !calls.is_empty() {
+        text.push_str("\nIts calls, in order:");
+    }
+    if skipped > 0 {
+        let _ = write!(text, "\n- {skipped} earlier calls");
+    }
+    for call in &calls[skipped..] {
+        let _ = write!(text, "\n- {}", CallMade::from(call));
+        if call.status == PastCallStatus::Interrupted {
+            text.push_str("; it may have had its effect, so look before you repeat it");
+        }
+        if !call.output.is_empty() {
+            let output = outside::without_middle(&call.output, MAX_OUTPUT_BYTES);
+            let _ = write!(text, "\n{}", outside::enclosed(&output));
+        }
+    }
+    text.push_str("\nGo on from there. A file may have to be read again before it can be changed.]");
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{EarlierAttempts, EventId, PastCall, SessionId, TaskId};
+
+    fn call(tool: &str, status: PastCallStatus, output: &str) -> PastCall {
+        let (tool_name, arguments) = (tool.to_owned(), "{}".to_owned());
+        PastCall { tool_name, arguments, status, output: output.to_owned() }
+    }
+
+    fn task(earlier: EarlierAttempts) -> Task {
+        Task {
+            task_id: TaskId::new(),
+            attempt: 2,
+            session_id: SessionId::default_session(),
+            parent_event_id: EventId::new(),
+            text: "go".to_owned(),
+            history: Vec::new(),
+            earlier,
+            system_prompt: None,
+            roots: Vec::new(),
+            date: String::new(),
+        }
+    }
+
+    #[test]
+    fn an_answer_of_the_past_carries_a_trace_of_its_calls() {
+        let calls = vec![call("ls", PastCallStatus::Done, "x"), call("edit", PastCallStatus::Failed, "")];
+        let past = HistoryMessage { role: Role::Assistant, text: "Done.".to_owned(), calls };
+        let expected = "Done.\n\n[Tool calls behind this answer: ls {}: done; edit {}: failed]";
+        assert_eq!(message(&past), Message::Assistant { text: expected.to_owned(), calls: Vec::new() });
+    }
+
+    #[test]
+    fn earlier_attempts_are_told_with_what_must_be_looked_at_first() {
+        let calls =
+            vec![call("bash", PastCallStatus::Done, "built"), call("write", PastCallStatus::Interrupted, "")];
+        let told =
+            earlier_attempts(&task(EarlierAttempts { calls, summary: Some("Half.".to_owned()) })).unwrap();
+        assert!(
+            told.contains("Its own summary:\nHalf.") && told.contains("- bash {}: done\n<outside "),
+            "{told}"
+        );
+        let interrupted = "- write {}: was running, its outcome is unknown; it may have had its effect";
+        assert!(told.contains(interrupted), "{told}");
+        assert_eq!(earlier_attempts(&task(EarlierAttempts::default())), None);
+    }
+
+    #[test]
+    fn a_long_attempt_is_told_from_its_end() {
+        let calls = (0..60).map(|_| call("ls", PastCallStatus::Done, &"x".repeat(5000))).collect();
+        let told = earlier_attempts(&task(EarlierAttempts { calls, summary: None })).unwrap();
+        assert!(told.contains("- 20 earlier calls") && told.len() < 40 * 700, "{}", told.len());
+    }
+}

@@ -1,0 +1,111 @@
+//! The ways in which a task ends without an answer of the model, and what follows from each.
+//!
+//! Pure: an end becomes an event that names it, the last event of the agent, and an outcome whose words
+//! are honest about what was done.
+
+use protocol::{EventType, Outcome};
+use serde_json::{Value, json};
+
+use crate::answer;
+use crate::breaker::Paused;
+use crate::budget::{Limit, Limits};
+use crate::model::ModelError;
+use crate::progress::Progress;
+use crate::repetition::EQUAL_TURNS;
+use crate::retry;
+use crate::tools::ToolServerError;
+
+/// Why a task ended without an answer of the model.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Limit(Limit),
+    /// The same calls brought the same results turn after turn.
+    Stalled,
+    Cancelled,
+    Model(ModelError),
+    /// The model's provider failed too often and is left alone for a while.
+    Paused(Paused),
+    Tools(ToolServerError),
+}
+
+/// How a task ends.
+pub(crate) struct Ending {
+    /// The agent's last event.
+    pub(crate) event_type: EventType,
+    /// What it says.
+    pub(crate) facts: Value,
+    pub(crate) outcome: Outcome,
+}
+
+impl From<ModelError> for Stop {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<Paused> for Stop {
+    fn from(paused: Paused) -> Self {
+        Self::Paused(paused)
+    }
+}
+
+impl From<ToolServerError> for Stop {
+    fn from(error: ToolServerError) -> Self {
+        Self::Tools(error)
+    }
+}
+
+impl Stop {
+    /// The event that names the end, for the ends that have one of their own.
+    pub(crate) fn event(&self, limits: &Limits) -> Option<(EventType, Value)> {
+        match self {
+            Self::Limit(limit) => {
+                let facts = json!({"limit": limit.as_str(), "value": limits.in_words(*limit)});
+                Some((EventType::ControlLimitReached, facts))
+            }
+            Self::Stalled => Some((EventType::ProgressStalled, json!({"equal_turns": EQUAL_TURNS}))),
+            Self::Cancelled | Self::Model(_) | Self::Paused(_) | Self::Tools(_) => None,
+        }
+    }
+
+    /// How the task ends.
+    pub(crate) fn ending(&self, limits: &Limits, progress: &Progress) -> Ending {
+        match self {
+            Self::Limit(limit) => Ending::partial("limit", answer::at_limit(limits, *limit, progress)),
+            Self::Stalled => Ending::partial("stalled", answer::stalled(progress)),
+            Self::Cancelled => Ending {
+                event_type: EventType::AgentFailed,
+                facts: json!({"end": "cancelled"}),
+                outcome: Outcome::Cancelled { reply: answer::cancelled(progress) },
+            },
+            Self::Model(error) => {
+                let retryable = retry::can_be_tried_later(error);
+                Ending::failure(&answer::of_model_error(error), error.class.as_str(), retryable, progress)
+            }
+            Self::Paused(paused) => {
+                Ending::failure(&answer::of_pause(paused), paused.class.as_str(), true, progress)
+            }
+            Self::Tools(error) => Ending::failure(&error.to_string(), "tool_server", false, progress),
+        }
+    }
+}
+
+impl Ending {
+    /// The model answered.
+    pub(crate) fn answer(reply: String) -> Self {
+        Self::partial("answer", reply)
+    }
+
+    fn partial(end: &str, reply: String) -> Self {
+        let outcome = Outcome::Done { reply };
+        Self { event_type: EventType::AgentCompleted, facts: json!({"end": end}), outcome }
+    }
+
+    fn failure(error: &str, error_class: &str, retryable: bool, progress: &Progress) -> Self {
+        Self {
+            event_type: EventType::AgentFailed,
+            facts: json!({"error": error, "error_class": error_class}),
+            outcome: Outcome::Failed { error: answer::failed(error, progress), retryable },
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The model's own summary of turns that no longer fit: asked for once in a task, without tools.
+//!
+//! The turns are told as one text, so that no provider asks for the tools that they called. A summary that
+//! cannot be had is no failure of the task: then there is none.
+
+use std::fmt::Write as _;
+
+use crate::agent::{Agent, Run};
+use crate::ask::ask;
+use crate::context::{self, Bounds};
+use crate::model::{Message, Request};
+use crate::outside;
+use crate::progress::Progress;
+
+/// What the model is asked to do.
+const SYSTEM: &str = include_str!("../prompts/summary.md");
+
+/// The most bytes of one text and of one result that are told.
+const MAX_TEXT_BYTES: usize = 2000;
+
+/// The longest summary, as a divisor of the limit.
+const SUMMARY_SHARE: usize = 12;
+
+/// A summary of what was lost, if the model gives one.
+pub(crate) async fn of(
+    agent: &Agent,
+    run: &Run<'_>,
+    progress: &mut Progress,
+    request: &str,
+    lost: &[Message],
+    bounds: Bounds,
+) -> Option<String> {
+    let told = transcript(request, lost, context::bytes_of(bounds.target()));
+    let messages = [Message::User(told)];
+    let request = Request { system: SYSTEM, messages: &messages, tools: &[] };
+    let reply = ask(agent, run, &run.agent_id, request).await.ok()?;
+    progress.spent.add(reply.usage);
+    let summary = reply.text.trim();
+    let max_bytes = context::bytes_of(bounds.limit / SUMMARY_SHARE);
+    (!summary.is_empty()).then(|| outside::without_middle(summary, max_bytes))
+}
+
+/// What is to be summarised, in at most `max_bytes`.
+fn transcript(request: &str, lost: &[Message], max_bytes: usize) -> String {
+    let mut text = format!("The task:\n{}\n\nThe steps:", outside::without_middle(request, MAX_TEXT_BYTES));
+    for message in lost {
+        match message {
+            Message::User(note) => {
+                let _ = write!(text, "\n\n{}", outside::without_middle(note, MAX_TEXT_BYTES));
+            }
+            Message::Assistant { text: said, calls } => {
+                let _ = write!(text, "\n\nYou said: {}", outside::without_middle(said, MAX_TEXT_BYTES));
+                for call in calls {
+                    let arguments = outside::without_middle(&call.arguments, MAX_TEXT_BYTES);
+                    let _ = write!(text, "\nYou called: {} {arguments}", call.name);
+                }
+            }
+            Message::ToolResult { text: result, .. } => {
+                let _ = write!(text, "\nResult: {}", outside::shortened(result, MAX_TEXT_BYTES));
+            }
+        }
+    }
+    outside::without_middle(&text, max_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ToolCall;
+
+    #[test]
+    fn the_steps_are_told_in_order_and_within_the_bound() {
+        let call = ToolCall { id: "1".into(), name: "ls".into(), arguments: "{}".into() };
+        let lost = [
+            Message::Assistant { text: "looking".into(), calls: vec![call] },
+            Message::ToolResult { call_id: "1".into(), text: "exit 0\na.txt".into() },
+        ];
+        assert_eq!(
+            transcript("find it", &lost, 10_000),
+            "The task:\nfind it\n\nThe steps:\n\nYou said: looking\nYou called: ls {}\nResult: exit 0\na.txt"
+        );
+        let many: Vec<Message> = lost.iter().cycle().take(2000).cloned().collect();
+        assert!(transcript("find it", &many, 5000).len() <= 5000);
+    }
+}
