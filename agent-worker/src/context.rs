@@ -142,11 +142,11 @@ impl Work {
 
     fn drop_old_units(&mut self, target: usize) {
         let old = self.units.len() - usize::from(self.newest().is_some());
-        for unit in self.units[..old].to_vec() {
+        for index in 0..old {
             if self.tokens <= target {
                 return;
             }
-            self.drop_unit(unit);
+            self.drop_unit(self.units[index].clone());
         }
     }
 
