@@ -35,7 +35,7 @@ fn greps() -> Vec<Value> {
         json!({"pattern": "mod", "glob": "**/src/*.rs", "include_hidden": true, "include_ignored": true}),
         json!({"pattern": "there is no such text anywhere"}),
         json!({"pattern": "--files", "literal": true}),
-        json!({"pattern": "\\p{Greek}|\\p{Han}", "include_hidden": true, "include_ignored": true}),
+        json!({"pattern": "\\p{Greek}|[一-龥]", "include_hidden": true, "include_ignored": true}),
         json!({"pattern": ".", "output": "count", "include_hidden": true, "include_ignored": true}),
     ]
 }
