@@ -92,13 +92,29 @@ pub struct Connection {
 impl Connection {
     /// A connection that posts a JSON body.
     pub fn post(address: SocketAddr, path: &str, body: &str) -> io::Result<Self> {
-        let headers = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
-        Self::open(address, format!("POST {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n{body}"))
+        Self::posting(address, path, "", body)
+    }
+
+    /// The same, with a token.
+    pub fn post_with_token(address: SocketAddr, path: &str, token: &str, body: &str) -> io::Result<Self> {
+        Self::posting(address, path, &bearer(token), body)
     }
 
     /// A connection that gets a path.
     pub fn get(address: SocketAddr, path: &str) -> io::Result<Self> {
         Self::open(address, format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n"))
+    }
+
+    /// The same, with a token.
+    pub fn get_with_token(address: SocketAddr, path: &str, token: &str) -> io::Result<Self> {
+        let headers = bearer(token);
+        Self::open(address, format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n"))
+    }
+
+    fn posting(address: SocketAddr, path: &str, more: &str, body: &str) -> io::Result<Self> {
+        let length = body.len();
+        let headers = format!("{more}Content-Type: application/json\r\nContent-Length: {length}\r\n");
+        Self::open(address, format!("POST {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n{body}"))
     }
 
     fn open(address: SocketAddr, request: String) -> io::Result<Self> {
@@ -107,7 +123,7 @@ impl Connection {
         Ok(Self { stream, request: request.into_bytes(), received: Vec::with_capacity(64 * 1024) })
     }
 
-    /// Sends the request and returns the body of its answer, which must have the status 200.
+    /// Sends the request and returns the body of its answer, which must have a status of success.
     pub fn exchange(&mut self) -> io::Result<&[u8]> {
         self.stream.write_all(&self.request)?;
         self.received.clear();
@@ -136,10 +152,14 @@ impl Connection {
     }
 }
 
+fn bearer(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
+}
+
 /// The length of the body that a head announces.
 fn body_length(head: &[u8]) -> io::Result<usize> {
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
-    if !head.starts_with("http/1.1 200") {
+    if !head.starts_with("http/1.1 20") {
         return Err(io::Error::other(head));
     }
     let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());

@@ -4,10 +4,12 @@
 //! goes is measured in this process, piece by piece. Nothing here fails on a missed target: the table says
 //! it, and people judge. An argument chooses the sections whose title has it, such as `edit`.
 
+mod archive;
 mod bare;
 mod bash;
 mod call;
 mod edit;
+mod first_event;
 mod in_process;
 mod listing;
 mod measure;
@@ -15,6 +17,7 @@ mod memory;
 mod pages;
 mod pieces;
 mod program;
+mod queue;
 mod read;
 mod search;
 mod start;
@@ -35,7 +38,7 @@ fn main() -> anyhow::Result<()> {
         return bare::serve();
     }
     let sources = cargo_sources()?;
-    let sections: [(&'static str, Section<'_>); 9] = [
+    let sections: [(&'static str, Section<'_>); 12] = [
         ("A call: ls of 20 entries", &call::bench),
         ("A call: read of 50 kB", &read::bench),
         ("A directory of 100,000 entries", &listing::bench),
@@ -43,6 +46,9 @@ fn main() -> anyhow::Result<()> {
         ("Search in the sources of all crates", &|table| search::bench(table, &sources)),
         ("An edit of 1 MB, not synced", &edit::bench),
         ("A command: bash with true", &bash::bench),
+        ("The queue: store, claim, end", &queue::bench),
+        ("A message to its first event", &first_event::bench),
+        ("A database of 1,000,000 events", &archive::bench),
         ("From the start to ready", &start::bench),
         ("Resident memory, idle", &memory::bench),
     ];

@@ -1,0 +1,85 @@
+//! The commands that look at the database, beside a hundred times as much of it: what they take must hang on
+//! what they show, not on how long the system has lived.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use supervisor::store::open;
+
+use crate::measure::Durations;
+use crate::program::path_of;
+use crate::table::Table;
+
+/// Fills a database; `$tasks` is how many tasks it gets, with ten events each.
+const FILL: &str = include_str!("fill.sql");
+
+const TASKS: [u32; 2] = [1000, 100_000];
+const RUNS: usize = 30;
+
+/// What is asked, with `TASK` for the id of a task and `END` for the part of it that the tables show.
+const QUESTIONS: [(&str, &[&str]); 3] = [
+    ("tree of a task", &["tree", "--task", "TASK"]),
+    ("tree of a task by the end of its id", &["tree", "--task", "END"]),
+    ("tasks", &["tasks"]),
+];
+
+/// Asks both databases in turns.
+pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+    let places = [tempfile::tempdir()?, tempfile::tempdir()?];
+    for (place, tasks) in places.iter().zip(TASKS) {
+        fill(place.path(), tasks)?;
+    }
+    let [small, large] = [places[0].path(), places[1].path()];
+    for (what, arguments) in QUESTIONS {
+        let mut ask_small = || ask(small, TASKS[0], arguments);
+        let mut ask_large = || ask(large, TASKS[1], arguments);
+        let [short, long] = Durations::in_turns(RUNS, [&mut ask_small, &mut ask_large])?;
+        table.note(&format!("{what}, {} tasks, p50", TASKS[0]), format!("{:.1} ms", short.p50_ms()));
+        table.bound(
+            &format!("{what}, a hundred times as many"),
+            long.p50_us() / short.p50_us(),
+            2.0,
+            "times",
+        );
+    }
+    Ok(())
+}
+
+fn fill(data: &Path, tasks: u32) -> anyhow::Result<()> {
+    std::fs::create_dir_all(data.join("db"))?;
+    let database = data.join("db/autonous.db");
+    let connection = open::for_writing(&database)?;
+    connection.pragma_update(None, "synchronous", "off")?;
+    let filling = format!("begin; {} commit;", FILL.replace("$tasks", &tasks.to_string()));
+    connection.execute_batch(&filling).context("the database can not be filled")?;
+    connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
+    Ok(())
+}
+
+/// Runs one command as a user does.
+fn ask(data: &Path, tasks: u32, arguments: &[&str]) -> anyhow::Result<()> {
+    let middle = id(tasks / 2);
+    let words = arguments.iter().map(|word| match *word {
+        "TASK" => middle.as_str(),
+        "END" => &middle[middle.len() - 8..],
+        word => word,
+    });
+    let mut command = Command::new(path_of("supervisor")?);
+    command
+        .args(words)
+        .env_clear()
+        .env("AUTONOUS_DATA_DIR", data)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let done = command.output()?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    anyhow::ensure!(done.status.success(), "supervisor {arguments:?}: {said}");
+    Ok(())
+}
+
+/// The id that `fill.sql` gives to a task.
+fn id(number: u32) -> String {
+    let at_ms = 1_700_000_000_000 + u64::from(number) * 1000;
+    format!("{:08x}-{:04x}-7000-8000-{:012x}", at_ms >> 16, at_ms & 0xffff, u64::from(number) * 16)
+}

@@ -1,0 +1,145 @@
+//! The queue in SQLite, as the supervisor has it: a message is stored, claimed and ended with its events,
+//! history and reply, beside bare SQLite that makes as many commits of one small row.
+//!
+//! A commit waits for the disk, so the disk decides what comes out; only the ratios belong to the queue.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use protocol::{Event, EventId, EventType};
+use rusqlite::{Connection, params};
+use serde_json::json;
+use supervisor::channel::Chat;
+use supervisor::store::attempt::{self, Ending};
+use supervisor::store::claim::{self, Claim, Claimed};
+use supervisor::store::inbox::{self, Arrival};
+use supervisor::store::{Store, StoreError, events, open};
+
+use crate::measure::{Durations, us};
+use crate::table::Table;
+
+/// Tasks one after the other.
+const TASKS: u32 = 500;
+/// Commits that a task takes: it is stored, claimed and ended.
+const COMMITS: u32 = 3;
+/// So many people ask at once.
+const AT_ONCE: u32 = 64;
+/// Tasks of each of them.
+const TASKS_EACH: u32 = 50;
+/// Finished tasks beside which a claim is made.
+const FINISHED: [u32; 2] = [1000, 1_000_000];
+const CLAIMS: usize = 2000;
+const LEASE: Duration = Duration::from_secs(60);
+
+/// Measures the queue.
+pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+    let place = tempfile::tempdir()?;
+    let bare = commits_a_second(&place.path().join("bare.db"))?;
+    let alone = tasks_a_second(&place.path().join("alone.db"), 1, TASKS)?;
+    let together = tasks_a_second(&place.path().join("together.db"), AT_ONCE, TASKS_EACH)?;
+    table.note("bare SQLite, commits of one row", format!("{bare:.0}/s"));
+    table.note("tasks, one after the other", format!("{alone:.0}/s"));
+    table.reach("their commits against bare ones", alone * f64::from(COMMITS) / bare, 0.5, "times");
+    table.reach(&format!("tasks, {AT_ONCE} at once"), together, 2000.0, "/s");
+    let mut medians = [0.0; 2];
+    for (median, finished) in medians.iter_mut().zip(FINISHED) {
+        *median = claim_us(&place.path().join(format!("{finished}.db")), finished)?;
+        table.note(&format!("a claim beside {finished} finished tasks, p50"), us(*median));
+    }
+    table.bound("the one against the other", medians[1] / medians[0], 1.5, "times");
+    Ok(())
+}
+
+/// One row, one commit, synced as the supervisor's are.
+fn commits_a_second(path: &Path) -> anyhow::Result<f64> {
+    let mut connection = Connection::open(path)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.execute_batch("create table row (number integer primary key, text text)")?;
+    let began = Instant::now();
+    for number in 0..TASKS * COMMITS {
+        let transaction = connection.transaction()?;
+        transaction
+            .prepare_cached("insert into row values (?1, ?2)")?
+            .execute(params![number, "a message"])?;
+        transaction.commit()?;
+    }
+    Ok(f64::from(TASKS * COMMITS) / began.elapsed().as_secs_f64())
+}
+
+/// Each of `people` has as many tasks done as `each`, one after the other.
+fn tasks_a_second(path: &Path, people: u32, each: u32) -> anyhow::Result<f64> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let store = Store::open(path)?;
+        let started = Event::now(EventType::ProcessStarted, None, None, json!({"pid": 1}));
+        let run = started.id.clone();
+        store.write(move |tx| events::append(tx, &started)).await?;
+        let began = Instant::now();
+        let mut working = tokio::task::JoinSet::new();
+        for person in 0..people {
+            working.spawn(have_done(store.clone(), run.clone(), person, each));
+        }
+        while let Some(done) = working.join_next().await {
+            done??;
+        }
+        Ok(f64::from(people * each) / began.elapsed().as_secs_f64())
+    })
+}
+
+async fn have_done(store: Store, run: EventId, person: u32, tasks: u32) -> Result<(), StoreError> {
+    for number in 0..tasks {
+        let arrival = arrival(person, i64::from(person * tasks + number));
+        let at = run.clone();
+        store.write(move |tx| inbox::enqueue(tx, &arrival, &at)).await?;
+        let task = claimed(&store, &run).await?;
+        let ending = Ending::Done { reply: "Buy milk.".to_owned() };
+        store.write(move |tx| attempt::end(tx, &task, &ending)).await?;
+    }
+    Ok(())
+}
+
+/// Somebody's task: there are never fewer open ones than people who look for one, but the free ones may
+/// wait behind another of their chat for a moment.
+async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
+    loop {
+        let run = run.clone();
+        match store.write(move |tx| claim::claim(tx, LEASE, &run)).await? {
+            Claim::Task(task) => return Ok(*task),
+            Claim::Nothing { .. } => tokio::task::yield_now().await,
+        }
+    }
+}
+
+fn arrival(chat: u32, update_id: i64) -> Arrival {
+    let text = "What is in the notes?".to_owned();
+    Arrival { chat: Chat::telegram(chat), update_id: Some(update_id), message_id: None, text }
+}
+
+/// Claims a task and takes the claim back, without a commit: the disk would hide what is asked.
+fn claim_us(path: &Path, finished: u32) -> anyhow::Result<f64> {
+    let mut connection = open::for_writing(path)?;
+    finish(&connection, finished)?;
+    let run = EventId::new();
+    inbox::enqueue(&connection, &arrival(1, i64::from(finished) + 1), &run)?;
+    let durations = Durations::of(CLAIMS, || {
+        let transaction = connection.transaction()?;
+        let claim = claim::claim(&transaction, LEASE, &run)?;
+        anyhow::ensure!(matches!(claim, Claim::Task(_)), "the one open task is claimed");
+        transaction.rollback().context("a claim can be taken back")
+    })?;
+    Ok(durations.p50_us())
+}
+
+/// Fills the inbox with tasks that are done.
+fn finish(connection: &Connection, tasks: u32) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "off")?;
+    let sql = "with recursive number (n) as (select 1 union all select n + 1 from number where n < ?1)
+               insert into inbox (id, channel, chat_id, update_id, text, state, attempt, available_at_ms,
+                                  created_at_ms, updated_at_ms, finished_at_ms)
+               select printf('%08x-0000-7000-8000-%012x', n / 65536, n), 'telegram', n % 100, n,
+                      'What is in the notes?', 'done', 1, n, n, n, n
+               from number";
+    connection.execute(sql, [tasks]).map(drop)
+}
