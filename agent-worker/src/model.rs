@@ -4,9 +4,12 @@
 //! of a call stay the raw string that the model wrote: whether they are right is the tool server's
 //! judgement, and its error goes back to the model.
 
+pub mod anthropic;
 pub mod direct;
 pub mod endpoint;
 pub mod error;
+pub mod fallback;
+pub mod json_protocol;
 pub mod openai;
 pub mod scripted;
 

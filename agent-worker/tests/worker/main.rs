@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
+mod anthropic;
 mod by_hand;
 mod failures;
+mod json_protocol;
 mod limits;
 mod line_protocol;
 mod model_server;
 mod process;
+mod second_model;
 mod start;
 mod streams;
 mod tool_server;

@@ -47,13 +47,15 @@ pub(crate) struct ModelServer {
 struct Played {
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<Value>>,
+    headers: Mutex<Vec<HeaderMap>>,
     asked: Notify,
 }
 
 impl ModelServer {
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let replies = Mutex::new(replies.into_iter().collect());
-        let played = Arc::new(Played { replies, requests: Mutex::default(), asked: Notify::new() });
+        let (requests, headers) = (Mutex::default(), Mutex::default());
+        let played = Arc::new(Played { replies, requests, headers, asked: Notify::new() });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let routes = Router::new()
@@ -74,6 +76,10 @@ impl ModelServer {
         let messages = request["messages"].as_array().unwrap().clone();
         let results = messages.into_iter().filter(|message| message["role"] == "tool");
         results.map(|result| agent_worker::outside::unmarked(result["content"].as_str().unwrap())).collect()
+    }
+
+    pub(crate) fn headers(&self) -> Vec<HeaderMap> {
+        self.played.headers.lock().unwrap().clone()
     }
 
     /// Resolves once it was asked.
@@ -138,6 +144,7 @@ async fn answer(
     let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
     assert!(bearer == Some(&*format!("Bearer {KEY}")) || key == Some(KEY), "{headers:?}");
     played.requests.lock().unwrap().push(request);
+    played.headers.lock().unwrap().push(headers);
     played.asked.notify_one();
     let reply = {
         let mut replies = played.replies.lock().unwrap();

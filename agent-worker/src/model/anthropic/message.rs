@@ -1,0 +1,279 @@
+//! A message, put together from the events of a stream or taken from one body.
+//!
+//! Events and blocks that are not known are left out, as the protocol asks; so is what the model thinks.
+//! The input of a call is put together as text and never parsed.
+
+mod shape;
+
+use crate::model::endpoint::{Assembly, MAX_REPLY_BYTES, NoReply, Refusal, Stage};
+use crate::model::{Reply, ToolCall};
+
+use shape::{Block, Body, Cost, Delta, Event};
+
+/// A message under way.
+#[derive(Debug, Default)]
+pub(super) struct MessageUnderWay {
+    blocks: Vec<(u64, Part)>,
+    bytes: usize,
+    stop_reason: Option<String>,
+    cost: Cost,
+    is_done: bool,
+}
+
+/// What a block has so far.
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Call { id: String, name: String, input: String },
+}
+
+impl Assembly for MessageUnderWay {
+    fn event(&mut self, data: &[u8]) -> Result<(), NoReply> {
+        let event: Event = serde_json::from_slice(data).map_err(NoReply::invalid)?;
+        match event {
+            Event::MessageStart { message } => self.cost.add(message.usage),
+            Event::ContentBlockStart { index, content_block } => self.begin(index, content_block),
+            Event::ContentBlockDelta { index, delta } => self.extend(index, &delta),
+            Event::MessageDelta { delta, usage } => {
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                self.cost.add(usage);
+            }
+            Event::MessageStop => self.is_done = true,
+            Event::Error { error } => return Err(NoReply::Refused(Refusal::in_reply(&error))),
+            Event::Other => {}
+        }
+        self.bounded()
+    }
+
+    fn whole(&mut self, body: &[u8]) -> Result<(), NoReply> {
+        let body: Body = serde_json::from_slice(body).map_err(NoReply::invalid)?;
+        if let Some(error) = body.error {
+            return Err(NoReply::Refused(Refusal::in_reply(&error)));
+        }
+        for (index, block) in (0..).zip(body.content) {
+            self.begin(index, block);
+        }
+        self.cost.add(body.usage);
+        self.stop_reason = body.stop_reason;
+        self.is_done = true;
+        self.bounded()
+    }
+
+    fn stage(&self) -> Stage {
+        if self.is_done {
+            Stage::Ended
+        } else if self.stop_reason.is_some() {
+            Stage::Whole
+        } else if self.bytes > 0 {
+            Stage::Begun
+        } else {
+            Stage::Awaited
+        }
+    }
+
+    fn reply(self) -> Result<Reply, NoReply> {
+        let usage = self.cost.taken();
+        let (text, calls) = parts(self.blocks)?;
+        let reason = self.stop_reason.as_deref();
+        let reply = match reason {
+            Some("refusal") => Reply::withheld(text),
+            _ => Reply { text, calls, ..Reply::default() },
+        };
+        // The last is for tools of the provider's own, which nobody asks for: the message is not done.
+        let cut = matches!(reason, Some("max_tokens" | "model_context_window_exceeded" | "pause_turn"));
+        if reply.text.trim().is_empty() && reply.calls.is_empty() && !cut {
+            return Err(NoReply::invalid("the reply has neither text nor tool calls"));
+        }
+        Ok(Reply { cut, usage, ..reply })
+    }
+}
+
+impl MessageUnderWay {
+    fn begin(&mut self, index: u64, block: Block) {
+        let part = match block {
+            Block::Text { text } => Part::Text(text),
+            Block::ToolUse { id, name, input } => {
+                let is_empty = input.as_object().is_none_or(serde_json::Map::is_empty);
+                // Some servers write the whole input at once; the protocol begins with an empty object.
+                let input = if is_empty { String::new() } else { input.to_string() };
+                Part::Call { id, name, input }
+            }
+            Block::Other => return,
+        };
+        // Each block counts for something, so that even a flood of empty ones is bounded.
+        self.bytes += match &part {
+            Part::Text(text) => text.len(),
+            Part::Call { id, name, input } => id.len() + name.len() + input.len() + 1,
+        };
+        self.blocks.push((index, part));
+    }
+
+    fn extend(&mut self, index: u64, delta: &Delta) {
+        let part = self.blocks.iter_mut().rfind(|(of, _)| *of == index).map(|(_, part)| part);
+        let (so_far, more) = match (part, delta) {
+            (Some(Part::Text(so_far)), Delta::Text { text }) => (so_far, text),
+            (Some(Part::Call { input, .. }), Delta::Input { partial_json }) => (input, partial_json),
+            _ => return,
+        };
+        so_far.push_str(more);
+        self.bytes += more.len();
+    }
+
+    fn bounded(&self) -> Result<(), NoReply> {
+        // A flood of empty blocks counts, too.
+        if self.bytes + self.blocks.len() > MAX_REPLY_BYTES {
+            return Err(NoReply::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
+        }
+        Ok(())
+    }
+}
+
+fn parts(blocks: Vec<(u64, Part)>) -> Result<(String, Vec<ToolCall>), NoReply> {
+    let (mut said, mut calls) = (String::new(), Vec::new());
+    for (_, part) in blocks {
+        match part {
+            Part::Text(text) => said.push_str(&text),
+            Part::Call { name, .. } if name.trim().is_empty() => {
+                return Err(NoReply::invalid("a tool call has no name"));
+            }
+            Part::Call { id, name, input } => {
+                let arguments = if input.trim().is_empty() { "{}".to_owned() } else { input };
+                let id = if id.is_empty() { format!("call_{}", calls.len()) } else { id };
+                calls.push(ToolCall { id, name, arguments });
+            }
+        }
+    }
+    Ok((said, calls))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ModelErrorClass, Usage};
+    use serde_json::{Value, json};
+
+    fn streamed(events: &[Value]) -> Result<Reply, NoReply> {
+        let mut message = MessageUnderWay::default();
+        for event in events {
+            message.event(event.to_string().as_bytes())?;
+        }
+        message.reply()
+    }
+
+    fn whole(content: &Value, stop_reason: &str) -> Result<Reply, NoReply> {
+        let mut message = MessageUnderWay::default();
+        let body = json!({"type": "message", "content": content, "stop_reason": stop_reason});
+        message.whole(body.to_string().as_bytes())?;
+        message.reply()
+    }
+
+    fn delta(index: u64, delta: &Value) -> Value {
+        json!({"type": "content_block_delta", "index": index, "delta": delta})
+    }
+
+    fn start(index: u64, block: &Value) -> Value {
+        json!({"type": "content_block_start", "index": index, "content_block": block})
+    }
+
+    fn stop(reason: &str) -> [Value; 2] {
+        let delta = json!({"stop_reason": reason, "stop_sequence": null});
+        [
+            json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}}),
+            json!({"type": "message_stop"}),
+        ]
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
+        ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+
+    #[test]
+    fn text_calls_and_cost_are_put_together_and_thoughts_left_out() {
+        let usage = json!({"input_tokens": 3, "cache_read_input_tokens": 50,
+                           "cache_creation_input_tokens": 20, "output_tokens": 1});
+        let mut events = vec![
+            json!({"type": "message_start", "message": {"role": "assistant", "content": [], "usage": usage}}),
+            start(0, &json!({"type": "thinking", "thinking": ""})),
+            delta(0, &json!({"type": "thinking_delta", "thinking": "hm"})),
+            delta(0, &json!({"type": "signature_delta", "signature": "x"})),
+            json!({"type": "ping"}),
+            start(1, &json!({"type": "text", "text": ""})),
+            delta(1, &json!({"type": "text_delta", "text": "I "})),
+            delta(1, &json!({"type": "text_delta", "text": "look."})),
+            json!({"type": "content_block_stop", "index": 1}),
+            start(2, &json!({"type": "tool_use", "id": "toolu_1", "name": "ls", "input": {}})),
+            delta(2, &json!({"type": "input_json_delta", "partial_json": ""})),
+            delta(2, &json!({"type": "input_json_delta", "partial_json": "{\"path\": "})),
+            start(3, &json!({"type": "tool_use", "id": "toolu_2", "name": "bash", "input": {}})),
+            delta(2, &json!({"type": "input_json_delta", "partial_json": "\".\""})),
+            json!({"type": "from_the_future", "x": 1}),
+        ];
+        events.extend(stop("tool_use"));
+        let calls = vec![call("toolu_1", "ls", "{\"path\": \".\""), call("toolu_2", "bash", "{}")];
+        let usage = Usage { input_tokens: 73, cached_input_tokens: 50, output_tokens: 7 };
+        let expected = Reply { text: "I look.".into(), calls, usage, ..Reply::default() };
+        assert_eq!(streamed(&events).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_whole_message_is_taken_at_once() {
+        let content = json!([{"type": "text", "text": "a"}, {"type": "tool_use", "id": "i", "name": "ls", "input": {"b": 1}}]);
+        let reply = whole(&content, "tool_use").unwrap();
+        assert_eq!((reply.text.as_str(), reply.calls), ("a", vec![call("i", "ls", "{\"b\":1}")]));
+    }
+
+    #[test]
+    fn the_reason_for_the_end_is_told() {
+        let text = json!([{"type": "text", "text": "half"}]);
+        for (reason, cut) in [
+            ("end_turn", false),
+            ("stop_sequence", false),
+            ("max_tokens", true),
+            ("model_context_window_exceeded", true),
+            ("pause_turn", true),
+        ] {
+            assert_eq!(whole(&text, reason).unwrap(), Reply { cut, ..Reply::answer("half") }, "{reason}");
+        }
+        assert!(whole(&text, "refusal").unwrap().text.starts_with("half\n\n("));
+        assert!(whole(&json!([]), "refusal").unwrap().text.contains("withheld"));
+        assert!(whole(&json!([]), "max_tokens").unwrap().cut);
+        assert!(matches!(whole(&json!([]), "end_turn"), Err(NoReply::Invalid(_))));
+    }
+
+    #[test]
+    fn a_reply_goes_from_awaited_to_ended() {
+        let mut message = MessageUnderWay::default();
+        let mut stages = vec![message.stage()];
+        let events = [
+            start(0, &json!({"type": "text", "text": ""})),
+            delta(0, &json!({"type": "text_delta", "text": "a"})),
+        ];
+        for event in events.into_iter().chain(stop("end_turn")) {
+            message.event(event.to_string().as_bytes()).unwrap();
+            stages.push(message.stage());
+        }
+        use Stage::{Awaited, Begun, Ended, Whole};
+        assert_eq!(stages, [Awaited, Awaited, Begun, Whole, Ended]);
+    }
+
+    #[test]
+    fn an_error_has_its_class_wherever_it_comes() {
+        let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+        let mut message = MessageUnderWay::default();
+        for result in
+            [message.event(error.to_string().as_bytes()), message.whole(error.to_string().as_bytes())]
+        {
+            let Err(NoReply::Refused(refusal)) = result else { panic!("the error was not seen: {result:?}") };
+            assert_eq!(refusal.class, ModelErrorClass::Overloaded);
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_the_reason() {
+        assert!(matches!(MessageUnderWay::default().event(b"{\"type\":"), Err(NoReply::Invalid(_))));
+        let nameless = json!([{"type": "tool_use", "id": "i", "name": " ", "input": {}}]);
+        assert_eq!(whole(&nameless, "tool_use"), Err(NoReply::invalid("a tool call has no name")));
+        let long = json!([{"type": "text", "text": "a".repeat(MAX_REPLY_BYTES + 1)}]);
+        assert!(matches!(whole(&long, "end_turn"), Err(NoReply::Invalid(_))));
+    }
+}

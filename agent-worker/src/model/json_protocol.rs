@@ -1,0 +1,233 @@
+//! Tools for a model that cannot call functions: it writes its calls as JSON into its reply.
+//!
+//! A wrapper around any provider. The catalogue and the rules go into the system prompt, results come
+//! back as messages of the user, and a reply is read with patience. A reply that follows the protocol
+//! without saying anything, or follows it so badly that it cannot be read, is asked for once more.
+
+mod read;
+
+use super::{Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request, ToolCall, Usage};
+use protocol::ToolSpec;
+use read::Read;
+
+/// The rules, for the model.
+const RULES: &str = include_str!("../../prompts/json_protocol.md");
+
+/// What a model is told that wrote nothing usable.
+const AGAIN: &str = "[That was no usable reply. Write exactly one JSON object: \
+     {\"tool_calls\":[{\"name\":\"…\",\"arguments\":{…}}],\"final_answer\":\"\"} to call tools, \
+     or {\"tool_calls\":[],\"final_answer\":\"…\"} to answer.]";
+
+/// A model that speaks the protocol.
+pub struct JsonProtocol {
+    model: Box<dyn Model>,
+}
+
+impl JsonProtocol {
+    /// The protocol over this model's plain chat.
+    pub fn new(model: Box<dyn Model>) -> Self {
+        Self { model }
+    }
+
+    async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
+        let mut messages = plain(request.messages);
+        let system = system(request.system, request.tools);
+        let first = self.chat(&system, &messages).await?;
+        if request.tools.is_empty() {
+            return Ok(without_tools(first));
+        }
+        let (first_text, first_usage) = (first.text.clone(), first.usage);
+        if let Some(reply) = understood(first) {
+            return Ok(reply);
+        }
+        tracing::warn!("the model is asked to follow the protocol");
+        // A message that says nothing is refused by some providers.
+        let said = if first_text.trim().is_empty() { "{}".to_owned() } else { first_text };
+        messages.push(Message::Assistant { text: said, calls: Vec::new() });
+        messages.push(Message::User(AGAIN.to_owned()));
+        let mut reply = understood(self.chat(&system, &messages).await?).ok_or_else(|| {
+            let detail = "the reply does not follow the JSON protocol, not even when asked for again";
+            ModelError::new(ModelErrorClass::InvalidReply, detail)
+        })?;
+        reply.usage = sum(first_usage, reply.usage);
+        Ok(reply)
+    }
+
+    async fn chat(&self, system: &str, messages: &[Message]) -> Result<Reply, ModelError> {
+        self.model.reply(Request { system, messages, tools: &[] }).await
+    }
+}
+
+impl Model for JsonProtocol {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
+        Box::pin(self.ask(request))
+    }
+}
+
+/// What a reply of the plain chat means; none when it has to be asked for again.
+fn understood(reply: Reply) -> Option<Reply> {
+    if reply.cut {
+        // What was cut may be half a call. Words are shown as far as they go, half a protocol to nobody.
+        let text = if read::looks_like_protocol(&reply.text) { String::new() } else { reply.text };
+        return Some(Reply { text, ..reply });
+    }
+    let (text, calls) = match read::read(&reply.text) {
+        Read::Answer(text) => (text, Vec::new()),
+        Read::Calls { said, calls } => (said, calls),
+        Read::Unusable => return None,
+    };
+    Some(Reply { text, calls, ..reply })
+}
+
+/// Where there is nothing to call, everything is an answer.
+fn without_tools(reply: Reply) -> Reply {
+    match read::read(&reply.text) {
+        Read::Answer(text) => Reply { text, ..reply },
+        Read::Calls { .. } | Read::Unusable => reply,
+    }
+}
+
+fn system(prompt: &str, tools: &[ToolSpec]) -> String {
+    if tools.is_empty() {
+        return prompt.to_owned();
+    }
+    let described = tools.iter().map(|tool| {
+        format!(
+            "\n### {}\n{}\nArguments, as JSON Schema: {}\n",
+            tool.name, tool.description, tool.input_schema
+        )
+    });
+    format!("{prompt}\n\n{RULES}{}", described.collect::<String>())
+}
+
+/// A conversation without calls and results: both are text, and the roles alternate, as the templates
+/// of many small models demand.
+fn plain(messages: &[Message]) -> Vec<Message> {
+    let mut plain: Vec<Message> = Vec::new();
+    let mut newest_calls: &[ToolCall] = &[];
+    for message in messages {
+        let text = match message {
+            Message::Assistant { text, calls } => {
+                newest_calls = calls;
+                let text = if calls.is_empty() { text.clone() } else { read::written(text, calls) };
+                plain.push(Message::Assistant { text, calls: Vec::new() });
+                continue;
+            }
+            Message::User(text) => text.clone(),
+            Message::ToolResult { call_id, text } => {
+                let call = newest_calls.iter().find(|call| call.id == *call_id);
+                format!("Result of {}:\n{text}", call.map_or("a call", |call| &call.name))
+            }
+        };
+        match plain.last_mut() {
+            Some(Message::User(before)) => *before = format!("{before}\n\n{text}"),
+            _ => plain.push(Message::User(text)),
+        }
+    }
+    plain
+}
+
+fn sum(a: Usage, b: Usage) -> Usage {
+    Usage {
+        input_tokens: a.input_tokens.saturating_add(b.input_tokens),
+        cached_input_tokens: a.cached_input_tokens.saturating_add(b.cached_input_tokens),
+        output_tokens: a.output_tokens.saturating_add(b.output_tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use protocol::{Annotations, Risk};
+    use serde_json::json;
+
+    use crate::model::scripted::Scripted;
+
+    fn tools() -> Vec<ToolSpec> {
+        let annotations =
+            Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+        vec![ToolSpec {
+            name: "ls".into(),
+            description: "Lists.".into(),
+            risk: Risk::Low,
+            annotations,
+            input_schema: json!({"type": "object"}),
+            output_schema: json!({}),
+        }]
+    }
+
+    /// What the wrapper makes of a model that says these texts in turn.
+    async fn ask(texts: &[&str]) -> Result<Reply, ModelError> {
+        let script: Vec<String> =
+            texts.iter().map(|text| format!("msgb64:{}", STANDARD.encode(text))).collect();
+        let model = JsonProtocol::new(Box::new(Scripted::new(&script.join(",")).unwrap()));
+        let messages = [Message::User("go".into())];
+        model.ask(Request { system: "s", messages: &messages, tools: &tools() }).await
+    }
+
+    #[tokio::test]
+    async fn a_reply_without_calls_or_answer_is_asked_for_once_more() {
+        let empty = r#"{"tool_calls":[],"final_answer":""}"#;
+        assert_eq!(ask(&[empty, r#"{"final_answer":"done"}"#]).await.unwrap().text, "done");
+        let error = ask(&[empty, empty, "too late"]).await.unwrap_err();
+        assert_eq!(error.class, ModelErrorClass::InvalidReply);
+        assert_eq!(ask(&[r#"{"tool_calls":[{"name":"ls"#, "done"]).await.unwrap().text, "done");
+    }
+
+    #[test]
+    fn a_reply_that_was_cut_calls_nothing() {
+        for (text, left) in [
+            (r#"{"tool_calls":[{"name":"ls","arguments":{}}],"final_answer":""}"#, ""),
+            (r#"{"tool_calls":[{"name":"ls","argu"#, ""),
+            ("There are three", "There are three"),
+        ] {
+            let reply = understood(Reply { cut: true, ..Reply::answer(text) }).unwrap();
+            assert_eq!((reply.text.as_str(), reply.calls.len(), reply.cut), (left, 0, true), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_prompt_names_the_rules_and_every_tool() {
+        let text = system("Who you are.", &tools());
+        assert!(text.starts_with("Who you are.\n\n## How you call tools"), "{text}");
+        assert!(
+            text.ends_with("### ls\nLists.\nArguments, as JSON Schema: {\"type\":\"object\"}\n"),
+            "{text}"
+        );
+        assert_eq!(system("Who you are.", &[]), "Who you are.");
+    }
+
+    #[test]
+    fn calls_and_results_become_text_and_roles_alternate() {
+        let call = |id: &str, arguments: &str| ToolCall {
+            id: id.into(),
+            name: "ls".into(),
+            arguments: arguments.into(),
+        };
+        let result = |id: &str, text: &str| Message::ToolResult { call_id: id.into(), text: text.into() };
+        let calls = vec![call("a", "{\"path\":\".\"}"), call("b", "{\"path\"")];
+        let messages = [
+            Message::User("go".into()),
+            Message::Assistant { text: "I look.".into(), calls },
+            result("a", "exit 0"),
+            result("b", "exit 2"),
+            Message::User("[hurry]".into()),
+        ];
+        let written = "I look.\n{\"final_answer\":\"\",\"tool_calls\":[\
+            {\"arguments\":{\"path\":\".\"},\"name\":\"ls\"},{\"arguments\":\"{\\\"path\\\"\",\"name\":\"ls\"}]}";
+        assert_eq!(
+            plain(&messages),
+            [
+                Message::User("go".into()),
+                Message::Assistant { text: written.into(), calls: Vec::new() },
+                Message::User("Result of ls:\nexit 0\n\nResult of ls:\nexit 2\n\n[hurry]".into()),
+            ]
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! What a model wrote, read as the JSON protocol: tolerant of what small models do around it.
+//!
+//! Fences, words before and after, thoughts in front, arguments as text, a single call instead of a
+//! list: all of that is understood. Calls win over an answer. A text without the protocol's object in
+//! it is an answer, also when it is JSON of another kind; only what was plainly meant as a call and
+//! cannot be read is unusable.
+
+use serde_json::{Deserializer, Map, Value, json};
+
+use crate::model::ToolCall;
+
+/// The most places at which an object is looked for.
+const MAX_PLACES: usize = 64;
+
+const CALLS: &str = "tool_calls";
+const ANSWER: &str = "final_answer";
+
+/// What a text means.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    /// An answer to the user.
+    Answer(String),
+    /// Calls, and what was said before them.
+    Calls { said: String, calls: Vec<ToolCall> },
+    /// Neither.
+    Unusable,
+}
+
+/// Reads a reply.
+pub(super) fn read(text: &str) -> Read {
+    let text = text.rsplit_once("</think>").map_or(text, |(_, after)| after).trim();
+    let Some((said, object)) = protocol_object(text) else {
+        let is_answer = !text.is_empty() && !looks_like_protocol(text);
+        return if is_answer { Read::Answer(text.to_owned()) } else { Read::Unusable };
+    };
+    let answer = match &object[ANSWER] {
+        Value::Null => String::new(),
+        Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    };
+    match calls(&object[CALLS]) {
+        Some(calls) if !calls.is_empty() => Read::Calls { said: without_fence(said), calls },
+        Some(_) if !answer.is_empty() => Read::Answer(answer),
+        Some(_) | None => Read::Unusable,
+    }
+}
+
+/// Whether a text that is no whole object was meant as one.
+pub(super) fn looks_like_protocol(text: &str) -> bool {
+    [CALLS, ANSWER].iter().any(|name| text.contains(&format!("\"{name}\"")))
+}
+
+/// Calls of an earlier turn, as the model should have written them.
+pub(super) fn written(said: &str, calls: &[ToolCall]) -> String {
+    let written = calls.iter().map(|call| {
+        let arguments =
+            serde_json::from_str(&call.arguments).map_or_else(|_| json!(call.arguments), Value::Object);
+        json!({"name": call.name, "arguments": arguments})
+    });
+    let object = json!({CALLS: written.collect::<Vec<_>>(), ANSWER: ""});
+    if said.is_empty() { object.to_string() } else { format!("{said}\n{object}") }
+}
+
+/// The first object that has a field of the protocol, and what stands before it.
+fn protocol_object(text: &str) -> Option<(&str, Value)> {
+    let mut from = 0;
+    for _ in 0..MAX_PLACES {
+        let start = from + text[from..].find('{')?;
+        let mut objects = Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        match objects.next() {
+            Some(Ok(object)) if object.get(CALLS).is_some() || object.get(ANSWER).is_some() => {
+                return Some((&text[..start], object));
+            }
+            Some(Ok(_)) => from = start + objects.byte_offset(),
+            _ => from = start + 1,
+        }
+    }
+    None
+}
+
+/// The calls that a value lists; none when one of them cannot be read.
+fn calls(value: &Value) -> Option<Vec<ToolCall>> {
+    let listed = match value {
+        Value::Null => &[],
+        Value::Array(list) => list.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    listed.iter().enumerate().map(|(index, value)| call(index, value)).collect()
+}
+
+/// `{"name": …, "arguments": …}`, or the same inside of `function`, as models have learnt it elsewhere.
+fn call(index: usize, value: &Value) -> Option<ToolCall> {
+    let call = value.get("function").filter(|function| function.is_object()).unwrap_or(value);
+    let name = call["name"].as_str().map(str::trim).filter(|name| !name.trim_matches('.').is_empty())?;
+    let arguments = match &call["arguments"] {
+        Value::Null => Value::Object(Map::new()).to_string(),
+        Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()).to_string(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Some(ToolCall { id: format!("call_{index}"), name: name.to_owned(), arguments })
+}
+
+fn without_fence(said: &str) -> String {
+    let said = said.trim();
+    let said =
+        said.strip_suffix("json").map_or(said, |before| if before.ends_with("```") { before } else { said });
+    said.trim_end_matches('`').trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn call(arguments: &str) -> ToolCall {
+        ToolCall { id: "call_0".into(), name: "ls".into(), arguments: arguments.into() }
+    }
+
+    fn check_call(text: &str, said: &str, arguments: &str) {
+        let expected = Read::Calls { said: said.into(), calls: vec![call(arguments)] };
+        assert_eq!(read(text), expected, "{text}");
+    }
+
+    #[test]
+    fn calls_are_found_whatever_stands_around_them() {
+        let object = r#"{"tool_calls":[{"name":"ls","arguments":{"path":"."}}],"final_answer":""}"#;
+        let arguments = r#"{"path":"."}"#;
+        check_call(object, "", arguments);
+        check_call(&format!("```json\n{object}\n```"), "", arguments);
+        check_call(&format!("I look {{first}}:\n```\n{object}\n```\nDone!"), "I look {first}:", arguments);
+        check_call(&format!("<think>{{\"tool_calls\":[]}} hm</think>\n{object}"), "", arguments);
+        check_call(&format!("{{\"a\":{object}}} {object}"), &format!("{{\"a\":{object}}}"), arguments);
+    }
+
+    #[test]
+    fn calls_are_taken_in_the_forms_that_models_write() {
+        check_call(r#"{"tool_calls":{"name":"ls","arguments":"{\"path\":"}}"#, "", "{\"path\":");
+        check_call(r#"{"tool_calls":[{"type":"function","function":{"name":"ls"}}]}"#, "", "{}");
+        check_call(
+            r#"{"tool_calls":[{"name":" ls ","arguments":" "}],"final_answer":"too early"}"#,
+            "",
+            "{}",
+        );
+        check_call(r#"{"tool_calls":[{"name":"ls","arguments":[1]}]}"#, "", "[1]");
+    }
+
+    #[test]
+    fn what_is_no_protocol_is_an_answer() {
+        for text in
+            ["There are 3 files.", r#"{"files":["a","b"]}"#, r#"{"name":"ls","arguments":{}}"#, "{", "[1]"]
+        {
+            assert_eq!(read(text), Read::Answer(text.into()));
+        }
+        assert_eq!(read(r#"Sure: {"final_answer":" 3 files "}"#), Read::Answer("3 files".into()));
+        assert_eq!(read(r#"{"tool_calls":null,"final_answer":{"n":3}}"#), Read::Answer(r#"{"n":3}"#.into()));
+    }
+
+    #[test]
+    fn what_says_nothing_or_cannot_be_read_is_unusable() {
+        for text in [
+            "",
+            "  \n",
+            "<think>hm</think>",
+            r#"{"tool_calls":[],"final_answer":" "}"#,
+            r#"{"tool_calls":[{"name":"ls","arguments":{"path":"#,
+            r#"{"tool_calls":[{"arguments":{}}]}"#,
+            r#"{"tool_calls":["ls"]}"#,
+            "{\"tool_calls\":[],\"final_answer\":\"two\nlines\"}",
+        ] {
+            assert_eq!(read(text), Read::Unusable, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(path in "\\PC{0,20}", said in "[a-z .]{0,20}") {
+            let call = call(&json!({"path": path}).to_string());
+            let text = written(said.trim(), std::slice::from_ref(&call));
+            prop_assert_eq!(read(&text), Read::Calls { said: said.trim().to_owned(), calls: vec![call] });
+        }
+
+        #[test]
+        fn no_text_ends_the_reading_in_a_panic(text in "[{}\\[\\]\":,a-z`\\\\ é\n]{0,80}") {
+            read(&text);
+        }
+    }
+}
