@@ -29,7 +29,7 @@ pub mod wait;
 
 pub use database::Database;
 pub use http::{Answer, Request};
-pub use model_server::{ModelReply, ModelServer};
+pub use model_server::{ModelReply, ModelServer, StreamFault};
 pub use place::Place;
 pub use program::Program;
 pub use random::Random;

@@ -1,14 +1,20 @@
-//! A model, played: OpenAI's chat completions, with answers that the test scripts.
+//! A model, played: OpenAI's chat completions and Anthropic's messages, with answers that the test
+//! scripts. Which of the two is spoken depends on the route alone.
 //!
 //! The server computes nothing of its own. A test that wants a thoughtful model gives a closure, which
-//! sees exactly what was sent and nothing else.
+//! sees exactly what was sent and nothing else. Where a stream is asked for, there is one, and it can
+//! break in every way that streams break.
+
+mod chat;
+mod messages;
+mod stream;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
@@ -32,6 +38,10 @@ pub enum ModelReply {
     RateLimited(u64),
     /// 500.
     Broken,
+    /// This text in one body, although a stream was asked for.
+    Unstreamed(String),
+    /// A stream of this text that goes wrong before its end.
+    Faulty(String, StreamFault),
 }
 
 impl ModelReply {
@@ -39,6 +49,39 @@ impl ModelReply {
     pub fn call(tool: &str, arguments: &Value) -> Self {
         Self::Calls(vec![(tool.to_owned(), arguments.to_string())])
     }
+}
+
+/// What goes wrong with a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamFault {
+    /// It ends as if it were whole, but without saying so.
+    Torn,
+    /// The connection breaks.
+    Broken,
+    /// It falls silent.
+    Stalled,
+    /// One of its events is no JSON.
+    Malformed,
+}
+
+/// What the model says, in no protocol yet.
+struct Said<'a> {
+    text: &'a str,
+    calls: &'a [(String, String)],
+    is_cut: bool,
+    /// A token is taken to be four bytes, so that the counts grow as real ones do.
+    input_tokens: usize,
+    output_tokens: usize,
+}
+
+/// One of the protocols.
+struct Dialect {
+    /// A reply in one body.
+    whole: fn(&Said<'_>) -> Value,
+    /// The same as the data of events.
+    events: fn(&Said<'_>) -> Vec<Value>,
+    /// What follows the last event.
+    end: &'static str,
 }
 
 type Script = Box<dyn FnMut(&Value) -> ModelReply + Send>;
@@ -60,8 +103,16 @@ impl ModelServer {
     /// block: then the model thinks.
     pub fn start(script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
         let played = Arc::new(Played { script: Mutex::new(Box::new(script)), requests: Mutex::default() });
-        let router =
-            Router::new().route("/v1/chat/completions", post(complete)).with_state(Arc::clone(&played));
+        let router = Router::new()
+            .route(
+                "/v1/chat/completions",
+                post(|state, headers, body| reply(state, headers, body, &chat::DIALECT)),
+            )
+            .route(
+                "/v1/messages",
+                post(|state, headers, body| reply(state, headers, body, &messages::DIALECT)),
+            )
+            .with_state(Arc::clone(&played));
         let (address, runtime) = serve(SocketAddr::from(([127, 0, 0, 1], 0)), router);
         Self { played, address, runtime: Some(runtime) }
     }
@@ -76,7 +127,7 @@ impl ModelServer {
         })
     }
 
-    /// The variables that lead a system to this model.
+    /// The variables that lead a system to this model, over chat completions.
     pub fn variables(&self) -> [(&'static str, String); 4] {
         [
             ("AUTONOUS_MODEL_PROVIDER", "openai".to_owned()),
@@ -105,28 +156,36 @@ impl Drop for ModelServer {
     }
 }
 
-async fn complete(
+async fn reply(
     State(played): State<Arc<Played>>,
-    headers: axum::http::HeaderMap,
+    headers: HeaderMap,
     axum::Json(request): axum::Json<Value>,
+    dialect: &'static Dialect,
 ) -> Response {
-    let key = headers.get("authorization").and_then(|value| value.to_str().ok());
-    if key != Some(&format!("Bearer {KEY}")) {
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    if header("authorization") != Some(&format!("Bearer {KEY}")) && header("x-api-key") != Some(KEY) {
         return failure(StatusCode::UNAUTHORIZED, "invalid_api_key", "Incorrect API key provided");
     }
     played.requests.lock().expect("nobody panics with it").push(request.clone());
     let thinking = tokio::task::spawn_blocking(move || {
         let reply = (played.script.lock().expect("no script panics"))(&request);
-        answer(&request, reply)
+        answer(&request, &reply, dialect)
     });
     thinking.await.expect("no script panics")
 }
 
-fn answer(request: &Value, reply: ModelReply) -> Response {
+fn answer(request: &Value, reply: &ModelReply, dialect: &Dialect) -> Response {
+    let said = |text, calls, is_cut| Said::in_answer_to(request, text, calls, is_cut);
+    let spoken = |said: Said<'_>| match request["stream"] == true {
+        true => stream::whole(dialect, &said),
+        false => axum::Json((dialect.whole)(&said)).into_response(),
+    };
     match reply {
-        ModelReply::Text(text) => completion(request, &json!({"role": "assistant", "content": text}), "stop"),
-        ModelReply::Calls(calls) => completion(request, &calling(&calls), "tool_calls"),
-        ModelReply::CutCalls(calls) => completion(request, &calling(&calls), "length"),
+        ModelReply::Text(text) => spoken(said(text, &[], false)),
+        ModelReply::Calls(calls) => spoken(said("", calls, false)),
+        ModelReply::CutCalls(calls) => spoken(said("", calls, true)),
+        ModelReply::Unstreamed(text) => axum::Json((dialect.whole)(&said(text, &[], false))).into_response(),
+        ModelReply::Faulty(text, fault) => stream::faulty(dialect, &said(text, &[], false), *fault),
         ModelReply::RateLimited(seconds) => {
             let refusal = failure(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded", "Rate limit reached");
             ([("retry-after", seconds.to_string())], refusal).into_response()
@@ -135,30 +194,23 @@ fn answer(request: &Value, reply: ModelReply) -> Response {
     }
 }
 
-fn calling(calls: &[(String, String)]) -> Value {
-    let calls: Vec<Value> = calls
-        .iter()
-        .enumerate()
-        .map(|(index, (name, arguments))| {
-            let id = format!("call_{}_{index}", protocol::now_ms());
-            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-        })
-        .collect();
-    json!({"role": "assistant", "content": null, "tool_calls": calls})
+impl<'a> Said<'a> {
+    fn in_answer_to(request: &Value, text: &'a str, calls: &'a [(String, String)], is_cut: bool) -> Self {
+        let written: usize = calls.iter().map(|(name, arguments)| name.len() + arguments.len()).sum();
+        let output_tokens = (text.len() + written) / 4;
+        Self { text, calls, is_cut, input_tokens: request.to_string().len() / 4, output_tokens }
+    }
 }
 
-/// A token is taken to be four bytes, so that the counts grow as real ones do.
-fn completion(request: &Value, message: &Value, finish_reason: &str) -> Response {
-    let (sent, made) = (request.to_string().len() / 4, message.to_string().len() / 4);
-    axum::Json(json!({
-        "id": "chatcmpl-played",
-        "object": "chat.completion",
-        "created": protocol::now_ms() / 1000,
-        "model": request["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason, "logprobs": null}],
-        "usage": {"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made},
-    }))
-    .into_response()
+/// An id that no other call has.
+fn call_id(index: usize) -> String {
+    format!("call_{}_{index}", protocol::now_ms())
+}
+
+/// A text in the pieces that a model writes it in.
+fn pieces(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    characters.chunks(12).map(|piece| piece.iter().collect()).collect()
 }
 
 fn failure(status: StatusCode, code: &str, message: &str) -> Response {

@@ -1,0 +1,69 @@
+//! Messages, as Anthropic writes them.
+
+use serde_json::{Value, json};
+
+use super::{Dialect, Said, call_id, pieces};
+
+pub(super) const DIALECT: Dialect = Dialect { whole, events, end: "" };
+
+fn whole(said: &Said<'_>) -> Value {
+    let mut content = Vec::new();
+    if !said.text.is_empty() {
+        content.push(json!({"type": "text", "text": said.text}));
+    }
+    for (index, (name, arguments)) in said.calls.iter().enumerate() {
+        let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
+        content.push(json!({"type": "tool_use", "id": call_id(index), "name": name, "input": input}));
+    }
+    message(&json!(content), json!(stop_reason(said)), said)
+}
+
+fn events(said: &Said<'_>) -> Vec<Value> {
+    let mut events =
+        vec![json!({"type": "message_start", "message": message(&json!([]), Value::Null, said)})];
+    if !said.text.is_empty() {
+        let deltas = pieces(said.text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece}));
+        events.extend(block(0, &json!({"type": "text", "text": ""}), deltas));
+    }
+    for (index, (name, arguments)) in said.calls.iter().enumerate() {
+        let start = json!({"type": "tool_use", "id": call_id(index), "name": name, "input": {}});
+        let delta = |piece| json!({"type": "input_json_delta", "partial_json": piece});
+        events.extend(block(index + 1, &start, pieces(arguments).into_iter().map(delta)));
+    }
+    let end = json!({"stop_reason": stop_reason(said), "stop_sequence": null});
+    let usage = json!({"output_tokens": said.output_tokens});
+    events.push(json!({"type": "message_delta", "delta": end, "usage": usage}));
+    events.push(json!({"type": "message_stop"}));
+    events
+}
+
+fn block(index: usize, start: &Value, deltas: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut events = vec![
+        json!({"type": "content_block_start", "index": index, "content_block": start}),
+        json!({"type": "ping"}),
+    ];
+    events.extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})));
+    events.push(json!({"type": "content_block_stop", "index": index}));
+    events
+}
+
+fn message(content: &Value, stop_reason: Value, said: &Said<'_>) -> Value {
+    json!({
+        "id": "msg_played",
+        "type": "message",
+        "role": "assistant",
+        "model": "played",
+        "content": content,
+        "stop_reason": stop_reason,
+        "stop_sequence": null,
+        "usage": {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens},
+    })
+}
+
+fn stop_reason(said: &Said<'_>) -> &'static str {
+    match (said.is_cut, said.calls.is_empty()) {
+        (true, _) => "max_tokens",
+        (false, false) => "tool_use",
+        (false, true) => "end_turn",
+    }
+}
