@@ -79,7 +79,10 @@ async fn a_task_with_two_calls_in_one_message_gets_its_answer() {
     let cost = [&turn["input_tokens"], &turn["cached_input_tokens"], &turn["output_tokens"]];
     assert_eq!(cost, [100, 80, 20]);
 
-    let messages = &model.requests()[1]["messages"];
+    let mut messages = model.requests()[1]["messages"].clone();
+    for result in messages[2]["content"].as_array_mut().unwrap() {
+        result["content"] = json!(agent_worker::outside::unmarked(result["content"].as_str().unwrap()));
+    }
     let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "exit 0\na.txt"});
     let mut last = result("toolu_2");
     last["cache_control"] = json!({"type": "ephemeral"});
