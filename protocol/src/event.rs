@@ -37,6 +37,8 @@ event_types! {
     WorkerExited = "worker.exited";
     /// A child keeps ending before it is ready.
     CrashLoopDetected = "crash_loop.detected";
+    /// What ended long ago was taken out of the database.
+    DatabasePruned = "database.pruned";
     /// A message was stored as a task.
     TaskQueued = "task.queued";
     /// A task was given to the worker.

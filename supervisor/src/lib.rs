@@ -5,6 +5,7 @@
 //! keeps alive; the [`journal`] brings the tool calls into the events; the reply leaves by the outbox.
 //! The supervisor never decides for the model and never runs a tool.
 
+pub mod backup;
 pub mod causes;
 pub mod channel;
 pub mod children;
@@ -16,6 +17,7 @@ pub mod dispatch;
 pub mod journal;
 pub mod look;
 pub mod ports;
+pub mod prune;
 pub mod random;
 pub mod run;
 pub mod store;

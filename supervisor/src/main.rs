@@ -9,8 +9,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use process::Variables;
+use supervisor::cli::audit::AuditArguments;
+use supervisor::cli::backup::BackupArguments;
 use supervisor::cli::chat::{ChatArguments, chat};
 use supervisor::cli::next_steps::next_steps;
+use supervisor::cli::queue::Said;
 use supervisor::cli::{self, Arguments, Command, RunArguments, Screen, TokenArguments, WhichToken};
 use supervisor::config::{Config, SECRET_VARIABLES, data_dir_from};
 use supervisor::data_dir::DataDir;
@@ -37,6 +40,11 @@ fn obey() -> anyhow::Result<ExitCode> {
         Command::Run(run) => run_all(&run, &variables, data.path()),
         Command::Chat(chat) => talk(&data, chat),
         Command::Tasks(tasks) => say(cli::tasks::run(&data, &tasks, screen(&variables))),
+        Command::Audit(audit) => show_audit(&data, &audit, screen(&variables)),
+        Command::Requeue(requeue) => finish(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
+        Command::Cancel(cancel) => finish(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
+        Command::Backup(backup) => make_backup(&data, &backup),
+        Command::Prune(prune) => say(runtime()?.block_on(cli::prune::run(&data, &prune))),
         Command::Tree(tree) => say(cli::tree::run(&data, &tree)),
         Command::Token(token) => show_token(&data, &token),
     }
@@ -85,6 +93,27 @@ fn talk(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCode> {
 fn say<E: std::error::Error + Send + Sync + 'static>(text: Result<String, E>) -> anyhow::Result<ExitCode> {
     print(&text?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A path may stand for a link: both the path and what it leads to are meant.
+fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> anyhow::Result<ExitCode> {
+    let mut meant = Vec::new();
+    if let Some(file) = &arguments.file {
+        meant.extend(std::fs::canonicalize(file));
+        meant.push(std::path::absolute(file).context("--file has no absolute path")?);
+    }
+    say(cli::audit::run(data, arguments, &meant, screen))
+}
+
+fn make_backup(data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
+    let file = std::path::absolute(&arguments.file).context("the backup's file has no absolute path")?;
+    say(cli::backup::run(data, arguments, &file))
+}
+
+/// Prints what became of some tasks; one that was refused shows in the exit code.
+fn finish(said: Said) -> anyhow::Result<ExitCode> {
+    print(&said.text);
+    Ok(if said.all_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Colours are for terminals whose user has not said no (`NO_COLOR`).

@@ -187,6 +187,7 @@ impl System {
             token: self.tokens.control(),
             address,
             store: self.store.clone(),
+            journal: self.config.data.journal(),
             run: self.run.clone(),
             children: children.clone(),
             bell: self.bell.clone(),

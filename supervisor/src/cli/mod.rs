@@ -1,7 +1,13 @@
 //! The command line.
 
+pub mod alone;
+pub mod audit;
+pub mod backup;
 pub mod chat;
+pub mod line;
 pub mod next_steps;
+pub mod prune;
+pub mod queue;
 pub mod tasks;
 pub mod tree;
 
@@ -49,6 +55,23 @@ pub enum Command {
     Tasks(tasks::TasksArguments),
     /// Print what was done, as a tree of events; works whether the supervisor runs or not.
     Tree(tree::TreeArguments),
+    /// Say what changed a file, what a task ran, or which calls were refused.
+    Audit(audit::AuditArguments),
+    /// Put tasks that have ended back into the queue.
+    ///
+    /// Through the running supervisor, or by itself when none runs. Ends with 1 when a task was refused.
+    Requeue(queue::RequeueArguments),
+    /// Cancel tasks, whether they wait or run.
+    ///
+    /// Through the running supervisor, or by itself when none runs. Ends with 1 when a task was refused.
+    Cancel(queue::CancelArguments),
+    /// Copy the database to a file, consistent and checked, while the supervisor runs or not.
+    Backup(backup::BackupArguments),
+    /// Take away tasks that ended long ago, with all their events, and full files of the journal.
+    ///
+    /// Tasks that have not ended, and replies that have not left, always stay. Through the running
+    /// supervisor, bite by bite, or by itself when none runs; only then the file gets smaller.
+    Prune(prune::PruneArguments),
     /// Print the tokens of the last start, as NAME=value or one alone.
     Token(TokenArguments),
 }

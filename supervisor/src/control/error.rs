@@ -61,6 +61,9 @@ pub enum ControlError {
     /// There is no such row.
     #[error("there is nothing in the outbox with this id")]
     NoSuchDeparture,
+    /// Pruning did not come to its end.
+    #[error("not all that is old could be taken away")]
+    PruneFailed,
     /// The database failed.
     #[error("this could not be stored or looked up just now")]
     Store(#[from] StoreError),
@@ -132,6 +135,11 @@ impl ControlError {
             Self::NoSuchTask => {
                 (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /messages answers with the task's id.")
             }
+            Self::PruneFailed => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "PRUNE_FAILED",
+                "What is gone stays gone; the supervisor's log has the cause. Ask again after that.",
+            ),
             Self::Store(_) => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "STORE_FAILED",

@@ -9,10 +9,12 @@ pub mod guard;
 pub mod health;
 pub mod messages;
 pub mod outbox;
+pub mod prune;
 pub mod tasks;
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -41,6 +43,8 @@ pub struct Control {
     pub address: SocketAddr,
     /// Where messages are stored.
     pub store: Store,
+    /// The tool server's journal.
+    pub journal: PathBuf,
     /// This run's `process.started`.
     pub run: EventId,
     /// How the children are.
@@ -67,6 +71,7 @@ pub fn router(control: Arc<Control>) -> Router {
         .route("/tasks/requeue", post(tasks::requeue_many))
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
+        .route("/prune", post(prune::post_prune))
         .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))
         .route("/outbox/{outbox_id}", get(outbox::get_outbox))
         .layer(from_fn_with_state(control.clone(), guard::require_token));

@@ -53,6 +53,7 @@ pub fn is_for_the_worker_to_tell(event_type: EventType) -> bool {
         | EventType::WorkerSpawned
         | EventType::WorkerExited
         | EventType::CrashLoopDetected
+        | EventType::DatabasePruned
         | EventType::TaskQueued
         | EventType::TaskClaimed
         | EventType::TaskDone

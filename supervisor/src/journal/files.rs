@@ -50,6 +50,11 @@ impl Files {
         self.archives.contains_key(&number)
     }
 
+    /// The full files before a number, oldest first.
+    pub(crate) fn full_before(&self, number: u64) -> impl Iterator<Item = &Path> {
+        self.archives.range(..number).map(|(_, path)| path.as_path())
+    }
+
     /// Opens a file by its number; none while it is not there.
     pub(super) fn open(&self, number: u64) -> io::Result<Option<File>> {
         let path = self.archives.get(&number).or_else(|| (number == self.newest()).then_some(&self.own));

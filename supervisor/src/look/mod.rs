@@ -3,6 +3,7 @@
 //! Nothing here writes: the file is opened read-only, and where not even the reader's own index beside it
 //! can be made (a read-only disk, a backup), it is read as a file that nobody changes.
 
+pub mod audit;
 pub mod short_id;
 pub mod tasks;
 

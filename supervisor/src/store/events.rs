@@ -49,6 +49,16 @@ pub fn newest_of(
     Ok(found.and_then(|id| id.parse().ok()))
 }
 
+/// The newest `process.started`: what is done while nobody runs is recorded under the last run.
+pub fn newest_run(connection: &Connection) -> Result<Option<EventId>, StoreError> {
+    let sql = "select id from events where type = ?1 order by seq desc limit 1";
+    let found: Option<String> = connection
+        .prepare_cached(sql)?
+        .query_row([EventType::ProcessStarted.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(found.and_then(|id| id.parse().ok()))
+}
+
 /// A payload is an object; anything else is put into one.
 fn object(payload: &Value) -> Value {
     match payload {

@@ -21,6 +21,12 @@ pub fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreEr
     Ok(value.optional()?)
 }
 
+/// Removes a key.
+pub fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
+    connection.prepare_cached("delete from kv where key = ?1")?.execute([key])?;
+    Ok(())
+}
+
 /// Sets a key.
 pub fn set(connection: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
     let sql =

@@ -21,6 +21,7 @@ pub mod kv;
 pub mod open;
 pub mod outbox;
 pub mod past;
+pub mod prune;
 pub mod requeue;
 pub mod tool_calls;
 mod writer;

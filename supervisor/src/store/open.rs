@@ -26,6 +26,12 @@ pub fn for_writing(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Gives the room of what was deleted back to the disk. The whole file is written anew, so nobody else may
+/// be at work.
+pub fn make_smaller(path: &Path) -> Result<(), StoreError> {
+    Ok(for_writing(path)?.execute_batch("vacuum")?)
+}
+
 /// Opens the database to look at it, whether a supervisor runs or not.
 pub fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -23,6 +23,13 @@ pub fn short(span: Duration) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
+impl Span {
+    /// The time that lies this long before another, in milliseconds since the epoch.
+    pub fn before(self, time_ms: i64) -> i64 {
+        time_ms.saturating_sub(i64::try_from(self.0.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
 /// What is no span.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write a number and a unit, such as 45s, 30m, 12h, 30d or 4w")]

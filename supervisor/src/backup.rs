@@ -1,0 +1,100 @@
+//! A backup of the database: a consistent copy of one moment, made while the supervisor works.
+//!
+//! The copy is made under another name beside its place, checked, and only then given its name: a file with
+//! that name is a good backup or is not there. What exists is never overwritten.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde::Serialize;
+
+use crate::look::{self, LookError};
+use crate::store::open;
+
+/// A backup that was made and checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Backup {
+    /// Where it is.
+    pub file: PathBuf,
+    /// How long it is.
+    pub bytes: u64,
+    /// How many tasks are in it.
+    pub tasks: i64,
+    /// How many events are in it.
+    pub events: i64,
+}
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The database can not be read.
+    #[error(transparent)]
+    Look(#[from] LookError),
+    /// There is a file already.
+    #[error("{} is there already, and a backup overwrites nothing: give another name", .0.display())]
+    Exists(PathBuf),
+    /// The copy can not be written.
+    #[error("the copy {} could not be written", .0.display())]
+    Write(PathBuf, #[source] io::Error),
+    /// SQLite could not make it.
+    #[error("the database could not be copied")]
+    Copy(#[source] rusqlite::Error),
+    /// The copy is not whole.
+    #[error("the copy is damaged ({0}), so it was not kept; the database itself may be: `supervisor check`")]
+    Damaged(String),
+}
+
+/// Copies the database to `file`, readable by its owner alone, and checks the copy.
+pub fn backup(database: &Path, file: &Path) -> Result<Backup, BackupError> {
+    if file.symlink_metadata().is_ok() {
+        return Err(BackupError::Exists(file.to_owned()));
+    }
+    let source = look::open(database)?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let partial = file.with_file_name(format!(".{name}.{}.partial", std::process::id()));
+    let copied = copy_and_check(&source, &partial, file);
+    if copied.is_err() {
+        // Nothing but the copy bears this name.
+        let _ = fs::remove_file(&partial);
+    }
+    copied
+}
+
+fn copy_and_check(source: &Connection, partial: &Path, file: &Path) -> Result<Backup, BackupError> {
+    let written = |error| BackupError::Write(file.to_owned(), error);
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial).map_err(written)?;
+    // One statement reads one moment, whatever the supervisor commits meanwhile.
+    source.execute("vacuum into ?1", [partial.display().to_string()]).map_err(BackupError::Copy)?;
+    made.sync_all().map_err(written)?;
+    let backup = checked(partial, file)?;
+    renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE).map_err(|errno| match errno {
+        rustix::io::Errno::EXIST => BackupError::Exists(file.to_owned()),
+        other => written(other.into()),
+    })?;
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))
+        .and_then(|directory| directory.sync_all())
+        .map_err(written)?;
+    Ok(backup)
+}
+
+fn checked(partial: &Path, file: &Path) -> Result<Backup, BackupError> {
+    let copy = open::for_reading(partial).map_err(LookError::from)?;
+    let text = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, String>(0)).map_err(BackupError::Copy);
+    let number = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(BackupError::Copy);
+    let integrity = text("pragma integrity_check(1)")?;
+    if integrity != "ok" {
+        return Err(BackupError::Damaged(integrity));
+    }
+    let length = partial.metadata().map_err(|error| BackupError::Write(file.to_owned(), error))?;
+    Ok(Backup {
+        file: file.to_owned(),
+        bytes: length.len(),
+        tasks: number("select count(*) from inbox")?,
+        events: number("select count(*) from events")?,
+    })
+}

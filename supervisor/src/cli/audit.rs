@@ -1,0 +1,195 @@
+//! `supervisor audit`: what changed this file, what did this task run, which calls were refused.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use protocol::now_ms;
+use serde_json::{Value, json};
+
+use super::Screen;
+use crate::data_dir::DataDir;
+use crate::look::audit::{Call, Question, calls};
+use crate::look::short_id::shown;
+use crate::look::{self, LookError};
+use crate::terminal::age::Span;
+use crate::terminal::{COLUMNS, Colour, Column, Table};
+
+/// How many lines of a difference are shown below a change.
+const LINES_SHOWN: usize = 4;
+
+/// How much of a hash tells two contents apart for a person.
+const HASH_SHOWN: usize = 12;
+
+/// What `supervisor audit` takes.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub struct AuditArguments {
+    /// What changed this file, by which tool and task, with hashes and the beginning of the difference.
+    ///
+    /// A relative path starts here, and also means any file whose path ends with it. Tools that change
+    /// files are found by path; what a command (bash) changed is only in what its task ran.
+    #[arg(long, value_name = "PATH", required_unless_present_any = ["task", "refused"], conflicts_with_all = ["task", "refused"])]
+    pub file: Option<PathBuf>,
+    /// What this task ran.
+    #[arg(long, value_name = "TASK", conflicts_with = "refused")]
+    pub task: Option<String>,
+    /// Which calls were refused, and why.
+    #[arg(long)]
+    pub refused: bool,
+    /// Only calls that began within this time, such as 12h or 30d.
+    #[arg(long, value_name = "SPAN")]
+    pub since: Option<Span>,
+    /// How many of the newest to show.
+    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// Print JSON: an array of calls with arguments, status, and all that their ends say.
+    #[arg(long)]
+    pub json: bool,
+}
+
+const CALL_COLUMNS: &[Column] = &[
+    Column::text("WHEN (UTC)", 16),
+    Column::text("TASK", 8),
+    Column::text("TOOL", 10),
+    Column::text("RESULT", 18),
+    Column::text("WHAT", 0),
+];
+
+/// The text to print; `file` is the path of `--file` made absolute, as it stands and with links resolved.
+pub fn run(
+    data: &DataDir,
+    arguments: &AuditArguments,
+    file: &[PathBuf],
+    screen: Screen,
+) -> Result<String, LookError> {
+    let connection = look::open(&data.database())?;
+    let since_ms = arguments.since.map_or(i64::MIN, |span| span.before(now_ms()));
+    let calls = calls(&connection, &question(arguments, file), since_ms, arguments.limit)?;
+    if arguments.json {
+        return Ok(super::pretty(&json!(calls)));
+    }
+    Ok(report(&calls, arguments.file.is_some(), screen))
+}
+
+fn question(arguments: &AuditArguments, file: &[PathBuf]) -> Question {
+    match (&arguments.file, &arguments.task) {
+        (Some(given), _) => Question::File {
+            absolute: file.iter().map(|path| path.display().to_string()).collect(),
+            end: given.is_relative().then(|| without_dot(given)),
+        },
+        (None, Some(task)) => Question::Task(task.clone()),
+        (None, None) => Question::Refused,
+    }
+}
+
+fn without_dot(path: &Path) -> String {
+    path.strip_prefix(".").unwrap_or(path).display().to_string()
+}
+
+fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
+    if calls.is_empty() {
+        return "Nothing is known of that.".to_owned();
+    }
+    let mut table = Table::new(CALL_COLUMNS);
+    for call in calls {
+        let (result, colour) = result(call);
+        table.row([
+            (call.started_at.clone(), None),
+            (call.task_id.as_deref().map_or("-", shown).to_owned(), None),
+            (call.tool_name.clone(), None),
+            (result, Some(colour)),
+            (what(call), None),
+        ]);
+        if let Some(error) = call.end["error"].as_str() {
+            table.note(colour, error);
+        }
+        if is_about_a_file {
+            add_change(&mut table, call);
+        }
+    }
+    table.lines(COLUMNS, screen.paint).join("\n")
+}
+
+/// How the call ended, in a word.
+fn result(call: &Call) -> (String, Colour) {
+    let text = |field: &str| call.end[field].as_str().map(str::to_owned);
+    match call.status {
+        "done" => (text("operation").unwrap_or_else(|| "done".to_owned()), Colour::Good),
+        "failed" => (text("error_code").unwrap_or_else(|| "failed".to_owned()), Colour::Bad),
+        other => (other.to_owned(), Colour::Doubtful),
+    }
+}
+
+/// What was called: the one argument that says it, or all of them.
+fn what(call: &Call) -> String {
+    let argument = |name: &str| call.arguments[name].as_str().map(str::to_owned);
+    let resolved = call.end["path_resolved"].as_str().map(str::to_owned);
+    argument("cmd").or_else(|| argument("path")).or(resolved).unwrap_or_else(|| match &call.arguments {
+        Value::Null => String::new(),
+        all => all.to_string(),
+    })
+}
+
+/// The hashes before and after, and the first lines that differ.
+fn add_change(table: &mut Table<'_>, call: &Call) {
+    let hash = |field: &str| {
+        let hash = call.end[field].as_str();
+        hash.map_or_else(|| "none".to_owned(), |hash| hash.chars().take(HASH_SHOWN).collect())
+    };
+    if call.status == "done" {
+        let session = call.session_id.as_deref().unwrap_or("none");
+        let hashes = format!("sha256 {} to {}", hash("sha256_before"), hash("sha256_after"));
+        table.note(Colour::Faint, &format!("{hashes}, session {session}"));
+    }
+    let output = call.end["output_text"].as_str().unwrap_or_default();
+    for line in output.lines().filter(|line| differs(line)).take(LINES_SHOWN) {
+        table.note(if line.starts_with('+') { Colour::Good } else { Colour::Bad }, line);
+    }
+}
+
+/// Whether a line of a unified difference is one that differs.
+fn differs(line: &str) -> bool {
+    line.starts_with(['+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::{Paint, width};
+
+    fn call(status: &'static str, end: Value) -> Call {
+        Call {
+            id: "c".to_owned(),
+            task_id: Some("01939b3e-0000-7000-8000-0000deadbeef".to_owned()),
+            session_id: Some("chat:7".to_owned()),
+            started_at_ms: 0,
+            started_at: "1970-01-01 00:00".to_owned(),
+            tool_name: "edit".to_owned(),
+            arguments: json!({"path": "日本語/notes-with-a-long-name-that-does-not-fit.txt"}),
+            status,
+            end,
+        }
+    }
+
+    #[test]
+    fn a_change_is_told_with_hashes_and_the_lines_that_differ() {
+        let end = json!({
+            "operation": "update", "sha256_before": "a".repeat(64), "sha256_after": "b".repeat(64),
+            "output_text": "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n",
+        });
+        let text = report(&[call("done", end)], true, Screen { paint: Paint(false) });
+        for expected in ["update", "sha256 aaaaaaaaaaaa to bbbbbbbbbbbb, session chat:7", "-old", "+new"] {
+            assert!(text.contains(expected), "{expected}:\n{text}");
+        }
+        assert!(!text.contains("+++"), "{text}");
+        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_its_code_and_reason() {
+        let end = json!({"error": "the path leads outside", "error_code": "PATH_OUTSIDE_ROOTS"});
+        let text = report(&[call("failed", end)], false, Screen { paint: Paint(false) });
+        assert!(text.contains("PATH_OUTSIDE_ROOTS") && text.contains("the path leads outside"), "{text}");
+        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
+    }
+}

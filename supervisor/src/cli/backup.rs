@@ -1,0 +1,34 @@
+//! `supervisor backup`: a checked copy of the database in one file.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::backup::{BackupError, backup};
+use crate::data_dir::DataDir;
+
+/// What `supervisor backup` takes.
+#[derive(Debug, Args)]
+pub struct BackupArguments {
+    /// Where to put the copy; there must be no such file yet.
+    pub file: PathBuf,
+    /// Print JSON: {"file": …, "bytes": …, "tasks": …, "events": …}.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The text to print; `file` is where the copy goes, absolute.
+pub fn run(data: &DataDir, arguments: &BackupArguments, file: &Path) -> Result<String, BackupError> {
+    let made = backup(&data.database(), file)?;
+    if arguments.json {
+        return Ok(super::pretty(&json!(made)));
+    }
+    Ok(format!(
+        "{}: {} bytes, {} tasks, {} events, checked",
+        made.file.display(),
+        made.bytes,
+        made.tasks,
+        made.events
+    ))
+}

@@ -1,0 +1,93 @@
+//! `supervisor prune`: takes away what ended long ago.
+
+use clap::Args;
+use protocol::now_ms;
+use serde_json::json;
+
+use super::alone::{Alone, AloneError, Holder, holder};
+use super::line::{Line, LineError};
+use crate::control::prune::PruneWish;
+use crate::data_dir::DataDir;
+use crate::look::{self, LookError};
+use crate::prune::{PruneError, SHORTEST, prune};
+use crate::store::StoreError;
+use crate::store::prune::{Pruned, count};
+use crate::terminal::age::Span;
+
+/// What `supervisor prune` takes.
+#[derive(Debug, Args)]
+pub struct PruneArguments {
+    /// How long ago a task must have ended, such as 30d or 12w; an hour is the least.
+    #[arg(long, value_name = "SPAN", value_parser = old_enough)]
+    pub older_than: Span,
+    /// Only say what would go.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON: {"tasks": …, "events_of_tasks": …, "other_events": …, "journal_files": …}.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Why nothing was pruned, or not all.
+#[derive(Debug, thiserror::Error)]
+pub enum PruneCommandError {
+    /// The database could not be looked at.
+    #[error(transparent)]
+    Look(#[from] LookError),
+    /// The database could not be taken.
+    #[error(transparent)]
+    Alone(#[from] AloneError),
+    /// The running supervisor could not be asked.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// It did not come to its end.
+    #[error(transparent)]
+    Prune(#[from] PruneError),
+    /// The file could not be made smaller.
+    #[error("the old tasks are gone, and the file could not be made smaller")]
+    Vacuum(#[from] StoreError),
+}
+
+/// The text to print.
+pub async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, PruneCommandError> {
+    let before_ms = arguments.older_than.before(now_ms());
+    if arguments.dry_run {
+        let would = count(&look::open(&data.database())?, before_ms).map_err(LookError::from)?;
+        return Ok(report(would, arguments.json, "would be gone"));
+    }
+    let (pruned, smaller) = match holder(data).await? {
+        Holder::Supervisor => (ask(data, arguments).await?, false),
+        Holder::Ourselves(alone) => (prune_alone(data, &alone, before_ms).await?, true),
+    };
+    let text = report(pruned, arguments.json, "gone");
+    let hint = "\nThe room is used again; the file gets smaller when no supervisor runs during prune.";
+    Ok(if smaller || arguments.json { text } else { text + hint })
+}
+
+async fn ask(data: &DataDir, arguments: &PruneArguments) -> Result<Pruned, LineError> {
+    let line = Line::to(data)?;
+    let wish = PruneWish { older_than_seconds: arguments.older_than.0.as_secs() };
+    line.ask(line.client.post(line.address("/prune")).json(&wish)).await
+}
+
+async fn prune_alone(data: &DataDir, alone: &Alone, before_ms: i64) -> Result<Pruned, PruneCommandError> {
+    let pruned = prune(&alone.store, &data.journal(), Some(alone.run.clone()), before_ms).await?;
+    crate::store::open::make_smaller(&data.database())?;
+    Ok(pruned)
+}
+
+fn report(pruned: Pruned, json: bool, verb: &str) -> String {
+    let Pruned { tasks, events_of_tasks, other_events, journal_files } = pruned;
+    if json {
+        return super::pretty(&json!(pruned));
+    }
+    format!(
+        "{tasks} tasks with {events_of_tasks} events, {other_events} other events and {journal_files} full \
+         files of the journal {verb}"
+    )
+}
+
+fn old_enough(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: crate::terminal::age::NoSpan| error.to_string())?;
+    if span.0 < SHORTEST { Err("less than an hour is not old".to_owned()) } else { Ok(span) }
+}

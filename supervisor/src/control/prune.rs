@@ -1,0 +1,48 @@
+//! `POST /prune`: takes away what ended long ago, while everything goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use protocol::now_ms;
+use serde::{Deserialize, Serialize};
+
+use super::Control;
+use super::body::{self, Body, invalid};
+use super::error::ControlError;
+use crate::prune::{SHORTEST, prune};
+use crate::store::prune::Pruned;
+use crate::terminal::age::Span;
+
+const HINT: &str = "Send {\"older_than_seconds\": 2592000}; an hour is the least.";
+
+/// What `POST /prune` takes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PruneWish {
+    /// How long ago a task must have ended, in seconds.
+    pub older_than_seconds: u64,
+}
+
+/// Answers when it is done. It comes to its end even when nobody waits for the answer.
+pub async fn post_prune(
+    State(control): State<Arc<Control>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Pruned>, ControlError> {
+    let wish: PruneWish = body::parse(&headers, body, HINT)?;
+    let span = Span(Duration::from_secs(wish.older_than_seconds));
+    if span.0 < SHORTEST {
+        return Err(invalid("less than an hour is not old", HINT));
+    }
+    let work = tokio::spawn(async move {
+        prune(&control.store, &control.journal, Some(control.run.clone()), span.before(now_ms())).await
+    });
+    let pruned = work.await.map_err(|_| ControlError::PruneFailed)?;
+    pruned.map(Json).map_err(|error| {
+        tracing::error!(%error, "pruning did not come to its end");
+        ControlError::PruneFailed
+    })
+}

@@ -1,0 +1,148 @@
+//! What was done by tools: to a file, for a task, or not at all because it was refused.
+
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, Row, params_from_iter};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{LookError, short_id};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// What changed the file at one of these absolute paths, or at a path that ends like this.
+    File {
+        /// The paths that are meant.
+        absolute: Vec<String>,
+        /// A relative path as it was given: whatever ends with it is meant as well.
+        end: Option<String>,
+    },
+    /// What was called for a task.
+    Task(String),
+    /// Which calls were refused.
+    Refused,
+}
+
+/// A tool call, from its start and its end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Call {
+    /// Its id.
+    pub id: String,
+    /// The task that it was made for.
+    pub task_id: Option<String>,
+    /// Whose reads and locks it used.
+    pub session_id: Option<String>,
+    /// When it began, in milliseconds since the epoch.
+    pub started_at_ms: i64,
+    /// The same as a date and a time of day, in UTC.
+    pub started_at: String,
+    /// The tool.
+    pub tool_name: String,
+    /// The arguments, bounded and without secrets.
+    pub arguments: Value,
+    /// `done`, `failed`, `interrupted` or `running`.
+    pub status: &'static str,
+    /// What its end says: exit code, error, path, hashes and the beginning of its output.
+    pub end: Value,
+}
+
+/// The newest calls that answer the question, oldest first. The plus sign keeps the database from looking
+/// through all calls that there are: few of them are meant.
+pub fn calls(
+    connection: &Connection,
+    question: &Question,
+    since_ms: i64,
+    limit: u32,
+) -> Result<Vec<Call>, LookError> {
+    let (condition, mut values) = condition(connection, question)?;
+    let sql = format!(
+        "select started.id, started.task_id, started.time_ms,
+                strftime('%Y-%m-%d %H:%M', started.time_ms / 1000, 'unixepoch'),
+                started.payload, ended.type, ended.payload
+         from events as started
+         left join events as ended on ended.seq = (
+             select candidate.seq from events as candidate
+             where candidate.parent_id = started.id
+                 and candidate.type in ('tool_call.completed', 'tool_call.failed', 'tool_call.interrupted')
+             order by candidate.type = 'tool_call.interrupted', candidate.seq limit 1)
+         where +started.type = 'tool_call.started' and started.time_ms >= ? and {condition}
+         order by started.seq desc limit ?"
+    );
+    values.insert(0, Sql::from(since_ms));
+    values.push(Sql::from(limit));
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(values), call)?;
+    let mut newest_first = rows.collect::<Result<Vec<_>, _>>()?;
+    newest_first.reverse();
+    Ok(newest_first)
+}
+
+/// Which starts are meant. The conditions say what the indexes say, word for word.
+fn condition(connection: &Connection, question: &Question) -> Result<(String, Vec<Sql>), LookError> {
+    Ok(match question {
+        Question::Task(given) => {
+            let task = match short_id::resolve(connection, given) {
+                Err(LookError::NoTask(_)) => given.clone(),
+                resolved => resolved?,
+            };
+            ("started.task_id = ?".to_owned(), vec![Sql::from(task)])
+        }
+        Question::Refused => (
+            "started.id in (select parent_id from events
+                 where type = 'tool_call.failed' and payload ->> 'error_class' = 'policy')"
+                .to_owned(),
+            Vec::new(),
+        ),
+        Question::File { absolute, end } => of_file(absolute, end.as_deref()),
+    })
+}
+
+/// Changes of the file, and interrupted calls that meant to change it: what those did nobody knows.
+fn of_file(absolute: &[String], end: Option<&str>) -> (String, Vec<Sql>) {
+    let path = "payload ->> 'path_resolved'";
+    let places = vec!["?"; absolute.len()].join(", ");
+    let mut values: Vec<Sql> = absolute.iter().cloned().map(Sql::from).collect();
+    let ends_alike = end.map_or(String::new(), |end| {
+        values.extend([Sql::from(format!("/{end}")), Sql::from(format!("/{end}"))]);
+        format!(" or substr({path}, -length(?)) = ?")
+    });
+    let named = absolute
+        .iter()
+        .map(|_| "substr(?, -length(argument) - 1) = '/' || argument or ? = argument")
+        .collect::<Vec<_>>();
+    values.extend(absolute.iter().flat_map(|path| [Sql::from(path.clone()), Sql::from(path.clone())]));
+    let condition = format!(
+        "(started.id in (select parent_id from events
+              where type = 'tool_call.completed' and payload ->> 'operation' is not null
+                  and ({path} in ({places}){ends_alike}))
+          or started.id in (select call from (
+                 select start.id as call, start.payload ->> '$.arguments.path' as argument
+                 from events as interruption join events as start on start.id = interruption.parent_id
+                 where interruption.type = 'tool_call.interrupted' and start.payload ->> 'risk' = 'high')
+             where {}))",
+        named.join(" or ")
+    );
+    (condition, values)
+}
+
+fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
+    let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
+    let start: Value = json(row.get(4)?).unwrap_or_default();
+    let status = match row.get::<_, Option<String>>(5)?.as_deref() {
+        Some("tool_call.completed") => "done",
+        Some("tool_call.failed") => "failed",
+        Some(_) => "interrupted",
+        None => "running",
+    };
+    Ok(Call {
+        id: row.get(0)?,
+        task_id: row.get(1)?,
+        session_id: start["session_id"].as_str().map(str::to_owned),
+        started_at_ms: row.get(2)?,
+        started_at: row.get(3)?,
+        tool_name: start["tool_name"].as_str().unwrap_or_default().to_owned(),
+        arguments: start["arguments"].clone(),
+        status,
+        end: json(row.get(6)?).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,197 @@
+//! What ended long ago may go: whole tasks with all their events, and events that belong to no task any
+//! more. Nothing here touches a task that has not ended, or what leaves.
+//!
+//! Each verb takes a small bite, so that the one writer is never busy for long.
+
+use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
+
+use super::{StoreError, kv};
+
+/// Lies in `kv` while events are deleted, and never outside of that transaction.
+const PERMIT: &str = "prune.permit";
+
+/// One bite takes at most this many tasks.
+pub const TASKS_AT_ONCE: i64 = 50;
+
+/// One bite looks at this many events.
+pub const EVENTS_AT_ONCE: i64 = 2000;
+
+/// The tasks that may go: ended before a time, with nothing left to send. The newest of all stays, so that
+/// no number of a row is ever given twice.
+const OLD_TASKS: &str = "finished_at_ms < ?1 and state in ('done', 'dead', 'cancelled', 'skipped')
+    and not exists (select 1 from outbox where outbox.task_id = inbox.id and outbox.state = 'queued')
+    and seq < (select max(seq) from inbox)";
+
+/// The events that may go: old, of no task that is there. The newest start stays: what happens in this
+/// run hangs under it.
+const OLD_EVENTS: &str = "time_ms < ?1
+    and (task_id is null or not exists (select 1 from inbox where inbox.id = events.task_id))
+    and seq <> coalesce((select max(seq) from events where type = 'process.started'), 0)";
+
+/// What is gone, or would be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pruned {
+    /// Tasks, with what was said and sent for them.
+    pub tasks: i64,
+    /// Their events.
+    pub events_of_tasks: i64,
+    /// Events of no task: starts and ends of processes, calls made by hand.
+    pub other_events: i64,
+    /// Full files of the journal.
+    pub journal_files: i64,
+}
+
+/// What would go. Of the events of no task it counts those that are old enough; the ones that younger
+/// events hang under will stay.
+pub fn count(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
+    let number = |sql: &str| connection.query_row(sql, [before_ms], |row| row.get::<_, i64>(0));
+    Ok(Pruned {
+        tasks: number(&format!("select count(*) from inbox where {OLD_TASKS}"))?,
+        events_of_tasks: number(&format!(
+            "select count(*) from events where task_id in (select id from inbox where {OLD_TASKS})"
+        ))?,
+        other_events: number(&format!("select count(*) from events where {OLD_EVENTS}"))?,
+        journal_files: 0,
+    })
+}
+
+/// Takes the oldest few tasks that may go, with all that belongs to them. None left: nothing is counted.
+pub fn tasks(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
+    let sql = format!("select id from inbox where {OLD_TASKS} order by seq limit ?2");
+    let mut query = connection.prepare_cached(&sql)?;
+    let rows = query.query_map(params![before_ms, TASKS_AT_ONCE], |row| row.get(0))?;
+    let ids = rows.collect::<Result<Vec<String>, _>>()?;
+    let mut pruned = Pruned::default();
+    kv::set(connection, PERMIT, "")?;
+    for id in &ids {
+        let delete = |sql: &str| Ok::<_, StoreError>(connection.prepare_cached(sql)?.execute([id])?);
+        delete("delete from history where task_id = ?1")?;
+        delete("delete from outbox where task_id = ?1")?;
+        pruned.events_of_tasks += rows_of(delete("delete from events where task_id = ?1")?);
+        pruned.tasks += rows_of(delete("delete from inbox where id = ?1")?);
+    }
+    kv::remove(connection, PERMIT)?;
+    Ok(pruned)
+}
+
+/// Takes, of the events just up to `until_seq`, those that may go and that nothing hangs under any more:
+/// newer ones go before what they happened under. Returns where to go on, below which there may be more.
+pub fn events(connection: &Connection, before_ms: i64, until_seq: i64) -> Result<(Pruned, i64), StoreError> {
+    let from_seq = until_seq.saturating_sub(EVENTS_AT_ONCE);
+    let sql =
+        format!("select seq, id from events where seq > ?2 and seq <= ?3 and {OLD_EVENTS} order by seq desc");
+    let mut query = connection.prepare_cached(&sql)?;
+    let rows =
+        query.query_map(params![before_ms, from_seq, until_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let old = rows.collect::<Result<Vec<(i64, String)>, _>>()?;
+    let mut pruned = Pruned::default();
+    kv::set(connection, PERMIT, "")?;
+    for (seq, id) in &old {
+        let sql = "delete from events where seq = ?1
+                   and not exists (select 1 from events as below where below.parent_id = ?2)";
+        pruned.other_events += rows_of(connection.prepare_cached(sql)?.execute(params![seq, id])?);
+    }
+    kv::remove(connection, PERMIT)?;
+    Ok((pruned, from_seq))
+}
+
+impl std::ops::AddAssign for Pruned {
+    fn add_assign(&mut self, more: Self) {
+        self.tasks += more.tasks;
+        self.events_of_tasks += more.events_of_tasks;
+        self.other_events += more.other_events;
+        self.journal_files += more.journal_files;
+    }
+}
+
+fn rows_of(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Event, EventType};
+    use serde_json::json;
+
+    use super::*;
+    use crate::channel::Chat;
+    use crate::store::fixture::Fixture;
+    use crate::store::inbox::{Arrival, enqueue};
+    use crate::store::{cancel, events as stored};
+
+    /// A time after everything that a test does.
+    const LATER: i64 = i64::MAX;
+
+    /// Three tasks of one chat, of which the first two are cancelled.
+    async fn with_tasks(fixture: &Fixture) {
+        let run = fixture.run.clone();
+        let filled = fixture.store.write(move |tx| {
+            for number in 0..3 {
+                let arrival = Arrival {
+                    chat: Chat::local("local"),
+                    update_id: None,
+                    message_id: None,
+                    text: format!("say {number}"),
+                };
+                let task = enqueue(tx, &arrival, &run)?.ok_or(StoreError::Closed)?;
+                if number < 2 {
+                    cancel::task(tx, &task, "test")?;
+                }
+            }
+            Ok(())
+        });
+        filled.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_ended_task_goes_with_all_that_belongs_to_it_and_an_open_one_stays_whole() {
+        let fixture = Fixture::new().await;
+        with_tasks(&fixture).await;
+        let expected = fixture.store.write(|tx| count(tx, LATER)).await.unwrap();
+        let gone = fixture.store.write(|tx| tasks(tx, LATER)).await.unwrap();
+        assert_eq!((gone.tasks, gone.events_of_tasks), (expected.tasks, expected.events_of_tasks));
+        assert_eq!(gone.tasks, 2);
+        let texts: Vec<String> = fixture.column("select text from inbox").await;
+        assert_eq!(texts, ["say 2"]);
+        let left = "select (select count(*) from outbox) + (select count(*) from history)
+                        + (select count(*) from kv where key = 'prune.permit')";
+        assert_eq!(fixture.column::<i64>(left).await, [0]);
+        let types: Vec<String> = fixture.column("select type from events order by seq").await;
+        assert_eq!(types, ["process.started", "task.queued"]);
+        assert_eq!(fixture.store.write(|tx| tasks(tx, LATER)).await.unwrap(), Pruned::default());
+    }
+
+    #[tokio::test]
+    async fn events_of_an_open_task_stay_even_with_a_permit() {
+        let fixture = Fixture::new().await;
+        with_tasks(&fixture).await;
+        let refused = fixture.store.write(|tx| {
+            kv::set(tx, PERMIT, "")?;
+            let open = "delete from events where task_id = (select id from inbox where state = 'queued')";
+            Ok(tx.execute(open, [])?)
+        });
+        assert!(refused.await.unwrap_err().to_string().contains("append-only"));
+    }
+
+    #[tokio::test]
+    async fn old_events_of_no_task_go_from_the_leaves_up_and_this_run_stays() {
+        let fixture = Fixture::new().await;
+        fixture
+            .store
+            .write(|tx| {
+                let run = Event::now(EventType::ProcessStarted, None, None, json!({}));
+                let spawned = Event::now(EventType::WorkerSpawned, Some(&run.id), None, json!({}));
+                let exited = Event::now(EventType::WorkerExited, Some(&spawned.id), None, json!({}));
+                let newest = Event::now(EventType::ProcessStarted, None, None, json!({}));
+                [run, spawned, exited, newest].iter().try_for_each(|event| stored::append(tx, event))
+            })
+            .await
+            .unwrap();
+        let (gone, next) = fixture.store.write(|tx| events(tx, LATER, 5)).await.unwrap();
+        assert_eq!(gone.other_events, 4);
+        assert!(next <= 0, "nothing is left below");
+        let left: Vec<i64> = fixture.column("select seq from events").await;
+        assert_eq!(left, [5]);
+    }
+}

@@ -1,0 +1,90 @@
+//! `supervisor audit`: what changed this file, what did this task run, which calls were refused.
+
+use std::fs;
+use std::process::Output;
+
+use e2e::System;
+use serde_json::Value;
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn json(system: &System, arguments: &[&str]) -> Vec<Value> {
+    let output = text(&system.run_command(&[&["audit", "--json"], arguments].concat()));
+    serde_json::from_str(&output).expect("--json prints an array")
+}
+
+/// One task for each message, which is itself the call.
+fn run(system: &System, call: &str) -> String {
+    let task = system.say(call);
+    system.reply(&task);
+    task
+}
+
+/// A file is made, read, changed and, with a dry run, not changed; three calls are refused.
+struct Done {
+    system: System,
+    made: String,
+    changed: String,
+    refused: String,
+}
+
+fn system_with_a_past() -> Done {
+    let system = System::start();
+    let made = run(&system, r#"/write {"path": "notes/todo.txt", "content": "one\ntwo\n"}"#);
+    run(&system, "read path=notes/todo.txt");
+    let changed = run(&system, r#"/edit {"path": "notes/todo.txt", "find": "two", "replace": "three"}"#);
+    run(&system, r#"/edit {"path": "notes/todo.txt", "find": "one", "replace": "1", "dry_run": true}"#);
+    run(&system, r#"/write {"path": "other.txt", "content": "x"}"#);
+    let refused = run(&system, "read path=../../tokens");
+    run(&system, r#"/bash {"cmd": "sudo id"}"#);
+    run(&system, "read path=missing.txt");
+    Done { system, made, changed, refused }
+}
+
+#[test]
+fn a_file_is_traced_to_the_calls_and_tasks_that_changed_it() {
+    let Done { mut system, made, changed, .. } = system_with_a_past();
+    let path = fs::canonicalize(system.workspace().join("notes/todo.txt")).unwrap();
+    let calls = json(&system, &["--file", &path.display().to_string()]);
+    let told: Vec<(&str, &str, &str)> = calls
+        .iter()
+        .map(|call| {
+            let text = |value: &'static str| call.pointer(value).and_then(Value::as_str).unwrap_or_default();
+            (text("/task_id"), text("/tool_name"), text("/end/operation"))
+        })
+        .collect();
+    assert_eq!(told, [(made.as_str(), "write", "create"), (changed.as_str(), "edit", "update")]);
+    assert_eq!(calls[0]["end"]["sha256_after"], calls[1]["end"]["sha256_before"], "the hashes form a chain");
+    system.stop();
+    // By the end of its path alone, while nobody runs, and for people.
+    let table = text(&system.run_command(&["audit", "--file", "notes/todo.txt"]));
+    for expected in ["create", "update", "-two", "+three", &changed[changed.len() - 8..]] {
+        assert!(table.contains(expected), "{expected}:\n{table}");
+    }
+    assert!(!table.contains("other.txt"), "{table}");
+    assert!(text(&system.run_command(&["audit", "--file", "never.txt"])).contains("Nothing is known"));
+}
+
+#[test]
+fn refused_calls_are_told_with_their_reason_and_failures_are_not() {
+    let Done { system, refused, .. } = system_with_a_past();
+    let codes: Vec<Value> =
+        json(&system, &["--refused"]).iter().map(|call| call["end"]["error_code"].clone()).collect();
+    assert_eq!(codes, ["PATH_OUTSIDE_ROOTS", "COMMAND_DENIED"]);
+    let table = text(&system.run_command(&["audit", "--refused", "--since", "1h"]));
+    assert!(table.contains(&refused[refused.len() - 8..]) && table.contains("sudo"), "{table}");
+}
+
+#[test]
+fn a_task_is_told_by_all_that_it_ran() {
+    let Done { system, changed, .. } = system_with_a_past();
+    let calls = json(&system, &["--task", &changed[changed.len() - 8..]]);
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert_eq!((&calls[0]["status"], &calls[0]["arguments"]["find"]), (&"done".into(), &"two".into()));
+    let unasked = system.run_command(&["audit"]);
+    let said = String::from_utf8_lossy(&unasked.stderr).into_owned();
+    assert!(!unasked.status.success() && said.contains("--file"), "{said}");
+}

@@ -1,0 +1,132 @@
+//! What keeps a database in order: a backup that can be restored, and old tasks that go.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Output;
+
+use e2e::{Database, System};
+use serde_json::Value;
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn run(system: &System, call: &str) -> String {
+    let task = system.say(call);
+    system.reply(&task);
+    task
+}
+
+/// Makes all that is in a database that nobody uses forty days older.
+fn age(system: &System) {
+    let file = system.place().data().join("db/autonous.db");
+    let connection = rusqlite::Connection::open(file).expect("the database is there");
+    let sql = "pragma writable_schema = off;
+        drop trigger events_are_never_changed;
+        update events set time_ms = time_ms - 40 * 86400000;
+        update inbox set finished_at_ms = finished_at_ms - 40 * 86400000 where finished_at_ms is not null;
+        create trigger events_are_never_changed before update on events
+        begin select raise(abort, 'events are append-only'); end;";
+    connection.execute_batch(sql).expect("its clocks can be turned back");
+}
+
+#[test]
+fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
+    let mut system = System::start();
+    let before = run(&system, "ls path=.");
+    let file = system.place().path().join("kept.db");
+    let made: Value =
+        serde_json::from_str(&text(&system.run_command(&["backup", "--json", &file.display().to_string()])))
+            .unwrap();
+    assert_eq!(
+        (&made["tasks"], fs::metadata(&file).unwrap().permissions().mode() & 0o777),
+        (&1.into(), 0o600)
+    );
+    let again = system.run_command(&["backup", &file.display().to_string()]);
+    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("overwrites nothing"));
+    let after = run(&system, "ls path=missing");
+    system.stop();
+    for name in ["autonous.db", "autonous.db-wal", "autonous.db-shm"] {
+        let _ = fs::remove_file(system.place().data().join("db").join(name));
+    }
+    fs::copy(&file, system.place().data().join("db/autonous.db")).unwrap();
+    system.restart();
+    let next = run(&system, "ls path=.");
+    assert_eq!(system.database().texts("select id from inbox order by seq"), [before, next]);
+    // The journal kept what was called after the backup.
+    let taken_in =
+        format!("select count(*) from events where type = 'tool_call.completed' and task_id = '{after}'");
+    let failed =
+        format!("select count(*) from events where type = 'tool_call.failed' and task_id = '{after}'");
+    assert_eq!(system.database().count(&taken_in) + system.database().count(&failed), 1);
+}
+
+#[test]
+fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
+    let mut system = System::start();
+    for _ in 0..3 {
+        run(&system, "ls path=.");
+    }
+    system.stop();
+    age(&system);
+    let size = fs::metadata(system.place().data().join("db/autonous.db")).unwrap().len();
+    let would = text(&system.run_command(&["prune", "--older-than", "30d", "--dry-run"]));
+    assert!(would.starts_with("2 tasks with"), "{would}");
+    assert_eq!(system.database().count("select count(*) from inbox"), 3);
+    let gone = text(&system.run_command(&["prune", "--older-than", "30d", "--json"]));
+    let gone: Value = serde_json::from_str(&gone).unwrap();
+    assert_eq!(gone["tasks"], 2, "the newest stays, so that no number is given twice: {gone}");
+    assert!(fs::metadata(system.place().data().join("db/autonous.db")).unwrap().len() <= size.max(1 << 20));
+    system.restart();
+    run(&system, "ls path=.");
+    let gone = text(&system.run_command(&["prune", "--older-than", "30d"]));
+    assert!(gone.starts_with("1 tasks with"), "{gone}");
+    assert_only_whole_trees(&system.database());
+    assert_eq!(system.database().count("select count(*) from events where type = 'database.pruned'"), 2);
+    let young = system.run_command(&["prune", "--older-than", "5m"]);
+    assert!(!young.status.success());
+}
+
+/// What is left hangs together: no event is under one that is gone, and every task has its events.
+fn assert_only_whole_trees(database: &Database) {
+    let orphans = "select count(*) from events as child where parent_id is not null
+                   and not exists (select 1 from events where id = child.parent_id)";
+    assert_eq!(database.count(orphans), 0);
+    let strangers = "select count(*) from events where task_id is not null
+                     and task_id not in (select id from inbox)";
+    assert_eq!(database.count(strangers), 0);
+    let old_children = "select count(*) from events where type = 'worker.spawned'";
+    assert_eq!(database.count(old_children), 2, "only this run's children are left");
+}
+
+#[test]
+fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
+    let mut system = System::builder()
+        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
+        .variable("AUTONOUS_MODEL_PROVIDER", "scripted")
+        .variable("AUTONOUS_MODEL_SCRIPT", "err:bad_request,msg:at last,err:bad_request")
+        .start();
+    let first = run(&system, "one");
+    assert_eq!(system.database().task_states(), ["dead"]);
+    let short = &first[first.len() - 8..];
+    assert_eq!(text(&system.run_command(&["requeue", short])).trim(), format!("{short}  queued"));
+    let done = || (system.database().task_states() == ["done"]).then_some(());
+    e2e::wait::until("the task is done", done);
+    let refused = system.run_command(&["cancel", short]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stdout).contains("refused: the task has ended"), "{refused:?}");
+    run(&system, "two");
+    run(&system, "three");
+    system.stop();
+    let back: Value =
+        serde_json::from_str(&text(&system.run_command(&["requeue", "--all-dead", "--json"]))).unwrap();
+    assert_eq!(back.as_array().map(Vec::len), Some(2), "{back}");
+    assert_eq!(system.database().task_states(), ["done", "queued", "queued"]);
+    let second = back[0]["task_id"].as_str().unwrap().to_owned();
+    assert!(text(&system.run_command(&["cancel", &second])).contains("cancelled"));
+    system.restart();
+    let again = "select count(*) from inbox where state = 'dead' and attempt = 2";
+    let ended = || (system.database().count(again) == 1).then_some(());
+    e2e::wait::until("the third task has run again", ended);
+}
