@@ -87,18 +87,3 @@ fn a_model_that_never_answers_well_ends_in_one_honest_reply() {
     assert_eq!(system.database().task_states(), ["dead"]);
     assert_eq!(model.requests().len(), 2);
 }
-
-#[test]
-fn the_turn_limit_ends_in_an_honest_answer_and_an_event() {
-    let mut number = 0;
-    let model = ModelServer::start(move |_| {
-        number += 1;
-        ModelReply::call("ls", &json!({"path": ".", "limit": number}))
-    });
-    let builder = System::builder().model(&model).variable("AUTONOUS_CONTROL_MAX_TURNS", "3");
-    let system = builder.start();
-    let reply = system.reply(&system.say("go"));
-    assert!(reply.contains("ls"), "the reply says what was done: {reply}");
-    assert_eq!(model.requests().len(), 3);
-    assert!(system.database().has_event("control.limit_reached"));
-}

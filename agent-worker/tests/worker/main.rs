@@ -4,6 +4,7 @@
 
 mod anthropic;
 mod by_hand;
+mod context;
 mod failures;
 mod json_protocol;
 mod limits;
@@ -11,6 +12,7 @@ mod line_protocol;
 mod model_server;
 mod process;
 mod second_model;
+mod several_calls;
 mod start;
 mod streams;
 mod tool_server;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::Listener;
@@ -17,7 +17,7 @@ use protocol::{
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// The token that it asks for.
 pub(crate) const TOKEN: &str = "tool-token";
@@ -37,6 +37,10 @@ pub(crate) enum Next {
     Answer(Box<Envelope>, Option<u64>),
     /// Something that is no envelope.
     Plain(StatusCode),
+    /// The usual answer, but not before this many calls have arrived.
+    Once(usize),
+    /// The usual answer, of a server whose catalogue has this tag from now on.
+    Retagged(&'static str),
     /// No answer at all.
     Silence,
     /// A connection that breaks after the request was read. Each call has a connection of its own.
@@ -54,6 +58,9 @@ pub(crate) struct ToolServer {
 struct Played {
     calls: Mutex<Vec<Call>>,
     next: Mutex<VecDeque<Next>>,
+    arrivals: watch::Sender<usize>,
+    catalogues: Mutex<Vec<u16>>,
+    tag: Mutex<Option<&'static str>>,
     called: Notify,
     abandoned: Notify,
 }
@@ -87,6 +94,16 @@ impl ToolServer {
         self.played.calls.lock().unwrap().clone()
     }
 
+    /// Gives the catalogue a tag.
+    pub(crate) fn tag(&self, tag: &'static str) {
+        *self.played.tag.lock().unwrap() = Some(tag);
+    }
+
+    /// The statuses of all requests for the catalogue so far.
+    pub(crate) fn catalogues(&self) -> Vec<u16> {
+        self.played.catalogues.lock().unwrap().clone()
+    }
+
     /// Resolves once a call has arrived.
     pub(crate) async fn called(&self) {
         self.played.called.notified().await;
@@ -99,6 +116,12 @@ impl ToolServer {
 }
 
 impl Played {
+    /// Resolves once this many calls have arrived.
+    async fn arrived(&self, count: usize) {
+        let mut arrivals = self.arrivals.subscribe();
+        arrivals.wait_for(|arrived| *arrived >= count).await.unwrap();
+    }
+
     /// Whether the connection that was just opened is to break; it is asked once for each.
     fn breaks_now(&self) -> bool {
         let mut next = self.next.lock().unwrap();
@@ -145,13 +168,24 @@ fn envelope(stdout: &str, error: Option<ToolError>) -> Envelope {
     }
 }
 
-async fn catalogue(headers: HeaderMap) -> Response {
-    // The next request, a call, then comes over a connection of its own.
-    let close = [(header::CONNECTION, "close")];
-    match unauthorized(&headers) {
-        Some(refusal) => refusal,
-        None => (close, Json(json!({"tools": [spec("ls"), spec("bash")]}))).into_response(),
+async fn catalogue(State(played): State<Arc<Played>>, headers: HeaderMap) -> Response {
+    if let Some(refusal) = unauthorized(&headers) {
+        return refusal;
     }
+    let tag = *played.tag.lock().unwrap();
+    let is_known = tag.is_some()
+        && headers.get(header::IF_NONE_MATCH).map(HeaderValue::as_bytes) == tag.map(str::as_bytes);
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Json(json!({"tools": [spec("ls"), spec("bash")]})).into_response(),
+    };
+    played.catalogues.lock().unwrap().push(response.status().as_u16());
+    // The next request, a call, then comes over a connection of its own.
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    if let Some(tag) = tag {
+        response.headers_mut().insert(header::ETAG, HeaderValue::from_static(tag));
+    }
+    response
 }
 
 fn spec(name: &str) -> ToolSpec {
@@ -159,7 +193,12 @@ fn spec(name: &str) -> ToolSpec {
         name: name.to_owned(),
         description: format!("Runs {name}."),
         risk: Risk::Low,
-        annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
+        annotations: Annotations {
+            read_only: name == "ls",
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+        },
         input_schema: json!({"type": "object", "properties": {
             "path": {"type": "string"}, "recursive": {"type": "boolean"}, "limit": {"type": "integer"},
         }}),
@@ -177,12 +216,36 @@ async fn call(
         return refusal;
     }
     let next = played.next.lock().unwrap().pop_front();
+    let mut response = respond(&played, name, headers, body, next).await;
+    let tag = *played.tag.lock().unwrap();
+    if let Some(tag) = tag {
+        response.headers_mut().insert("x-catalogue-tag", HeaderValue::from_static(tag));
+    }
+    response
+}
+
+async fn respond(
+    played: &Played,
+    name: String,
+    headers: HeaderMap,
+    body: String,
+    next: Option<Next>,
+) -> Response {
     played.calls.lock().unwrap().push(Call { name: name.clone(), headers, body: body.clone() });
     played.called.notify_one();
+    played.arrivals.send_modify(|arrived| *arrived += 1);
     match next {
         Some(Next::Answer(envelope, retry_after)) => answer(&envelope, retry_after),
         Some(Next::Plain(status)) => (status, "<html>").into_response(),
-        Some(Next::Silence) => silence(&played).await,
+        Some(Next::Once(count)) => {
+            played.arrived(count).await;
+            answer(&judged(&name, &body), None)
+        }
+        Some(Next::Retagged(tag)) => {
+            *played.tag.lock().unwrap() = Some(tag);
+            answer(&judged(&name, &body), None)
+        }
+        Some(Next::Silence) => silence(played).await,
         Some(Next::Break) => panic!("the listener breaks connections, not the handler"),
         None => answer(&judged(&name, &body), None),
     }

@@ -1,0 +1,188 @@
+//! Each limit of the worker's loop through the front door: the answer that the user gets, the event, the
+//! task's state.
+
+use std::sync::mpsc;
+
+use e2e::system::SystemBuilder;
+use e2e::{ModelReply, ModelServer, System, leftovers, wait};
+use serde_json::{Value, json};
+
+/// A system with this model and these variables, whose tasks are tried once.
+fn system(model: &ModelServer, variables: &[(&str, &str)]) -> System {
+    let builder = System::builder().model(model).variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1");
+    let with = |builder: SystemBuilder, (name, value): &(&str, &str)| builder.variable(name, value);
+    variables.iter().fold(builder, with).start()
+}
+
+/// A model that looks at another place each time.
+fn restless() -> ModelServer {
+    let mut number = 0;
+    ModelServer::start(move |_| {
+        number += 1;
+        ModelReply::call("ls", &json!({"path": ".", "limit": number}))
+    })
+}
+
+/// The payloads of the events of one type.
+fn events(system: &System, event_type: &str) -> Vec<Value> {
+    let events = system.database().events().into_iter().filter(|event| event.event_type == event_type);
+    events.map(|event| event.payload).collect()
+}
+
+fn assert_says(reply: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(reply.contains(part), "{part:?} is not in: {reply}");
+    }
+}
+
+#[test]
+fn too_many_turns_end_with_what_was_done_and_what_is_open() {
+    let model = restless();
+    let system = system(&model, &[("AUTONOUS_CONTROL_MAX_TURNS", "3")]);
+    let reply = system.reply(&system.say("go"));
+    assert_says(
+        &reply,
+        &["limit of 3 turns", "Done so far:\n- ls {", ": exit 0", "Open: there is no final answer"],
+    );
+    assert_eq!(model.requests().len(), 3);
+    assert_eq!(events(&system, "control.limit_reached")[0]["limit"], "turns");
+    assert_eq!(system.database().task_states(), ["done"]);
+}
+
+#[test]
+fn too_many_tokens_end_the_task_after_the_turn_that_used_them() {
+    let model = restless();
+    let system = system(&model, &[("AUTONOUS_CONTROL_MAX_TOKENS", "1")]);
+    assert_says(&system.reply(&system.say("go")), &["limit of 1 tokens", "- ls {"]);
+    assert_eq!(model.requests().len(), 1);
+    assert_eq!(events(&system, "control.limit_reached")[0]["limit"], "tokens");
+    assert_eq!(system.database().task_states(), ["done"]);
+}
+
+#[test]
+fn the_wall_time_ends_a_request_to_the_model() {
+    let (release, held) = mpsc::channel::<()>();
+    let model = ModelServer::start(move |_| {
+        let _ = held.recv_timeout(wait::SOON);
+        ModelReply::Text("too late".to_owned())
+    });
+    let system = system(&model, &[("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "1")]);
+    assert_says(&system.reply(&system.say("go")), &["limit of 1 seconds", "no tool was called"]);
+    let _ = release.send(());
+    assert_eq!(events(&system, "control.limit_reached")[0]["limit"], "wall_time");
+    assert_eq!(system.database().task_states(), ["done"]);
+}
+
+#[test]
+fn the_wall_time_ends_a_running_command_and_the_answer_names_it() {
+    const COMMAND: &str = "sleep 298";
+    let call = ModelReply::call("bash", &json!({"cmd": COMMAND, "timeout_seconds": 300}));
+    let model = ModelServer::answering(vec![call]);
+    let system = system(&model, &[("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "2")]);
+    let reply = system.reply(&system.say("go"));
+    assert_says(&reply, &["limit of 2 seconds", COMMAND, "was running, its outcome is unknown"]);
+    wait::until("the command is ended", || leftovers::processes_with(COMMAND).is_empty().then_some(()));
+    assert_eq!(events(&system, "control.limit_reached")[0]["limit"], "wall_time");
+    assert_eq!(system.database().task_states(), ["done"]);
+}
+
+#[test]
+fn the_same_calls_with_the_same_results_end_after_a_warning() {
+    let model = ModelServer::answering(vec![ModelReply::call("ls", &json!({"path": "."}))]);
+    let system = system(&model, &[]);
+    let reply = system.reply(&system.say("go"));
+    assert_says(&reply, &["the same calls 3 times in a row", "Open:"]);
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3);
+    let warnings = |request: &Value| request.to_string().matches("twice in a row").count();
+    assert_eq!(requests.iter().map(warnings).collect::<Vec<_>>(), [0, 0, 1]);
+    assert_eq!(events(&system, "progress.stalled")[0]["equal_turns"], 3);
+    assert_eq!(system.database().task_states(), ["done"]);
+}
+
+#[test]
+fn exhausted_retries_are_told_with_their_cause() {
+    let look = ModelReply::call("ls", &json!({"path": "."}));
+    let model = ModelServer::answering(vec![look, ModelReply::RateLimited(0)]);
+    let system = system(&model, &[("AUTONOUS_CONTROL_MAX_RETRIES", "2")]);
+    let reply = system.reply(&system.say("go"));
+    assert_says(&reply, &["accepts no more requests right now", "Done so far:\n- ls", "Open:"]);
+    assert_eq!(model.requests().len(), 1 + 3);
+    let scheduled = events(&system, "retry.scheduled");
+    assert_eq!(scheduled.len(), 2);
+    assert_eq!((&scheduled[1]["failed_requests"], &scheduled[1]["wait_ms"]), (&json!(2), &json!(0)));
+    assert_eq!(events(&system, "retry.exhausted")[0]["error_class"], "rate_limit");
+    assert_eq!(system.database().task_states(), ["dead"]);
+}
+
+#[test]
+fn a_provider_that_asks_for_an_hour_is_not_waited_for() {
+    let model = ModelServer::answering(vec![ModelReply::RateLimited(3600)]);
+    let system = System::builder().model(&model).start();
+    assert_says(&system.reply(&system.say("go")), &["it asks to wait 3600 seconds"]);
+    assert_eq!(model.requests().len(), 1, "neither the request nor the task is tried again");
+    assert_eq!(events(&system, "retry.exhausted")[0]["retry_after_ms"], 3_600_000);
+    assert_eq!(system.database().task_states(), ["dead"]);
+}
+
+#[test]
+fn a_provider_that_keeps_failing_is_left_alone_across_tasks() {
+    let model = ModelServer::answering(vec![ModelReply::RateLimited(0)]);
+    let system = system(&model, &[("AUTONOUS_CONTROL_MAX_RETRIES", "9")]);
+    assert_says(&system.reply(&system.say("go")), &["it failed 5 times in a row, and is left alone for"]);
+    assert_eq!(model.requests().len(), 5);
+    assert_eq!(events(&system, "circuit.opened")[0]["error_class"], "rate_limit");
+    assert_says(&system.reply(&system.say("and now?")), &["left alone for", "seconds"]);
+    assert_eq!(model.requests().len(), 5, "the second task asks nobody");
+    assert_eq!(system.database().task_states(), ["dead", "dead"]);
+}
+
+/// A model that makes this many different calls with long arguments, and summarises when it is asked to.
+fn long_winded(calls: usize) -> ModelServer {
+    let mut made = 0;
+    ModelServer::start(move |request| {
+        if request["tools"].is_null() {
+            return ModelReply::Text("SUMMARY: nothing was found so far.".to_owned());
+        }
+        made += 1;
+        if made > calls {
+            return ModelReply::Text("It is nowhere.".to_owned());
+        }
+        ModelReply::call("grep", &json!({"pattern": format!("{made}{}", "x".repeat(3000)), "path": "."}))
+    })
+}
+
+#[test]
+fn a_task_that_outgrows_the_window_is_summarised_once_and_goes_on() {
+    const WINDOW: usize = 20_000;
+    let model = long_winded(30);
+    let variables =
+        [("AUTONOUS_MODEL_CONTEXT_TOKENS", &*WINDOW.to_string()), ("AUTONOUS_CONTROL_MAX_TURNS", "40")];
+    let system = system(&model, &variables);
+    let reply = system.reply(&system.say("find the word in question"));
+    assert_eq!(reply, "It is nowhere.");
+
+    let requests = model.requests();
+    let summaries = requests.iter().filter(|request| request["tools"].is_null()).count();
+    assert_eq!(summaries, 1);
+    for request in &requests {
+        assert!(request.to_string().len() / 4 < WINDOW, "{}", request.to_string().len());
+    }
+    let last = requests.last().unwrap()["messages"].to_string();
+    assert_says(&last, &["find the word in question", "SUMMARY: nothing was found", "Calls that you made"]);
+    let assembled = events(&system, "context.assembled");
+    let told: Vec<&Value> = assembled.iter().filter(|facts| facts["summary"].is_string()).collect();
+    assert_eq!(told.len(), 1);
+    assert!(told[0]["dropped"].as_u64() > Some(0), "{told:?}");
+    assert!(assembled.len() < 8, "the conversation is not fitted anew each turn: {}", assembled.len());
+}
+
+#[test]
+fn a_message_beyond_the_window_is_refused_with_the_numbers() {
+    let model = ModelServer::answering(vec![ModelReply::Text("never".to_owned())]);
+    let system = system(&model, &[("AUTONOUS_MODEL_CONTEXT_TOKENS", "20000")]);
+    let reply = system.reply(&system.say(&"word ".repeat(20_000)));
+    assert_says(&reply, &["too long for the model", "AUTONOUS_MODEL_CONTEXT_TOKENS"]);
+    assert!(model.requests().is_empty());
+    assert_eq!(system.database().task_states(), ["dead"]);
+}
