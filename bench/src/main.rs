@@ -22,6 +22,7 @@ mod read;
 mod search;
 mod start;
 mod table;
+mod turns;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -38,7 +39,7 @@ fn main() -> anyhow::Result<()> {
         return bare::serve();
     }
     let sources = cargo_sources()?;
-    let sections: [(&'static str, Section<'_>); 12] = [
+    let sections: [(&'static str, Section<'_>); 13] = [
         ("A call: ls of 20 entries", &call::bench),
         ("A call: read of 50 kB", &read::bench),
         ("A directory of 100,000 entries", &listing::bench),
@@ -49,6 +50,7 @@ fn main() -> anyhow::Result<()> {
         ("The queue: store, claim, end", &queue::bench),
         ("A message to its first event", &first_event::bench),
         ("A database of 1,000,000 events", &archive::bench),
+        ("A turn of the worker's loop", &turns::bench),
         ("From the start to ready", &start::bench),
         ("Resident memory, idle", &memory::bench),
     ];

@@ -48,7 +48,7 @@ async fn a_conversation_that_the_provider_finds_too_long_is_shortened_once_and_a
     let mut worker = Worker::start(&model.variables(&tools.url));
     let mut task = task("hi");
     let message = |number: usize| HistoryMessage {
-        role: if number % 2 == 0 { Role::User } else { Role::Assistant },
+        role: if number.is_multiple_of(2) { Role::User } else { Role::Assistant },
         text: format!("message {number} {}", "x".repeat(600)),
         calls: Vec::new(),
     };
