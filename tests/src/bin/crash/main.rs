@@ -1,5 +1,6 @@
 //! Kills the three processes again and again while twenty chats write, copies the database of the stopped
-//! supervisor in between, and prints what was lost, doubled, out of order or without its record.
+//! supervisor in between, and prints what was lost, doubled, out of order or without its record. Then a task
+//! of twelve turns is done again and again, with the worker killed after each of its events in turn.
 //!
 //! It takes a few minutes, which is why CI runs a short version (`tests/tests/crash.rs`). An argument is
 //! the seed of all that is random. It fails when one row is wrong.
@@ -8,6 +9,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use e2e::crash::Ordeal;
+use e2e::journey::kill::{self, Outcome};
 
 fn main() -> ExitCode {
     let given = std::env::args().nth(1).map(|seed| seed.parse());
@@ -24,5 +26,19 @@ fn main() -> ExitCode {
         }
     });
     println!("\n\n{verdict}");
+    kill_after_each_event();
     if verdict.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Ends with a panic that says what is wrong, if anything is.
+fn kill_after_each_event() {
+    let events = kill::undisturbed();
+    println!("A task of twelve turns and {events} events, with the worker killed after each:");
+    for position in 1..=events {
+        let Outcome { killed_after, attempts, interrupted, .. } = kill::after_event(position);
+        let event = killed_after.unwrap_or_else(|| "its end".to_owned());
+        println!(
+            "  {position:>3} {event:<22} {attempts} attempts, {interrupted} calls interrupted: one answer"
+        );
+    }
 }

@@ -1,0 +1,91 @@
+//! What a request tells the model of its calls: those of this attempt with their results, and before them
+//! those of earlier attempts in one note.
+
+use serde_json::Value;
+
+use super::REQUEST;
+
+/// How a call ended, as far as the model is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// With success.
+    Done,
+    /// With an error.
+    Failed,
+    /// Nobody saw its end.
+    Unknown,
+}
+
+/// A call that was made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fact {
+    /// The tool and its arguments, as one text.
+    pub(super) call: String,
+    /// How it ended.
+    pub(super) outcome: Outcome,
+    /// Its result; of an earlier attempt's call none.
+    pub(super) result: Option<String>,
+}
+
+/// All calls for the request at hand, in order.
+pub(super) fn of(request: &Value) -> Vec<Fact> {
+    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let asked = messages.iter().rposition(|message| message["content"] == REQUEST);
+    let Some(asked) = asked else { return Vec::new() };
+    let note = asked.checked_sub(1).and_then(|before| messages[before]["content"].as_str());
+    let earlier = note.unwrap_or_default().lines().filter_map(earlier);
+    earlier.chain(own(&messages[asked..])).collect()
+}
+
+/// A call in the note on earlier attempts: `- TOOL ARGUMENTS: OUTCOME`.
+fn earlier(line: &str) -> Option<Fact> {
+    let (call, outcome) = line.strip_prefix("- ")?.rsplit_once("}: ")?;
+    let outcome = match outcome {
+        "done" => Outcome::Done,
+        "failed" => Outcome::Failed,
+        _ => Outcome::Unknown,
+    };
+    Some(Fact { call: format!("{call}}}"), outcome, result: None })
+}
+
+/// The calls of this attempt, each with the result that has its number.
+fn own(messages: &[Value]) -> Vec<Fact> {
+    let result = |id: &Value| messages.iter().find(|message| message["tool_call_id"] == *id);
+    let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
+    let facts = calls.filter_map(|call| {
+        let (name, arguments) = (call["function"]["name"].as_str()?, call["function"]["arguments"].as_str()?);
+        let text = result(&call["id"])?["content"].as_str()?;
+        let outcome = if text.starts_with("exit 0") { Outcome::Done } else { Outcome::Failed };
+        Some(Fact { call: format!("{name} {arguments}"), outcome, result: Some(text.to_owned()) })
+    });
+    facts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_of_earlier_attempts_come_before_those_of_this_one() {
+        let note =
+            "[An earlier attempt …\n- ls {\"path\":\".\"}: done\n- edit {\"a\":1}: was running, its …]";
+        let call = json!({"id": "c1", "function": {"name": "read", "arguments": "{\"b\":2}"}});
+        let request = json!({"messages": [
+            {"role": "user", "content": note},
+            {"role": "user", "content": REQUEST},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": "exit 2 · error\nNOT_FOUND"},
+        ]});
+        let found = of(&request);
+        let shown: Vec<(&str, Outcome)> =
+            found.iter().map(|fact| (fact.call.as_str(), fact.outcome)).collect();
+        let expected = [
+            ("ls {\"path\":\".\"}", Outcome::Done),
+            ("edit {\"a\":1}", Outcome::Unknown),
+            ("read {\"b\":2}", Outcome::Failed),
+        ];
+        assert_eq!(shown, expected);
+    }
+}

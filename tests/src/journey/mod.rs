@@ -1,0 +1,72 @@
+//! A piece of real work, from a message to its answer in twelve turns: a bug in a small Rust project is found,
+//! shown by a test, repaired, and the tests run again.
+//!
+//! The model is played, and acts by what it is shown alone: by the results of its calls and, after a crash,
+//! by what it is told of earlier attempts.
+
+mod facts;
+pub mod kill;
+mod model;
+
+use std::fs;
+use std::path::Path;
+
+use crate::{ModelServer, System, SystemBuilder};
+
+pub use model::{ANSWER, Check, Model};
+
+/// What the person asks for.
+pub const REQUEST: &str =
+    "The median in stats/ is wrong for an odd number of values. Find out why, and repair it.";
+
+/// The file with the bug.
+const SOURCE: &str = "stats/src/lib.rs";
+
+/// The library: the middle of three is not the first.
+const LIBRARY: &str = r"//! Small statistics.
+
+/// The middle of sorted numbers; of two in the middle, the lower one.
+pub fn median(sorted: &[i64]) -> i64 {
+    sorted[sorted.len() / 2 - 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_of_three_is_the_second() {
+        assert_eq!(median(&[1, 2, 3]), 2);
+    }
+
+    #[test]
+    fn the_median_of_four_is_the_second() {
+        assert_eq!(median(&[1, 2, 3, 4]), 2);
+    }
+}
+";
+
+const MANIFEST: &str = "[package]\nname = \"stats\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+
+/// A system that works with this model.
+pub fn system(model: &ModelServer) -> SystemBuilder {
+    System::builder().model(model).variable("AUTONOUS_TASK_RETRY_BASE_MS", "1")
+}
+
+/// Puts the project into a workspace.
+pub fn lay_out(workspace: &Path) {
+    let files = [(SOURCE, LIBRARY), ("stats/Cargo.toml", MANIFEST), (model::CHANGES, "# Changes\n")];
+    for (name, text) in files {
+        let path = workspace.join(name);
+        fs::create_dir_all(path.parent().expect("it lies in a directory")).expect("a workspace is writable");
+        fs::write(path, text).expect("a workspace is writable");
+    }
+}
+
+/// Panics unless the bug is repaired and written down, each once.
+pub fn assert_repaired(workspace: &Path) {
+    let read = |name: &str| fs::read_to_string(workspace.join(name)).unwrap_or_default();
+    let (source, changes) = (read(SOURCE), read(model::CHANGES));
+    assert_eq!(source, LIBRARY.replace(model::WRONG, model::RIGHT), "the source is not what it should be");
+    assert_eq!(changes.matches(model::CHANGE).count(), 1, "{changes}");
+}

@@ -1,0 +1,146 @@
+//! The played model: a list of steps, and the rule by which it finds its place in it.
+//!
+//! A step whose call is known to have ended as it should is behind it. One with an effect whose end nobody
+//! saw is looked at before it is repeated. Everything else is done, or done again.
+
+use serde_json::{Value, json};
+
+use super::SOURCE;
+use super::facts::{self, Fact, Outcome};
+use crate::ModelReply;
+
+/// Where repairs are written down.
+pub(super) const CHANGES: &str = "stats/CHANGES.md";
+/// What is written down.
+pub(super) const CHANGE: &str = "- median: odd lengths";
+/// The bug.
+pub(super) const WRONG: &str = "sorted.len() / 2 - 1";
+/// Its repair.
+pub(super) const RIGHT: &str = "(sorted.len() - 1) / 2";
+
+/// The last word.
+pub const ANSWER: &str = "The median of an odd number of values was the element before the middle: the index was \
+                          `len / 2 - 1`. It is `(len - 1) / 2` now, and all tests pass.";
+
+/// How the project is tested: one test first, and all of them after the repair.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// The test that shows the bug.
+    pub one: &'static str,
+    /// All tests.
+    pub all: &'static str,
+}
+
+impl Check {
+    /// As anybody would.
+    pub const CARGO: Self =
+        Self { one: "cd stats && cargo test --offline three", all: "cd stats && cargo test --offline" };
+    /// A look that takes no time, and fails in the same way.
+    pub const QUICK: Self = Self {
+        one: "awk '/2 - 1]/ {exit 1}' stats/src/lib.rs",
+        all: "awk '/2 - 1/ {exit 1}' stats/src/lib.rs",
+    };
+}
+
+/// The model.
+#[derive(Debug)]
+pub struct Model {
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    tool: &'static str,
+    arguments: Value,
+    kind: Kind,
+}
+
+/// What becomes of a step whose call did not end well.
+#[derive(Debug)]
+enum Kind {
+    /// It is made again.
+    Look,
+    /// It was to fail.
+    MustFail,
+    /// It is made again unless its sign is in the file.
+    Effect { file: &'static str, sign: &'static str },
+}
+
+impl Model {
+    /// A model that tests the project so.
+    pub fn new(check: Check) -> Self {
+        let look = |tool, arguments| Step { tool, arguments, kind: Kind::Look };
+        let edit = json!({"path": SOURCE, "find": WRONG, "replace": RIGHT});
+        let write = json!({"path": CHANGES, "content": format!("{CHANGE}\n"), "mode": "append"});
+        let steps = vec![
+            look("ls", json!({"path": "stats", "recursive": true})),
+            look("find", json!({"path": "stats", "name_pattern": "*.rs"})),
+            look("grep", json!({"path": "stats", "pattern": "fn median"})),
+            look("read", json!({"path": SOURCE})),
+            Step { tool: "bash", arguments: json!({"cmd": check.one}), kind: Kind::MustFail },
+            look("grep", json!({"path": "stats", "pattern": "median("  , "literal": true})),
+            Step { tool: "edit", arguments: edit, kind: Kind::Effect { file: SOURCE, sign: RIGHT } },
+            look("read", json!({"path": SOURCE, "start_line": 3, "limit": 4})),
+            look("bash", json!({"cmd": check.all})),
+            Step { tool: "write", arguments: write, kind: Kind::Effect { file: CHANGES, sign: CHANGE } },
+            look("read", json!({"path": CHANGES})),
+        ];
+        Self { steps }
+    }
+
+    /// The next call, or the answer.
+    pub fn next(&self, request: &Value) -> ModelReply {
+        let facts = facts::of(request);
+        let open = self.steps.iter().find(|step| !step.is_behind(&facts));
+        match open {
+            Some(step) => step.reply(&facts),
+            None => ModelReply::Text(ANSWER.to_owned()),
+        }
+    }
+}
+
+impl Step {
+    fn is_behind(&self, facts: &[Fact]) -> bool {
+        match (self.newest(facts).map(|fact| fact.outcome), &self.kind) {
+            (None, _) => false,
+            (Some(Outcome::Done), Kind::Look | Kind::Effect { .. }) => true,
+            (Some(Outcome::Failed), Kind::MustFail) => true,
+            (Some(Outcome::Failed | Outcome::Unknown), Kind::Effect { sign, .. }) => {
+                self.found(facts).is_some_and(|result| result.contains(sign))
+            }
+            (Some(_), Kind::Look | Kind::MustFail) => false,
+        }
+    }
+
+    /// The call, or first a look at what an earlier one has left.
+    fn reply(&self, facts: &[Fact]) -> ModelReply {
+        match (&self.kind, self.newest(facts)) {
+            (Kind::Effect { .. }, Some(_)) if self.found(facts).is_none() => {
+                let (tool, arguments) = self.inspection();
+                ModelReply::call(tool, &arguments)
+            }
+            _ => ModelReply::call(self.tool, &self.arguments),
+        }
+    }
+
+    fn newest<'a>(&self, facts: &'a [Fact]) -> Option<&'a Fact> {
+        let call = format!("{} {}", self.tool, self.arguments);
+        facts.iter().rfind(|fact| fact.call == call)
+    }
+
+    /// What a look in this attempt has found.
+    fn found<'a>(&self, facts: &'a [Fact]) -> Option<&'a str> {
+        let (tool, arguments) = self.inspection();
+        let call = format!("{tool} {arguments}");
+        facts.iter().rfind(|fact| fact.call == call)?.result.as_deref()
+    }
+
+    /// How the effect of a step is looked for: the file is read from its first line on.
+    fn inspection(&self) -> (&'static str, Value) {
+        let file = match &self.kind {
+            Kind::Effect { file, .. } => *file,
+            Kind::Look | Kind::MustFail => SOURCE,
+        };
+        ("read", json!({"path": file, "start_line": 1}))
+    }
+}

@@ -1,0 +1,67 @@
+//! A bug is found and repaired in twelve turns, through the front door; and again with the worker killed.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use e2e::ModelServer;
+use e2e::journey::{self, ANSWER, Check, Model, REQUEST, kill};
+use e2e::project_copy::workspace;
+
+/// Every so many positions are tried here; `make crash` tries all.
+const EVERY: usize = 3;
+
+/// What stands before the tree in README.
+const README_MARK: &str = "in twelve turns";
+
+/// The time that a line of a tree begins with.
+const TIME_CHARS: usize = "22:41:04.391".len();
+
+/// Where the programs of the Rust toolchain lie themselves: what is in the search path may be a link that
+/// looks for them in a home directory, which no command sees.
+fn toolchain() -> PathBuf {
+    let asked = Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc built this test");
+    PathBuf::from(String::from_utf8(asked.stdout).expect("a path of a toolchain is text").trim())
+}
+
+/// Panics unless the lines that README shows of this work are those of its tree, in their order, but for
+/// their times.
+fn assert_shows(tree: &str) {
+    let readme = std::fs::read_to_string(workspace().join("README.md")).expect("there is a README");
+    let (_, rest) = readme.split_once(README_MARK).expect("README shows the tree of this work");
+    let shown = rest.split("```").nth(1).unwrap_or_default().lines().skip(1).filter(|line| *line != "…");
+    let without_time = |line: &str| line.chars().skip(TIME_CHARS).collect::<String>();
+    let mut real = tree.lines().map(without_time);
+    for line in shown.map(without_time) {
+        assert!(real.any(|next| next == line), "README shows, out of place:\n{line}\nreally:\n{tree}");
+    }
+}
+
+#[test]
+fn a_bug_is_found_shown_repaired_and_tested_in_twelve_turns() {
+    let model = Model::new(Check::CARGO);
+    let server = ModelServer::start(move |request| model.next(request));
+    let toolchain = toolchain();
+    let system = journey::system(&server)
+        .variable("AUTONOUS_TOOL_READONLY_ROOTS", &toolchain.display().to_string())
+        .variable("PATH", &format!("{}/bin:/usr/local/bin:/usr/bin:/bin", toolchain.display()))
+        .start();
+    journey::lay_out(&system.workspace());
+    assert_eq!(system.reply(&system.say(REQUEST)), ANSWER);
+    journey::assert_repaired(&system.workspace());
+    assert_eq!(server.requests().len(), 12);
+    let calls =
+        system.database().texts("select tool_name || ' ' || status from tool_calls order by started_at, id");
+    let expected = "ls done, find done, grep done, read done, bash failed, grep done, edit done, read done, \
+                    bash done, write done, read done";
+    assert_eq!(calls.join(", "), expected);
+    let tree = system.run_command(&["tree"]).stdout;
+    assert_shows(&String::from_utf8_lossy(&tree));
+}
+
+#[test]
+fn a_worker_that_is_killed_after_any_event_costs_neither_the_answer_nor_a_doubled_effect() {
+    let events = kill::undisturbed();
+    let outcomes: Vec<_> = (1..=events).step_by(EVERY).map(kill::after_event).collect();
+    let again = outcomes.iter().filter(|outcome| outcome.attempts > 1).count();
+    assert!(again * 2 > outcomes.len(), "most kills met the worker at its work: {outcomes:?}");
+}
