@@ -21,6 +21,8 @@ pub mod kv;
 pub mod open;
 pub mod outbox;
 pub mod past;
+#[cfg(test)]
+mod properties;
 pub mod prune;
 pub mod requeue;
 pub mod tool_calls;

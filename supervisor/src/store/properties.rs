@@ -1,0 +1,172 @@
+//! Whatever happens to tasks, in whatever order: the events tell exactly what the rows say, an attempt's
+//! number is given once, and each end is answered once.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use protocol::EventId;
+use rusqlite::Connection;
+
+use super::attempt::{self, Ending};
+use super::claim::{self, Claim, Claimed};
+use super::columns::task_id;
+use super::inbox::{self, Arrival};
+use super::{cancel, open, requeue};
+use crate::channel::Chat;
+
+/// Something that can happen.
+#[derive(Debug, Clone)]
+enum Step {
+    Message { chat: u8, update: Option<u8> },
+    Claim,
+    End { ending: Ending },
+    StaleEnd { which: Index, ending: Ending },
+    Cancel { which: Index },
+    CancelInChat { chat: u8, all: bool },
+    Requeue { which: Index, force: bool },
+}
+
+fn endings() -> impl Strategy<Value = Ending> {
+    let text = || "text".to_owned();
+    prop_oneof![
+        Just(Ending::Done { reply: text() }),
+        Just(Ending::Cancelled { reply: text() }),
+        Just(Ending::Retry { error: text(), after: Duration::ZERO }),
+        Just(Ending::Dead { error: text(), reply: text() }),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..2_u8, proptest::option::of(0..6_u8)).prop_map(|(chat, update)| Step::Message { chat, update }),
+        4 => Just(Step::Claim),
+        3 => endings().prop_map(|ending| Step::End { ending }),
+        2 => (any::<Index>(), endings()).prop_map(|(which, ending)| Step::StaleEnd { which, ending }),
+        1 => any::<Index>().prop_map(|which| Step::Cancel { which }),
+        1 => (0..2_u8, any::<bool>()).prop_map(|(chat, all)| Step::CancelInChat { chat, all }),
+        2 => (any::<Index>(), any::<bool>()).prop_map(|(which, force)| Step::Requeue { which, force }),
+    ]
+}
+
+/// A queue with its one worker, and the attempts that were given to it.
+struct World {
+    database: Connection,
+    run: EventId,
+    running: Option<Claimed>,
+    given: Vec<Claimed>,
+}
+
+impl World {
+    fn take(&mut self, step: Step) {
+        let (database, run) = (&self.database, &self.run);
+        match step {
+            Step::Message { chat, update } => {
+                let (chat, update_id) = (Chat::telegram(chat), update.map(i64::from));
+                let arrival = Arrival { chat, update_id, message_id: None, text: "hello".to_owned() };
+                inbox::enqueue(database, &arrival, run).unwrap();
+            }
+            Step::Claim if self.running.is_none() => {
+                if let Claim::Task(task) = claim::claim(database, Duration::from_secs(60), run).unwrap() {
+                    self.given.push((*task).clone());
+                    self.running = Some(*task);
+                }
+            }
+            Step::Claim => {}
+            Step::End { ending } => {
+                if let Some(task) = self.running.take() {
+                    assert!(attempt::end(database, &task, &ending).unwrap(), "the running attempt ends");
+                }
+            }
+            Step::StaleEnd { which, ending } => self.end_stale(which, &ending),
+            Step::Cancel { which } => {
+                if let Some(id) = self.any_task(which) {
+                    cancel::task(database, &id, "control").unwrap();
+                }
+            }
+            Step::CancelInChat { chat, all } => {
+                cancel::in_chat(database, &Chat::telegram(chat), all, "telegram").unwrap();
+            }
+            Step::Requeue { which, force } => {
+                if let Some(id) = self.any_task(which) {
+                    requeue::task(database, &id, force, "control", run).unwrap();
+                }
+            }
+        }
+    }
+
+    /// The result of an attempt that is over comes once more.
+    fn end_stale(&self, which: Index, ending: &Ending) {
+        let runs = |task: &Claimed| {
+            self.running.as_ref().is_some_and(|now| now.id == task.id && now.attempt == task.attempt)
+        };
+        let stale: Vec<&Claimed> = self.given.iter().filter(|task| !runs(task)).collect();
+        if !stale.is_empty() {
+            assert!(
+                !attempt::end(&self.database, stale[which.index(stale.len())], ending).unwrap(),
+                "it is not taken"
+            );
+        }
+    }
+
+    fn any_task(&self, which: Index) -> Option<protocol::TaskId> {
+        let mut query = self.database.prepare("select id from inbox order by seq").unwrap();
+        let ids: Vec<_> = query.query_map([], |row| task_id(row, 0)).unwrap().map(Result::unwrap).collect();
+        (!ids.is_empty()).then(|| which.get(&ids).clone())
+    }
+
+    /// No row may be found by a query for what must not be.
+    fn assert_none(&self, what: &str, sql: &str) {
+        let mut query = self.database.prepare(sql).unwrap();
+        let found: Vec<String> = query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert!(found.is_empty(), "{what}: {found:?}");
+    }
+
+    fn check(&self) {
+        self.assert_none(
+            "the last event of a task says another state than its row",
+            "select inbox.id from inbox where state is not (
+                 select case type when 'task.queued' then 'queued' when 'retry.scheduled' then 'queued'
+                     when 'task.claimed' then 'in_progress' else substr(type, 6) end
+                 from events where task_id = inbox.id and (type like 'task.%' or type = 'retry.scheduled')
+                 order by seq desc limit 1)",
+        );
+        self.assert_none(
+            "an attempt's number is missing or given twice",
+            "select inbox.id from inbox where attempt <> (
+                 select count(distinct payload ->> 'attempt') from events
+                 where task_id = inbox.id and type = 'task.claimed')
+             or attempt <> (select count(*) from events where task_id = inbox.id and type = 'task.claimed')",
+        );
+        self.assert_none(
+            "an end was answered twice",
+            "select task_id from outbox group by task_id, round having count(*) > 1",
+        );
+        self.assert_none(
+            "a task is done or dead without an answer",
+            "select id from inbox where state in ('done', 'dead') and not exists (
+                 select 1 from outbox where task_id = inbox.id and round = inbox.requeues)",
+        );
+        self.assert_none(
+            "an attempt that was to be cancelled waits to be tried again",
+            "select id from inbox where state = 'queued' and cancel_requested_by is not null",
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rows_events_and_replies_tell_the_same_story(steps in proptest::collection::vec(steps(), 1..60)) {
+        let directory = tempfile::tempdir().unwrap();
+        let database = open::for_writing(&directory.path().join("autonous.db")).unwrap();
+        // Never committed: a sync for each step would take most of the time.
+        database.execute_batch("begin").unwrap();
+        let mut world = World { database, run: EventId::new(), running: None, given: Vec::new() };
+        for step in steps {
+            world.take(step);
+            world.check();
+        }
+    }
+}
