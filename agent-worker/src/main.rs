@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     run().unwrap_or_else(|error| {
         // Where stderr cannot be written either, the exit code is all there is.
         let _ = writeln!(std::io::stderr(), "agent-worker: {error:#}");
-        ExitCode::FAILURE
+        process::exit::code_of(&error)
     })
 }
 

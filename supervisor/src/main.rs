@@ -11,12 +11,14 @@ use clap::Parser;
 use process::Variables;
 use supervisor::cli::audit::AuditArguments;
 use supervisor::cli::backup::BackupArguments;
+use process::exit::BadSetting;
 use supervisor::cli::chat::{ChatArguments, chat};
 use supervisor::cli::next_steps::next_steps;
 use supervisor::cli::queue::Said;
 use supervisor::cli::{self, Arguments, Command, RunArguments, Screen, TokenArguments, WhichToken};
 use supervisor::config::{Config, SECRET_VARIABLES, data_dir_from};
 use supervisor::data_dir::DataDir;
+use supervisor::run::RunError;
 use supervisor::terminal::Paint;
 use supervisor::tokens::Tokens;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +29,7 @@ const THREADS: usize = 2;
 fn main() -> ExitCode {
     obey().unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "supervisor: {error:#}");
-        ExitCode::FAILURE
+        process::exit::code_of(&error)
     })
 }
 
@@ -69,7 +71,10 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
     runtime()?.block_on(async {
         let stop = CancellationToken::new();
         tokio::spawn(cancel_on_request(stop.clone()));
-        supervisor::run::run(config, stop, announce).await
+        match supervisor::run::run(config, stop, announce).await {
+            Err(error @ RunError::BadSettings(_)) => Err(error).context(BadSetting("it can not run so")),
+            ended => Ok(ended?),
+        }
     })?;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)

@@ -6,13 +6,14 @@ use std::time::Duration;
 use process::Secret;
 use protocol::{Event, EventId, EventType};
 use serde_json::json;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::children::ChildrenStates;
-use crate::children::keep::Keeper;
+use crate::children::keep::{Keeper, Refusal};
 use crate::children::tool_server::ToolServer;
 use crate::children::worker::Worker;
+use crate::children::{ChildState, ChildrenStates};
 use crate::config::{Config, TelegramSettings};
 use crate::control::{self, Control};
 use crate::data_dir::DataDirError;
@@ -49,6 +50,9 @@ pub enum RunError {
     /// A port could not be opened.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// A child can not work with its settings.
+    #[error("the {0} refuses its settings; what it says about them stands above")]
+    BadSettings(&'static str),
     /// The HTTP client could not be made.
     #[error("the HTTP client could not be made")]
     Client(#[from] reqwest::Error),
@@ -75,8 +79,8 @@ pub async fn run(
     let stop_journal = CancellationToken::new();
     let (journal, following) = journal::follow(config.data.journal(), store.clone(), stop_journal.clone());
     let following = tokio::spawn(following);
-    let bell = CancelBell::default();
-    let system = System { config, store, run, journal, tokens, bell, stop, tracker };
+    let (bell, refusal) = (CancelBell::default(), Refusal::default());
+    let system = System { config, store, run, journal, tokens, bell, refusal, stop, tracker };
     let children = system.start_children(ports.tool).await?;
     system.start_channels(ports.control, &children)?;
     system.announce_when_ready(children, announce);
@@ -85,7 +89,7 @@ pub async fn run(
     system.dispatcher().give_back_at_stop().await;
     stop_journal.cancel();
     let _ = following.await;
-    Ok(())
+    system.refusal.of().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
 }
 
 struct Ports {
@@ -123,6 +127,7 @@ struct System {
     journal: Journal,
     tokens: Tokens,
     bell: CancelBell,
+    refusal: Refusal,
     stop: CancellationToken,
     tracker: TaskTracker,
 }
@@ -151,11 +156,15 @@ impl System {
             tool_token: Secret::from(self.tokens.tool_token.as_str()),
             dispatcher,
         };
-        let (tool_keeper, tool_state) = Keeper::new(self.store.clone(), self.run.clone());
-        let (worker_keeper, worker_state) = Keeper::new(self.store.clone(), self.run.clone());
+        let (tool_keeper, tool_state) = self.keeper();
+        let (worker_keeper, worker_state) = self.keeper();
         self.tracker.spawn(tool_keeper.keep(tool_server, self.stop.clone()));
         self.tracker.spawn(worker_keeper.keep(worker, self.stop.clone()));
         Ok(ChildrenStates { tool_server: tool_state, worker: worker_state })
+    }
+
+    fn keeper(&self) -> (Keeper, watch::Receiver<ChildState>) {
+        Keeper::new(self.store.clone(), self.run.clone(), self.refusal.clone())
     }
 
     fn dispatcher(&self) -> Dispatcher {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use process::exit::BadSetting;
 use sandbox::{Capabilities, Depth, Mode, SandboxError, Spawner, SpawnerSettings};
 
 use crate::command::causes;
@@ -36,7 +37,7 @@ impl Hold {
             self_check::why_forbidden(root, config)
         })
         .and_then(|roots| roots.with_output(&files.output_dir))
-        .context("AUTONOUS_TOOL_ALLOWED_ROOTS cannot be used")?;
+        .context(BadSetting("AUTONOUS_TOOL_ALLOWED_ROOTS cannot be used"))?;
         if config.commands.disable_exec {
             let reason = "commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned();
             let capabilities = Capabilities::switched_off(&reason);

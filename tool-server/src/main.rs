@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "tool-server: {error:#}");
-            ExitCode::FAILURE
+            process::exit::code_of(&error)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Keeps one child alive until the supervisor stops.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use protocol::{Event, EventId, EventType};
@@ -9,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::ChildState;
-use super::end::end;
+use super::end::{Ended, end};
 use super::restart::{Exit, RestartPolicy};
 use super::spawn::{Blueprint, SpawnError, spawn};
 use crate::causes;
@@ -40,24 +41,46 @@ pub struct Keeper {
     store: Store,
     run: EventId,
     state: watch::Sender<ChildState>,
+    refusal: Refusal,
     began: Instant,
     policy: RestartPolicy,
 }
 
+/// The child that refuses its settings, if one does: shared between the keepers and whoever waits for them.
+#[derive(Debug, Clone, Default)]
+pub struct Refusal {
+    child: Arc<OnceLock<&'static str>>,
+}
+
+impl Refusal {
+    /// Which child it is.
+    pub fn of(&self) -> Option<&'static str> {
+        self.child.get().copied()
+    }
+}
+
 impl Keeper {
     /// A keeper whose child's state can be seen in the receiver.
-    pub fn new(store: Store, run: EventId) -> (Self, watch::Receiver<ChildState>) {
+    pub fn new(store: Store, run: EventId, refusal: Refusal) -> (Self, watch::Receiver<ChildState>) {
         let (state, seen) = watch::channel(ChildState::Starting);
-        (Self { store, run, state, began: Instant::now(), policy: RestartPolicy::default() }, seen)
+        let (began, policy) = (Instant::now(), RestartPolicy::default());
+        (Self { store, run, state, refusal, began, policy }, seen)
     }
 
-    /// Starts the child, again and again, until it is told to stop; then ends it.
+    /// Starts the child, again and again, until it is told to stop; then ends it. A child that refuses its
+    /// settings before it was ever ready stops everything: it would refuse them for ever.
     pub async fn keep<A: Attendant>(mut self, mut attendant: A, stop: CancellationToken) {
+        let mut was_ever_ready = false;
         while !stop.is_cancelled() {
             let began = Instant::now();
-            let how = self.one_life(&mut attendant, &stop).await;
+            let Ended { how, refuses_its_settings } = self.one_life(&mut attendant, &stop).await;
             let was_ready = *self.state.borrow() == ChildState::Ready;
+            was_ever_ready |= was_ready;
             self.state.send_replace(ChildState::Restarting);
+            if refuses_its_settings && !was_ever_ready {
+                let _ = self.refusal.child.set(A::NAME);
+                stop.cancel();
+            }
             if stop.is_cancelled() {
                 return;
             }
@@ -68,7 +91,7 @@ impl Keeper {
     }
 
     /// From start to end; says how it ended.
-    async fn one_life<A: Attendant>(&mut self, attendant: &mut A, stop: &CancellationToken) -> String {
+    async fn one_life<A: Attendant>(&mut self, attendant: &mut A, stop: &CancellationToken) -> Ended {
         self.state.send_replace(ChildState::Starting);
         let began = Instant::now();
         let mut child = match attendant.blueprint().and_then(spawn) {
@@ -79,7 +102,7 @@ impl Keeper {
                     error = causes::in_one_line(&error),
                     "a child could not be started"
                 );
-                return "it could not be started".to_owned();
+                return Ended::before_its_start();
             }
         };
         let pid = child.id();
@@ -89,11 +112,11 @@ impl Keeper {
             () = stop.cancelled() => {}
             () = attendant.attend(&mut child, &self.state) => {}
         }
-        let how = end(&mut child).await;
+        let ended = end(&mut child).await;
         let lived_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let payload = json!({"child": A::NAME, "pid": pid, "status": how, "lived_ms": lived_ms});
+        let payload = json!({"child": A::NAME, "pid": pid, "status": ended.how, "lived_ms": lived_ms});
         self.record(EventType::WorkerExited, Some(&spawned), payload).await;
-        how
+        ended
     }
 
     async fn pause<A: Attendant>(&mut self, exit: Exit, how: &str, stop: &CancellationToken) {

@@ -3,7 +3,8 @@
 use super::System;
 use crate::program::Launch;
 use crate::telegram::TOKEN;
-use crate::{ModelServer, Place, Program, TelegramServer, binaries};
+use crate::tool_server::Refusal;
+use crate::{ModelServer, Place, Program, TelegramServer, binaries, leftovers};
 
 /// A system before its start.
 #[derive(Debug)]
@@ -60,6 +61,14 @@ impl SystemBuilder {
     #[must_use]
     pub fn model(self, server: &ModelServer) -> Self {
         server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
+    }
+
+    /// Starts a system that must refuse to run.
+    pub fn start_refused(self) -> Refusal {
+        let mut supervisor = Program::start(&self.place, &self.launch);
+        let status = supervisor.wait();
+        leftovers::assert_no_process(&self.place);
+        Refusal { status, stderr: supervisor.log() }
     }
 
     /// Starts the system and waits until all of it is ready.

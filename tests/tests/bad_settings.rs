@@ -1,0 +1,33 @@
+//! A setting that a child can not work with stops the whole system at once, and is named.
+
+use e2e::System;
+
+/// The start must fail soon, and the log must contain each of `words`.
+fn check(variable: &str, value: &str, words: &[&str]) {
+    let refusal = System::builder().variable(variable, value).start_refused();
+    assert_eq!(refusal.status.code(), Some(78), "{variable}: {}", refusal.stderr);
+    for word in words {
+        assert!(refusal.stderr.contains(word), "{variable}: does not say {word}:\n{}", refusal.stderr);
+    }
+    let starts = refusal.stderr.matches("is started again").count();
+    assert_eq!(starts, 0, "{variable}: it was tried again:\n{}", refusal.stderr);
+}
+
+#[test]
+fn a_setting_that_the_worker_refuses_stops_the_supervisor() {
+    check(
+        "AUTONOUS_MODEL_PROVIDER",
+        "oracle",
+        &["AUTONOUS_MODEL_PROVIDER", "oracle", "the agent-worker refuses"],
+    );
+}
+
+#[test]
+fn a_setting_that_the_tool_server_refuses_stops_the_supervisor() {
+    check(
+        "AUTONOUS_TOOL_TIMEOUT_SECONDS",
+        "soon",
+        &["AUTONOUS_TOOL_TIMEOUT_SECONDS", "the tool-server refuses"],
+    );
+    check("AUTONOUS_TOOL_ALLOWED_ROOTS", "/nowhere/at/all", &["/nowhere/at/all", "the tool-server refuses"]);
+}
