@@ -17,12 +17,10 @@ use crate::fitting::make_room;
 use crate::model::{Message, Model};
 use crate::progress::Progress;
 use crate::repetition::{NUDGE, Pace, Repetition};
-use crate::stop::Ending;
+use crate::stop::{Ending, Stop};
 use crate::tools::ToolServer;
 use crate::trail::Trail;
 use crate::turn::{Turn, turn};
-
-pub(crate) use crate::stop::Stop;
 
 /// What works on tasks: a model, tools, and limits. It keeps nothing of a task.
 pub struct Agent {

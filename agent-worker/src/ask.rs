@@ -3,10 +3,11 @@
 use protocol::{EventId, EventType};
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, Run, Stop};
+use crate::agent::{Agent, Run};
 use crate::breaker::{Change, FAILURES_TO_OPEN, OPEN_FOR};
 use crate::model::{ModelError, Reply, Request};
 use crate::retry;
+use crate::stop::Stop;
 
 /// The model's reply, or why there is none after all. Events hang under `parent`.
 pub(crate) async fn ask(

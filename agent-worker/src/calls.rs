@@ -7,11 +7,12 @@
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use protocol::Envelope;
 
-use crate::agent::{Agent, Stop};
+use crate::agent::Agent;
 use crate::conversation::Conversation;
 use crate::model::ToolCall;
 use crate::outside;
 use crate::progress::{CallMade, Progress};
+use crate::stop::Stop;
 use crate::tools::Caller;
 
 /// How many calls run at once.

@@ -115,6 +115,11 @@ impl Conversation {
         Bounds { limit: self.window.saturating_sub(reply + self.fixed_tokens) }
     }
 
+    /// What the prompt and the tools take, in tokens.
+    pub(crate) fn fixed_tokens(&self) -> usize {
+        self.fixed_tokens
+    }
+
     /// Takes the window for smaller than it was said to be, after a provider refused what should have
     /// fitted; false when that was done before.
     pub(crate) fn shrink(&mut self) -> bool {

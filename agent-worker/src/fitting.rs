@@ -7,12 +7,13 @@
 use protocol::EventType;
 use serde_json::json;
 
-use crate::agent::{Agent, Run, Stop};
+use crate::agent::{Agent, Run};
 use crate::context::{self, Bounds, TooLarge};
 use crate::conversation::Conversation;
 use crate::model::{Message, ModelError, ModelErrorClass};
 use crate::progress::Progress;
 use crate::recap::Recap;
+use crate::stop::Stop;
 use crate::summary;
 
 /// The part of the limit that the recap may take, as a divisor.
@@ -31,7 +32,7 @@ pub(crate) async fn make_room(
     }
     let messages = std::mem::take(&mut conversation.messages);
     let fitted = context::fit(messages, conversation.pinned.clone(), bounds);
-    let fitted = fitted.map_err(|error| too_large(error, bounds))?;
+    let fitted = fitted.map_err(|error| too_large(error, conversation, bounds))?;
     let (shortened, dropped) = (fitted.shortened, fitted.dropped_before + fitted.lost.len());
     conversation.messages = fitted.messages;
     conversation.pinned = fitted.pinned;
@@ -75,10 +76,11 @@ async fn retell(
     summary
 }
 
-fn too_large(TooLarge { tokens }: TooLarge, bounds: Bounds) -> Stop {
+fn too_large(TooLarge { tokens }: TooLarge, conversation: &Conversation, bounds: Bounds) -> Stop {
     let detail = format!(
-        "the message alone takes about {tokens} tokens, and beside the prompt, the tools and a reply the \
-         window has room for {} (AUTONOUS_MODEL_CONTEXT_TOKENS)",
+        "the message takes about {tokens} tokens; beside the prompt and the tools, which take about {}, and a \
+         reply, AUTONOUS_MODEL_CONTEXT_TOKENS leaves {} for it",
+        conversation.fixed_tokens(),
         bounds.limit
     );
     Stop::Model(ModelError::new(ModelErrorClass::ContextTooLong, detail))

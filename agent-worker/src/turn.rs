@@ -7,7 +7,7 @@ use protocol::{EventId, EventType};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::agent::{Agent, Run, Stop};
+use crate::agent::{Agent, Run};
 use crate::ask::ask;
 use crate::calls;
 use crate::conversation::Conversation;
@@ -16,6 +16,7 @@ use crate::model::{Message, ModelErrorClass, Reply};
 use crate::outside;
 use crate::progress::Progress;
 use crate::repetition::fingerprint;
+use crate::stop::Stop;
 use crate::tools::Caller;
 
 /// What the model is told when its reply was cut before it called or said anything usable.

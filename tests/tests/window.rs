@@ -1,0 +1,90 @@
+//! A conversation and the model's window: what is summarised, what is left out, what does not fit at all.
+
+use e2e::{ModelReply, ModelServer, System};
+use serde_json::{Value, json};
+
+/// A window that a few dozen calls outgrow.
+const WINDOW: usize = 20_000;
+
+/// A system with this model in that window, whose tasks are tried once.
+fn system(model: &ModelServer) -> System {
+    System::builder()
+        .model(model)
+        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
+        .variable("AUTONOUS_CONTROL_MAX_TURNS", "40")
+        .variable("AUTONOUS_CONTROL_MAX_RETRIES", "0")
+        .variable("AUTONOUS_MODEL_CONTEXT_TOKENS", &WINDOW.to_string())
+        .start()
+}
+
+/// The payloads of `context.assembled`.
+fn assembled(system: &System) -> Vec<Value> {
+    let events = system.database().events().into_iter();
+    events.filter(|event| event.event_type == "context.assembled").map(|event| event.payload).collect()
+}
+
+fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+}
+
+/// A model that makes this many different calls with long arguments, and summarises when it is asked to.
+fn long_winded(calls: usize, summary: ModelReply) -> ModelServer {
+    let mut made = 0;
+    ModelServer::start(move |request| {
+        if request["tools"].is_null() {
+            return summary.clone();
+        }
+        made += 1;
+        if made > calls {
+            return ModelReply::Text("It is nowhere.".to_owned());
+        }
+        ModelReply::call("grep", &json!({"pattern": format!("{made}{}", "x".repeat(3000)), "path": "."}))
+    })
+}
+
+#[test]
+fn a_task_that_outgrows_the_window_is_summarised_once_and_goes_on() {
+    let model = long_winded(30, ModelReply::Text("SUMMARY: nothing was found so far.".to_owned()));
+    let system = system(&model);
+    assert_eq!(system.reply(&system.say("find the word in question")), "It is nowhere.");
+
+    let requests = model.requests();
+    let summaries = requests.iter().filter(|request| request["tools"].is_null()).count();
+    assert_eq!(summaries, 1);
+    for request in &requests {
+        assert!(request.to_string().len() / 4 < WINDOW, "{}", request.to_string().len());
+    }
+    let last = requests.last().unwrap()["messages"].to_string();
+    assert_says(&last, &["find the word in question", "SUMMARY: nothing was found", "Calls that you made"]);
+    let assembled = assembled(&system);
+    let told: Vec<&Value> = assembled.iter().filter(|facts| facts["summary"].is_string()).collect();
+    assert_eq!(told.len(), 1);
+    assert!(told[0]["dropped"].as_u64() > Some(0), "{told:?}");
+    assert!(assembled.len() < 8, "the conversation is not fitted anew each turn: {}", assembled.len());
+}
+
+#[test]
+fn a_summary_that_cannot_be_had_is_replaced_by_a_list_of_the_calls() {
+    let model = long_winded(20, ModelReply::Broken);
+    let system = system(&model);
+    assert_eq!(system.reply(&system.say("find the word in question")), "It is nowhere.");
+    let last = model.requests().last().unwrap()["messages"].to_string();
+    assert_says(&last, &["find the word in question", "earlier steps of yours", "- grep {", "exit 0"]);
+    assert!(assembled(&system).iter().all(|facts| facts["summary"].is_null()));
+}
+
+#[test]
+fn a_message_beyond_the_window_is_refused_with_the_numbers() {
+    let model = ModelServer::answering(vec![ModelReply::Text("never".to_owned())]);
+    let system = system(&model);
+    let reply = system.reply(&system.say(&"word ".repeat(20_000)));
+    assert_says(
+        &reply,
+        &["too long for the model", "the message takes about 33", "AUTONOUS_MODEL_CONTEXT_TOKENS"],
+    );
+    println!("{reply}");
+    assert!(model.requests().is_empty());
+    assert_eq!(system.database().task_states(), ["dead"]);
+}
