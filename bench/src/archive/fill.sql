@@ -1,5 +1,6 @@
 -- A database after a long life: `?1` tasks that have ended, of a hundred chats, with ten events each.
--- One in a hundred died, so that there is something to put back. Times are a second apart.
+-- One in a hundred died, so that there is something to put back; its call was refused. Another one changed a
+-- file. Times are a second apart.
 -- The ids have the form of the real ones: the time first, and a tail that tells apart.
 
 create temp table task as
@@ -35,7 +36,16 @@ insert into events (id, parent_id, task_id, type, time_ms, payload)
 select
     substr(task.id, 1, 35) || printf('%x', step.number),
     case when step.parent is null then 'run' else substr(task.id, 1, 35) || printf('%x', step.parent) end,
-    task.id, step.type, task.at_ms + step.number, step.payload
+    task.id,
+    case when step.number = 6 and task.n % 100 = 0 then 'tool_call.failed' else step.type end,
+    task.at_ms + step.number,
+    case
+        when step.number = 6 and task.n % 100 = 0 then
+            '{"tool_name":"read","latency_ms":1,"exit_code":2,"error":"It is denied.","error_class":"policy","error_code":"PATH_DENIED","output_text":""}'
+        when step.number = 6 and task.n % 100 = 50 then
+            '{"tool_name":"write","latency_ms":1,"exit_code":0,"operation":"update","path_resolved":"/notes-' || task.n || '.txt","output_text":""}'
+        else step.payload
+    end
 from task cross join step order by task.n, step.number;
 
 insert into events (id, type, time_ms, payload) values ('run', 'process.started', 1700000000000, '{"pid":1}');

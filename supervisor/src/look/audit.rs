@@ -54,7 +54,7 @@ pub fn calls(
     since_ms: i64,
     limit: u32,
 ) -> Result<Vec<Call>, LookError> {
-    let (condition, mut values) = condition(connection, question)?;
+    let (condition, mut values) = condition(connection, question, limit)?;
     let sql = format!(
         "select started.id, started.task_id, started.time_ms,
                 strftime('%Y-%m-%d %H:%M', started.time_ms / 1000, 'unixepoch'),
@@ -78,7 +78,11 @@ pub fn calls(
 }
 
 /// Which starts are meant. The conditions say what the indexes say, word for word.
-fn condition(connection: &Connection, question: &Question) -> Result<(String, Vec<Sql>), LookError> {
+fn condition(
+    connection: &Connection,
+    question: &Question,
+    limit: u32,
+) -> Result<(String, Vec<Sql>), LookError> {
     Ok(match question {
         Question::Task(given) => {
             let task = match short_id::resolve(connection, given) {
@@ -89,9 +93,10 @@ fn condition(connection: &Connection, question: &Question) -> Result<(String, Ve
         }
         Question::Refused => (
             "started.id in (select parent_id from events
-                 where type = 'tool_call.failed' and payload ->> 'error_class' = 'policy')"
+                 where type = 'tool_call.failed' and payload ->> 'error_class' = 'policy'
+                 order by seq desc limit ?)"
                 .to_owned(),
-            Vec::new(),
+            vec![Sql::from(limit)],
         ),
         Question::File { absolute, end } => of_file(absolute, end.as_deref()),
     })
