@@ -30,7 +30,7 @@ fn until_ended(system: &System, row: i64) -> Value {
 fn every_kind_leaves_by_its_own_method_and_in_order() {
     let telegram = TelegramServer::start();
     let system = System::builder().telegram(&telegram, "4711").start();
-    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let bytes: Vec<u8> = (0..=255).cycle().take(1_500_000).collect();
     let first = send(&system, &json!({"chat": "4711", "kind": "text", "text": "a draft"}));
     assert_eq!((&first["status"], &first["message_id"]), (&json!("sent"), &json!(1)), "{first}");
     for departure in [

@@ -6,11 +6,13 @@
 pub mod briefing;
 pub mod cancelling;
 pub mod decide;
+mod desk;
+mod giving_back;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{Event, EventId, FromWorker, Outcome, TaskResult, ToWorker, now_ms};
+use protocol::{Event, EventId, FromWorker, TaskResult, ToWorker, now_ms};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -19,11 +21,12 @@ use crate::children::link::{LineError, WorkerLink};
 use crate::config::TaskSettings;
 use crate::journal::Journal;
 use crate::random;
-use crate::store::attempt::{self, Ending};
-use crate::store::claim::{self, Claim, Claimed};
+use crate::store::attempt;
+use crate::store::claim::{self, Claim};
 use crate::store::{Store, StoreError, cancel, events};
 use briefing::{Briefing, Past};
 use cancelling::CancelBell;
+use desk::{Desk, Running, Work};
 
 /// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -68,27 +71,6 @@ pub enum Parting {
     Line(#[from] LineError),
 }
 
-/// What is on the desk between two lines.
-#[derive(Default)]
-struct Desk {
-    ready: bool,
-    running: Option<Running>,
-    due: Option<Instant>,
-}
-
-/// What there is to do, with all that has to be known for it.
-enum Work {
-    Task(Box<Claimed>, Past),
-    Nothing { until_ms: Option<i64> },
-}
-
-struct Running {
-    task: Claimed,
-    renewed: Instant,
-    /// When its patience ends; none unless it was told to stop.
-    stop_by: Option<Instant>,
-}
-
 impl Dispatcher {
     /// Serves one worker until it leaves or has to.
     pub async fn serve(&self, mut link: WorkerLink, state: &watch::Sender<ChildState>) -> Parting {
@@ -126,33 +108,6 @@ impl Dispatcher {
                 _ = changes.changed(), if waits => {}
                 () = sleep_until(desk.due.unwrap_or(last_word)), if waits && desk.due.is_some() => {}
             }
-        }
-    }
-
-    /// Gives back what nobody works on any more, as a failed attempt.
-    pub async fn give_back(&self, why: &str) {
-        let (settings, why, jitter) = (self.settings, why.to_owned(), random::unit());
-        self.end_all(move |task| {
-            let outcome = Outcome::Failed { error: why.clone(), retryable: true };
-            decide::ending(outcome, task.tries, &settings, jitter)
-        })
-        .await;
-    }
-
-    /// Gives back what an orderly stop cut short: whatever attempt it was, that was no failure of the task.
-    pub async fn give_back_at_stop(&self) {
-        let error = "The supervisor was stopped in the middle of the task.";
-        self.end_all(|_| Ending::Retry { error: error.to_owned(), after: Duration::ZERO }).await;
-    }
-
-    async fn end_all(&self, ending: impl Fn(&Claimed) -> Ending + Clone + Send + 'static) {
-        self.journal.drain().await;
-        let ended = self.store.write_until_done(move |tx| {
-            let tasks = claim::in_progress(tx)?;
-            tasks.iter().try_for_each(|task| attempt::end(tx, task, &ending(task)).map(|_| ()))
-        });
-        if let Err(error) = ended.await {
-            tracing::error!(%error, "tasks in progress could not be given back to the queue");
         }
     }
 

@@ -1,0 +1,61 @@
+//! A task that was cut off in the middle of a call: the next attempt is told so, and decides for itself.
+
+use std::fs;
+
+use e2e::{ModelReply, ModelServer, System, leftovers, wait};
+use serde_json::{Value, json};
+
+/// A command that leaves a mark and then takes longer than anybody waits.
+const COMMAND: &str = "echo begun >> mark.txt; sleep 300";
+
+fn last_user_text(request: &Value) -> String {
+    let messages = request["messages"].as_array().cloned().unwrap_or_default();
+    let is_user = |message: &&Value| message["role"] == "user";
+    messages.iter().filter(is_user).map(|message| message["content"].to_string()).collect()
+}
+
+/// Asks for the command, unless it is told that the command was interrupted.
+fn careful_model() -> ModelServer {
+    ModelServer::start(|request| {
+        let told = last_user_text(request);
+        if told.contains("outcome is unknown") && told.contains("begun >> mark.txt") {
+            ModelReply::Text("I know that it was cut off.".to_owned())
+        } else {
+            ModelReply::call("bash", &json!({"cmd": COMMAND, "timeout_seconds": 300}))
+        }
+    })
+}
+
+fn cut_off(kill: impl FnOnce(&mut System)) {
+    let model = careful_model();
+    let mut system = System::builder().model(&model).start();
+    let task = system.say("leave a mark");
+    wait::until("the command runs", || {
+        let processes = leftovers::processes_of(system.place());
+        processes.iter().any(|process| process.command.contains("sleep 300")).then_some(())
+    });
+    kill(&mut system);
+    assert_eq!(system.reply(&task), "I know that it was cut off.");
+    let mark = fs::read_to_string(system.workspace().join("mark.txt"));
+    assert_eq!(mark.ok().as_deref(), Some("begun\n"), "it ran once");
+    let states = "select status from tool_calls where tool_name = 'bash'";
+    wait::until("the call has its end", || {
+        (system.database().texts(states) == ["interrupted"]).then_some(())
+    });
+}
+
+#[test]
+fn the_next_attempt_is_told_of_the_call_that_the_supervisor_died_in() {
+    cut_off(|system| {
+        system.kill();
+        system.restart();
+    });
+}
+
+#[test]
+fn the_next_attempt_is_told_of_the_call_that_both_children_died_in() {
+    cut_off(|system| {
+        system.kill_child("tool-server");
+        system.kill_child("agent-worker");
+    });
+}
