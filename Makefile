@@ -69,6 +69,12 @@ crash: ## 300 random kills while 20 chats write, and what was lost (five minutes
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@$(TARGET)/debug/crash $(SEED)
 
+.PHONY: mocks
+mocks: ## Foreign model servers, if LLMOCK and AIMOCK name them: docs/model-servers.md (four minutes)
+	$(call require,)
+	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
+	@$(TARGET)/debug/mocks
+
 .PHONY: openapi
 openapi: ## Write openapi/tool-server.json anew
 	$(CARGO) run --quiet --locked -p tool-server -- openapi > $(TARGET)/openapi.json

@@ -1,7 +1,7 @@
 //! Who is asked what to do: a provider, how it calls tools, and a second model behind the first.
 
 use anyhow::Context;
-use process::{VariableError, Variables};
+use process::{Secret, VariableError, Variables};
 
 use super::url;
 use crate::http::HttpError;
@@ -146,6 +146,8 @@ impl Provider {
 
     fn remote(variables: &Variables, vendor: &'static Vendor) -> Result<Self, VariableError> {
         let key = variables.secret(KEY).or_else(|| variables.secret(vendor.key));
+        // A key that was read from a file often ends in a line break, which no header may have.
+        let key = key.map(|key| Secret::from(key.expose().trim()));
         let base_url = url(variables, "AUTONOUS_MODEL_BASE_URL", vendor.base_url)?;
         if key.is_none() && base_url.as_str() == vendor.base_url {
             let expected = format!("a key for {}, or another AUTONOUS_MODEL_BASE_URL", vendor.base_url);
@@ -204,7 +206,7 @@ mod tests {
     fn our_own_key_goes_before_the_vendors() {
         for provider in ["openai", "anthropic"] {
             let keys =
-                [(KEY, "ours"), ("OPENAI_API_KEY", "a"), ("ANTHROPIC_API_KEY", "b"), (PROVIDER, provider)];
+                [(KEY, " ours\n"), ("OPENAI_API_KEY", "a"), ("ANTHROPIC_API_KEY", "b"), (PROVIDER, provider)];
             let Provider::Remote(remote) = read(keys).unwrap().provider else {
                 panic!("{provider} was not chosen")
             };

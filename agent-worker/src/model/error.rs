@@ -88,7 +88,8 @@ impl ModelErrorClass {
             Self::Auth => "The model's provider refuses the key; AUTONOUS_MODEL_API_KEY must be corrected",
             Self::BadRequest => {
                 "The model's provider refuses the request; \
-                 AUTONOUS_MODEL_NAME and AUTONOUS_MODEL_BASE_URL should be checked"
+                 AUTONOUS_MODEL_NAME and AUTONOUS_MODEL_BASE_URL should be checked, \
+                 and a model that cannot call functions needs AUTONOUS_MODEL_TOOL_PROTOCOL=json"
             }
             Self::ContextTooLong => {
                 "The conversation is too long for the model; \

@@ -26,9 +26,11 @@ impl Refusal {
     /// Reads the body of an answer that is no success.
     pub(super) fn of_status(status: u16, body: &[u8]) -> Self {
         let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
-        let message = message(&parsed["error"]);
+        // Google's server puts the object into a list.
+        let error = if parsed.is_array() { &parsed[0]["error"] } else { &parsed["error"] };
+        let message = message(error);
         let message = message.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
-        let class = match (by_words(&parsed["error"]), by_status(status)) {
+        let class = match (by_words(error), by_status(status)) {
             // More than the status can say.
             (Some(word @ (ModelErrorClass::ContextTooLong | ModelErrorClass::Auth)), _) => word,
             (_, ModelErrorClass::BadRequest) if is_too_long(&message) => ModelErrorClass::ContextTooLong,
@@ -128,6 +130,7 @@ mod tests {
             (r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#, "slow down"),
             (r#"{"error":"model not found"}"#, "model not found"),
             ("bad gateway\n", "bad gateway"),
+            (r#"[{"error":{"code":400,"message":"in a list"}}]"#, "in a list"),
             (r#"{"error":{"message":"behind","metadata":{"raw":"too big"}}}"#, "behind: too big"),
         ] {
             assert_eq!(Refusal::of_status(400, body.as_bytes()).message, expected);

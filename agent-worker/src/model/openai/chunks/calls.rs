@@ -82,3 +82,35 @@ impl Calls {
         (!begins).then_some(call)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn piece(index: u64, id: &str, name: &str, arguments: &str) -> shape::Call {
+        let function = json!({"name": name, "arguments": arguments});
+        serde_json::from_value(json!({"index": index, "id": id, "function": function})).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn however_the_pieces_of_two_calls_are_mixed_each_gets_its_own(
+            pieces in prop::collection::vec((0_u64..2, "[{}:\"a-zé]{0,4}"), 0..20),
+        ) {
+            let mut calls = Calls::default();
+            let mut expected = [String::new(), String::new()];
+            for (index, name) in [(0, "ls"), (1, "read")] {
+                calls.add(piece(index, &format!("id_{index}"), name, ""));
+            }
+            for (index, text) in &pieces {
+                calls.add(piece(*index, "", "", text));
+                expected[usize::from(*index == 1)].push_str(text);
+            }
+            let expected = expected.map(|text| if text.is_empty() { "{}".to_owned() } else { text });
+            let whole = calls.whole().unwrap().into_iter().map(|call| call.arguments).collect::<Vec<_>>();
+            prop_assert_eq!(whole, expected);
+        }
+    }
+}
