@@ -4,7 +4,7 @@ use crate::process::{Worker, command, soon};
 
 async fn refused(variables: &[(&str, &str)]) -> String {
     let output = soon(command(variables).output()).await.unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(i32::from(::process::exit::BAD_SETTINGS)));
     assert!(output.stdout.is_empty());
     String::from_utf8(output.stderr).unwrap()
 }
