@@ -77,7 +77,9 @@ pub fn failed(error: &str, progress: &Progress) -> String {
 pub fn bounded(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done { reply } => Outcome::Done { reply: cut(reply) },
-        Outcome::Failed { error, retryable } => Outcome::Failed { error: cut(error), retryable },
+        Outcome::Failed { error, retryable, retry_after_ms } => {
+            Outcome::Failed { error: cut(error), retryable, retry_after_ms }
+        }
         Outcome::Cancelled { reply } => Outcome::Cancelled { reply: cut(reply) },
     }
 }

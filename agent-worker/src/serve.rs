@@ -101,7 +101,8 @@ async fn ended(running: &mut Option<Running>) -> TaskResult {
     let Some(Running { task_id, attempt, work, .. }) = running else { return std::future::pending().await };
     let outcome = work.await.unwrap_or_else(|panic| {
         tracing::error!(%panic, %task_id, "the task ended in a panic");
-        Outcome::Failed { error: "The worker made a mistake; its log has the cause.".into(), retryable: true }
+        let error = "The worker made a mistake; its log has the cause.".to_owned();
+        Outcome::Failed { error, retryable: true, retry_after_ms: None }
     });
     TaskResult { task_id: task_id.clone(), attempt: *attempt, outcome }
 }

@@ -3,6 +3,8 @@
 //! Pure: an end becomes an event that names it, the last event of the agent, and an outcome whose words
 //! are honest about what was done.
 
+use std::time::Duration;
+
 use protocol::{EventType, Outcome};
 use serde_json::{Value, json};
 
@@ -79,13 +81,13 @@ impl Stop {
                 outcome: Outcome::Cancelled { reply: answer::cancelled(progress) },
             },
             Self::Model(error) => {
-                let retryable = retry::can_be_tried_later(error);
-                Ending::failure(&answer::of_model_error(error), error.class.as_str(), retryable, progress)
+                let again = retry::can_be_tried_later(error).then(|| error.retry_after.unwrap_or_default());
+                Ending::failure(&answer::of_model_error(error), error.class.as_str(), again, progress)
             }
             Self::Paused(paused) => {
-                Ending::failure(&answer::of_pause(paused), paused.class.as_str(), true, progress)
+                Ending::failure(&answer::of_pause(paused), paused.class.as_str(), Some(paused.wait), progress)
             }
-            Self::Tools(error) => Ending::failure(&error.to_string(), "tool_server", false, progress),
+            Self::Tools(error) => Ending::failure(&error.to_string(), "tool_server", None, progress),
         }
     }
 }
@@ -101,11 +103,15 @@ impl Ending {
         Self { event_type: EventType::AgentCompleted, facts: json!({"end": end}), outcome }
     }
 
-    fn failure(error: &str, error_class: &str, retryable: bool, progress: &Progress) -> Self {
+    /// `again` is after how long another attempt can help, none if it never can.
+    fn failure(error: &str, error_class: &str, again: Option<Duration>, progress: &Progress) -> Self {
+        let after = again.filter(|wait| !wait.is_zero());
+        let retry_after_ms = after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let error_told = answer::failed(error, progress);
         Self {
             event_type: EventType::AgentFailed,
             facts: json!({"error": error, "error_class": error_class}),
-            outcome: Outcome::Failed { error: answer::failed(error, progress), retryable },
+            outcome: Outcome::Failed { error: error_told, retryable: again.is_some(), retry_after_ms },
         }
     }
 }

@@ -60,6 +60,9 @@ pub enum Outcome {
         error: String,
         /// Whether another attempt can help.
         retryable: bool,
+        /// Before how many milliseconds another attempt cannot help, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
     },
     /// The task was cancelled while it ran.
     Cancelled {
@@ -102,7 +105,7 @@ mod tests {
     fn every_message_of_the_worker_survives_a_round_trip() {
         let task_id = TaskId::new();
         let event = Event::now(EventType::AgentStarted, None, Some(&task_id), json!({"attempt": 1}));
-        let outcome = Outcome::Failed { error: "no".into(), retryable: true };
+        let outcome = Outcome::Failed { error: "no".into(), retryable: true, retry_after_ms: Some(1) };
         for message in [
             FromWorker::Event(event),
             FromWorker::Heartbeat { task_id: None },

@@ -128,7 +128,7 @@ async fn a_conversation_that_is_too_long_fails_for_good() {
     let error =
         json!({"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"});
     let (ended, model) = run(vec![Reply::Refused(400, error)], &tools).await;
-    let Outcome::Failed { error, retryable } = &ended.outcome else { panic!("{:?}", ended.outcome) };
+    let Outcome::Failed { error, retryable, .. } = &ended.outcome else { panic!("{:?}", ended.outcome) };
     assert!(error.starts_with("The conversation is too long for the model") && !retryable, "{error}");
     assert_eq!(model.requests().len(), 1);
 }

@@ -69,7 +69,7 @@ async fn a_provider_that_finds_everything_too_long_is_not_asked_for_ever() {
     let tools = ToolServer::start([]).await;
     let model = ModelServer::start([too_long()]).await;
     let ended = Worker::start(&model.variables(&tools.url)).run(&task(&"hi ".repeat(2000))).await;
-    let protocol::Outcome::Failed { error, retryable } = &ended.outcome else { panic!("{ended:?}") };
+    let protocol::Outcome::Failed { error, retryable, .. } = &ended.outcome else { panic!("{ended:?}") };
     assert!(error.contains("too long for the model") && !retryable, "{error}");
     assert!(model.requests().len() <= 2);
 }

@@ -15,7 +15,7 @@ async fn run(replies: Vec<Reply>, tools: &ToolServer) -> (Ended, ModelServer) {
 
 fn failed(ended: &Ended) -> (&str, bool) {
     match &ended.outcome {
-        Outcome::Failed { error, retryable } => (error, *retryable),
+        Outcome::Failed { error, retryable, .. } => (error, *retryable),
         other => panic!("the task did not fail: {other:?}"),
     }
 }
@@ -123,4 +123,23 @@ async fn the_next_task_knows_nothing_of_the_failed_one() {
     let messages = soon(async { model.requests().pop() }).await.unwrap()["messages"].clone();
     assert_eq!(messages.as_array().unwrap().len(), 2);
     assert_eq!(messages[1]["content"], "second");
+}
+
+#[tokio::test]
+async fn a_provider_that_keeps_failing_is_left_alone_and_the_supervisor_is_told_for_how_long() {
+    let tools = ToolServer::start([]).await;
+    let model = ModelServer::start([refuses(503, "busy")]).await;
+    let mut variables = model.variables(&tools.url);
+    variables.push(("AUTONOUS_CONTROL_MAX_RETRIES", "0"));
+    let mut worker = Worker::start(&variables);
+    for _ in 0..5 {
+        let ended = worker.run(&task("hi")).await;
+        assert!(matches!(ended.outcome, Outcome::Failed { retryable: true, retry_after_ms: None, .. }));
+    }
+    let ended = worker.run(&task("hi")).await;
+    let Outcome::Failed { error, retryable: true, retry_after_ms: Some(wait) } = &ended.outcome else {
+        panic!("{:?}", ended.outcome)
+    };
+    assert!((1..=30_000).contains(wait) && error.contains("is left alone for"), "{wait} {error}");
+    assert_eq!(model.requests().len(), 5);
 }

@@ -7,16 +7,20 @@ use protocol::{EventType, Outcome};
 use crate::config::TaskSettings;
 use crate::store::attempt::Ending;
 
-/// No retry waits longer.
+/// No retry waits longer by itself.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// No retry waits longer for a worker that knows that it would come too early.
+const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
 
 /// What becomes of a task whose attempt ended so, counted from 1 since it was put into the queue. `jitter` lies between 0 and 1.
 pub fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f64) -> Ending {
     match outcome {
         Outcome::Done { reply } => Ending::Done { reply },
         Outcome::Cancelled { reply } => Ending::Cancelled { reply },
-        Outcome::Failed { error, retryable } if retryable && attempt < settings.max_attempts => {
-            Ending::Retry { error, after: pause(settings.retry_base, attempt, jitter) }
+        Outcome::Failed { error, retryable: true, retry_after_ms } if attempt < settings.max_attempts => {
+            let asked = Duration::from_millis(retry_after_ms.unwrap_or(0)).min(LONGEST_ASKED_PAUSE);
+            Ending::Retry { error, after: pause(settings.retry_base, attempt, jitter).max(asked) }
         }
         Outcome::Failed { error, .. } => Ending::Dead { reply: apology(&error, attempt), error },
     }
@@ -89,7 +93,7 @@ mod tests {
     const SETTINGS: TaskSettings = TaskSettings { max_attempts: 3, retry_base: Duration::from_secs(2) };
 
     fn failed(retryable: bool) -> Outcome {
-        Outcome::Failed { error: "no luck".to_owned(), retryable }
+        Outcome::Failed { error: "no luck".to_owned(), retryable, retry_after_ms: None }
     }
 
     #[test]
@@ -102,6 +106,20 @@ mod tests {
     #[test]
     fn a_failure_that_another_attempt_can_not_help_is_final_at_once() {
         assert_eq!(name(&ending(failed(false), 1, &SETTINGS, 0.5)), "dead");
+    }
+
+    #[test]
+    fn a_retry_does_not_come_before_it_can_help() {
+        let after = |retry_after_ms| {
+            let error = "paused".to_owned();
+            let outcome = Outcome::Failed { error, retryable: true, retry_after_ms };
+            match ending(outcome, 1, &SETTINGS, 0.5) {
+                Ending::Retry { after, .. } => after.as_millis(),
+                other => panic!("no retry but {}", name(&other)),
+            }
+        };
+        let waits = [None, Some(1), Some(30_000), Some(u64::MAX)].map(after);
+        assert_eq!(waits, [2000, 2000, 30_000, 300_000]);
     }
 
     #[test]

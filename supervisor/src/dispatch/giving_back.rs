@@ -14,7 +14,7 @@ impl Dispatcher {
     pub async fn give_back(&self, why: &str) {
         let (settings, why, jitter) = (self.settings, why.to_owned(), random::unit());
         self.end_all(move |task| {
-            let outcome = Outcome::Failed { error: why.clone(), retryable: true };
+            let outcome = Outcome::Failed { error: why.clone(), retryable: true, retry_after_ms: None };
             decide::ending(outcome, task.tries, &settings, jitter)
         })
         .await;
