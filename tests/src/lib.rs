@@ -12,6 +12,7 @@ pub mod corpus;
 pub mod crash;
 pub mod database;
 pub mod envelope_shape;
+mod facts;
 pub mod http;
 pub mod journey;
 pub mod leftovers;

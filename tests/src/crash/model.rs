@@ -1,9 +1,11 @@
-//! The played model: it writes the word that it is asked to note into a file, once for each attempt, and
-//! answers with the word. It reads only what it is sent.
+//! The played model: it writes the word that it is asked to note into a file, and answers with the word. It
+//! reads only what it is sent: a call of an earlier attempt that is said to be done is not made again, one
+//! whose end nobody saw is, without a look.
 
 use serde_json::{Value, json};
 
 use crate::ModelReply;
+use crate::facts::{self, Outcome};
 
 /// How a request to note something begins.
 const ASKED: &str = "Please note ";
@@ -20,26 +22,25 @@ pub(super) fn answer_to(word: &str) -> String {
 
 /// The model's next step.
 pub(super) fn note_down(request: &Value) -> ModelReply {
-    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let messages = facts::messages(request);
     let asked = messages.iter().enumerate().rev().find_map(|(at, message)| Some((at, asked(message)?)));
     let Some((at, (word, file))) = asked else { return ModelReply::Text("Nothing to note.".to_owned()) };
-    let result = messages[at..].iter().rfind(|message| message["role"] == "tool");
-    match result.and_then(|result| result["content"].as_str()) {
-        Some(result) => {
-            let status = result.lines().next().unwrap_or_default();
-            ModelReply::Text(format!("{}{status}", answer_to(word)))
+    let (tool, arguments) = action(word, file);
+    let facts = facts::of(messages, at);
+    match facts.iter().rfind(|fact| fact.is(tool, &arguments)) {
+        Some(fact) if fact.outcome == Outcome::Done || fact.result.is_some() => {
+            ModelReply::Text(format!("{}{:?}", answer_to(word), fact.outcome))
         }
-        None => act(word, file),
+        Some(_) | None => ModelReply::call(tool, &arguments),
     }
 }
 
 /// Half of the words are noted by a file tool, half by a command.
-fn act(word: &str, file: &str) -> ModelReply {
+fn action(word: &str, file: &str) -> (&'static str, Value) {
     if word.ends_with(|last: char| "02468ace".contains(last)) {
-        let content = format!("{word}\n");
-        ModelReply::call("write", &json!({"path": file, "content": content, "mode": "append"}))
+        ("write", json!({"path": file, "content": format!("{word}\n"), "mode": "append"}))
     } else {
-        ModelReply::call("bash", &json!({"cmd": format!("echo {word} >> {file}")}))
+        ("bash", json!({"cmd": format!("echo {word} >> {file}")}))
     }
 }
 
@@ -60,16 +61,19 @@ mod tests {
     }
 
     #[test]
-    fn the_last_request_is_acted_upon_and_then_answered() {
+    fn the_last_request_is_acted_upon_once_and_then_answered() {
         let first = user(&request_for("word-01", "1.txt"));
-        let second = user(&request_for("word-02", "1.txt"));
         let answered = json!({"role": "assistant", "content": answer_to("word-01")});
-        let mut messages = vec![first, answered, second];
-        let acted = note_down(&json!({"messages": messages}));
-        let expected = json!({"path": "1.txt", "content": "word-02\n", "mode": "append"});
-        assert_eq!(acted, ModelReply::call("write", &expected));
-        messages.push(json!({"role": "tool", "content": "exit 0\nmore"}));
-        let answered = note_down(&json!({"messages": messages}));
-        assert_eq!(answered, ModelReply::Text("Noted word-02: exit 0".to_owned()));
+        let second = user(&request_for("word-02", "1.txt"));
+        let acted = note_down(&json!({"messages": [first, answered, second]}));
+        let arguments = json!({"path": "1.txt", "content": "word-02\n", "mode": "append"});
+        assert_eq!(acted, ModelReply::call("write", &arguments));
+        for (outcome, expected) in [
+            ("done", ModelReply::Text("Noted word-02: Done".to_owned())),
+            ("was running, its outcome is unknown", ModelReply::call("write", &arguments)),
+        ] {
+            let note = user(&format!("[An earlier attempt …\n- write {arguments}: {outcome}"));
+            assert_eq!(note_down(&json!({"messages": [first, answered, note, second]})), expected);
+        }
     }
 }

@@ -113,7 +113,7 @@ impl Verdict {
         let words: Vec<(&str, Noted)> =
             words.filter_map(|(word, note)| note.map(|note| (word, note))).collect();
         self.inform(
-            "effects repeated by a later attempt",
+            "effects repeated by a later attempt, which was not told of their end",
             words.iter().filter(|(_, n)| n.effects > 1).count(),
         );
         let having = |wrong: fn(&Noted) -> bool| {

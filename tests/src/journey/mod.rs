@@ -4,7 +4,6 @@
 //! The model is played, and acts by what it is shown alone: by the results of its calls and, after a crash,
 //! by what it is told of earlier attempts.
 
-mod facts;
 pub mod kill;
 mod model;
 

@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::SOURCE;
-use super::facts::{self, Fact, Outcome};
+use super::{REQUEST, SOURCE};
 use crate::ModelReply;
+use crate::facts::{self, Fact, Outcome};
 
 /// Where repairs are written down.
 pub(super) const CHANGES: &str = "stats/CHANGES.md";
@@ -90,7 +90,9 @@ impl Model {
 
     /// The next call, or the answer.
     pub fn next(&self, request: &Value) -> ModelReply {
-        let facts = facts::of(request);
+        let messages = facts::messages(request);
+        let asked = messages.iter().rposition(|message| message["content"] == REQUEST);
+        let facts = asked.map_or_else(Vec::new, |asked| facts::of(messages, asked));
         let open = self.steps.iter().find(|step| !step.is_behind(&facts));
         match open {
             Some(step) => step.reply(&facts),
@@ -124,15 +126,13 @@ impl Step {
     }
 
     fn newest<'a>(&self, facts: &'a [Fact]) -> Option<&'a Fact> {
-        let call = format!("{} {}", self.tool, self.arguments);
-        facts.iter().rfind(|fact| fact.call == call)
+        facts.iter().rfind(|fact| fact.is(self.tool, &self.arguments))
     }
 
     /// What a look in this attempt has found.
     fn found<'a>(&self, facts: &'a [Fact]) -> Option<&'a str> {
         let (tool, arguments) = self.inspection();
-        let call = format!("{tool} {arguments}");
-        facts.iter().rfind(|fact| fact.call == call)?.result.as_deref()
+        facts.iter().rfind(|fact| fact.is(tool, &arguments))?.result.as_deref()
     }
 
     /// How the effect of a step is looked for: the file is read from its first line on.

@@ -1,13 +1,13 @@
-//! What a request tells the model of its calls: those of this attempt with their results, and before them
-//! those of earlier attempts in one note.
+//! What a request tells a played model of its calls: those of this attempt with their results, and before
+//! them those of earlier attempts in one note.
+//!
+//! It reads what the real worker writes, as a real model would, and knows nothing else.
 
 use serde_json::Value;
 
-use super::REQUEST;
-
 /// How a call ended, as far as the model is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// With success.
     Done,
     /// With an error.
@@ -18,20 +18,29 @@ pub(super) enum Outcome {
 
 /// A call that was made.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fact {
+pub(crate) struct Fact {
     /// The tool and its arguments, as one text.
-    pub(super) call: String,
+    pub(crate) call: String,
     /// How it ended.
-    pub(super) outcome: Outcome,
+    pub(crate) outcome: Outcome,
     /// Its result; of an earlier attempt's call none.
-    pub(super) result: Option<String>,
+    pub(crate) result: Option<String>,
 }
 
-/// All calls for the request at hand, in order.
-pub(super) fn of(request: &Value) -> Vec<Fact> {
-    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let asked = messages.iter().rposition(|message| message["content"] == REQUEST);
-    let Some(asked) = asked else { return Vec::new() };
+impl Fact {
+    /// Whether it is this call, with these arguments.
+    pub(crate) fn is(&self, tool: &str, arguments: &Value) -> bool {
+        self.call == format!("{tool} {arguments}")
+    }
+}
+
+/// The messages of a request.
+pub(crate) fn messages(request: &Value) -> &[Value] {
+    request["messages"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// All calls for the user's message at this place, in order.
+pub(crate) fn of(messages: &[Value], asked: usize) -> Vec<Fact> {
     let note = asked.checked_sub(1).and_then(|before| messages[before]["content"].as_str());
     let earlier = note.unwrap_or_default().lines().filter_map(earlier);
     earlier.chain(own(&messages[asked..])).collect()
@@ -74,11 +83,11 @@ mod tests {
         let call = json!({"id": "c1", "function": {"name": "read", "arguments": "{\"b\":2}"}});
         let request = json!({"messages": [
             {"role": "user", "content": note},
-            {"role": "user", "content": REQUEST},
+            {"role": "user", "content": "go"},
             {"role": "assistant", "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "c1", "content": "exit 2 · error\nNOT_FOUND"},
         ]});
-        let found = of(&request);
+        let found = of(messages(&request), 1);
         let shown: Vec<(&str, Outcome)> =
             found.iter().map(|fact| (fact.call.as_str(), fact.outcome)).collect();
         let expected = [
