@@ -3,6 +3,7 @@
 //! Both sides go through the database. An update is confirmed to Telegram only after it is stored, and a
 //! reply is marked as sent only after Telegram has taken it. Nothing here runs a task.
 
+mod batch;
 pub mod bot;
 pub mod judge;
 pub mod methods;

@@ -1,0 +1,145 @@
+//! Stores what Telegram gave at once, with the offset that confirms it: all of it, or nothing.
+
+use protocol::{EventId, TaskId, now_ms};
+use rusqlite::Transaction;
+
+use super::judge::{Judged, Verdict};
+use crate::channel::{Channel, Chat};
+use crate::store::cancel::{self, InChat};
+use crate::store::inbox::{Arrival, enqueue, store_skipped};
+use crate::store::{StoreError, backlog, kv, outbox};
+
+/// A stranger is answered at most this often.
+const STRANGER_PAUSE_MS: i64 = 60 * 60 * 1000;
+
+/// The messages that waited at start; none once they are through.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Backlog {
+    /// Older ones, in seconds since the epoch, are kept and not run.
+    pub(super) not_before: i64,
+    /// The newest task before them, once the first of them are stored.
+    pub(super) since_seq: Option<i64>,
+}
+
+/// What Telegram gave at once.
+pub(super) struct Batch {
+    /// The updates, and what is to become of each.
+    pub(super) judged: Vec<Judged>,
+    /// The offset that confirms them.
+    pub(super) next_offset: i64,
+    /// Where they belong to the messages that waited at start: which.
+    pub(super) backlog: Option<Backlog>,
+    /// At most so many of those are run.
+    pub(super) pending_max: u32,
+    /// This run's `process.started`.
+    pub(super) run: EventId,
+}
+
+impl Batch {
+    /// Stores all of it with the offset that confirms it; returns where a backlog began.
+    pub(super) fn store(&self, tx: &Transaction<'_>) -> Result<Option<i64>, StoreError> {
+        let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::newest_seq(tx), Ok);
+        let since_seq = self.backlog.map(begins).transpose()?;
+        self.judged.iter().try_for_each(|update| store_update(tx, update, &self.run))?;
+        if let Some(since) = since_seq {
+            backlog::keep_newest(tx, Channel::Telegram, since, self.pending_max, &self.run)?;
+        }
+        kv::set(tx, kv::TELEGRAM_OFFSET, &self.next_offset.to_string())?;
+        Ok(since_seq)
+    }
+}
+
+fn store_update(tx: &Transaction<'_>, judged: &Judged, run: &EventId) -> Result<(), StoreError> {
+    let arrival = |text: &str| Arrival {
+        chat: judged.chat.clone(),
+        update_id: Some(judged.update_id),
+        message_id: judged.message_id,
+        text: text.to_owned(),
+    };
+    match &judged.verdict {
+        Verdict::Run(text) => {
+            enqueue(tx, &arrival(text), run)?;
+        }
+        Verdict::Late(text) => {
+            store_skipped(tx, &arrival(text), "the message waited longer than the pending window", run)?;
+        }
+        Verdict::Cancel { all } => {
+            let task = store_skipped(tx, &arrival(""), "a command, carried out on receipt", run)?;
+            carry_out_cancel(tx, task, &judged.chat, *all, run)?;
+        }
+        Verdict::Skip(reason) => {
+            store_skipped(tx, &arrival(""), reason, run)?;
+        }
+        Verdict::Answer { reason, reply } => {
+            let task = store_skipped(tx, &arrival(""), reason, run)?;
+            answer(tx, task, &judged.chat, reply, run)?;
+        }
+        Verdict::Stranger => {
+            let task = store_skipped(tx, &arrival(""), "the chat is not on the allowlist", run)?;
+            refuse_stranger(tx, task, &judged.chat, run)?;
+        }
+    }
+    Ok(())
+}
+
+/// Nothing for a command that was stored before: it is carried out already.
+fn carry_out_cancel(
+    tx: &Transaction<'_>,
+    task: Option<TaskId>,
+    chat: &Chat,
+    all: bool,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    if task.is_none() {
+        return Ok(());
+    }
+    let done = cancel::in_chat(tx, chat, all, chat.channel.as_str())?;
+    answer(tx, task, chat, &cancelled_in_words(done), run)
+}
+
+fn cancelled_in_words(done: InChat) -> String {
+    let waiting = match done.queued {
+        0 => None,
+        1 => Some("1 message that waited is cancelled.".to_owned()),
+        many => Some(format!("{many} messages that waited are cancelled.")),
+    };
+    match (done.running, waiting) {
+        (false, None) => "There is nothing to cancel.".to_owned(),
+        (false, Some(waiting)) => waiting,
+        (true, None) => "I am stopping what I was doing.".to_owned(),
+        (true, Some(waiting)) => format!("I am stopping what I was doing, and {waiting}"),
+    }
+}
+
+fn refuse_stranger(
+    tx: &Transaction<'_>,
+    task: Option<TaskId>,
+    chat: &Chat,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    let key = format!("telegram.refused.{}", chat.id);
+    let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
+    let now = now_ms();
+    if task.is_none() || (0..STRANGER_PAUSE_MS).contains(&(now - last)) {
+        return Ok(());
+    }
+    kv::set(tx, &key, &now.to_string())?;
+    tracing::warn!(chat_id = chat.id, "a chat that is not on the allowlist wrote to the bot");
+    let reply = format!(
+        "This bot does not work for this chat. Whoever runs it can allow it: chat id {0} has to be in \
+         AUTONOUS_TELEGRAM_ALLOWED_CHATS (AUTONOUS_TELEGRAM_ALLOWED_CHATS={0}).",
+        chat.id
+    );
+    answer(tx, task, chat, &reply, run)
+}
+
+/// Nothing for an update that was stored before: its answer is on the way already.
+fn answer(
+    tx: &Transaction<'_>,
+    task: Option<TaskId>,
+    chat: &Chat,
+    reply: &str,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    task.map_or(Ok(()), |task| outbox::queue(tx, &task, chat, reply, Some(run)))
+}
