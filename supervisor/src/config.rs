@@ -258,6 +258,7 @@ mod tests {
             ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", "me"),
             ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", "-1"),
             ("AUTONOUS_TG_PENDING_MAX_MESSAGES", "many"),
+            ("AUTONOUS_TG_SEND_MAX_ATTEMPTS", "0"),
         ] {
             let error = error_of([(name, value)]);
             assert!(error.contains(name), "{name}: {error}");

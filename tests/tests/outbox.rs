@@ -83,6 +83,19 @@ fn a_chat_that_has_blocked_the_bot_is_given_up_at_once() {
 }
 
 #[test]
+fn a_telegram_that_never_answers_does_not_hold_up_the_end() {
+    let telegram = TelegramServer::start();
+    telegram.fail("sendMessage", Fault::Silent);
+    let mut system = System::builder().telegram(&telegram, "4711").start();
+    telegram.push(ADA.text("ls path=."));
+    wait::until("the reply is on its way", || (!telegram.calls("sendMessage").is_empty()).then_some(()));
+    assert!(system.stop().success());
+    assert!(telegram.sent().is_empty());
+    system.restart();
+    telegram.wait_for_sent(1);
+}
+
+#[test]
 fn an_edit_whose_confirmation_was_lost_is_tried_again_and_counts_as_done() {
     let telegram = TelegramServer::start();
     let system = System::builder().telegram(&telegram, "4711").start();

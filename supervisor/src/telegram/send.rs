@@ -15,6 +15,8 @@ use crate::store::{Store, StoreError};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// With the default of 20 attempts, a message is tried for about an hour.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How long a message may still take when everything ends.
+const STOP_PATIENCE: Duration = Duration::from_secs(3);
 /// A refusal with an unknown reason is taken as final after this many times.
 const A_FEW_TIMES: u32 = 5;
 
@@ -30,12 +32,17 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Sends until it is told to stop.
+    /// Sends until it is told to stop. A message that is on its way then is given a little time to arrive:
+    /// one that is left behind unmarked is sent once more at the next start.
     pub async fn run(self, stop: CancellationToken) {
         let mut changes = self.store.changes();
         while !stop.is_cancelled() {
             changes.mark_unchanged();
-            let until = match send_next(&self).await {
+            let step = tokio::select! {
+                step = send_next(&self) => step,
+                () = patience_with(&stop) => return,
+            };
+            let until = match step {
                 Ok(Step::Sent) => continue,
                 Ok(Step::Idle { until_ms }) => until_ms,
                 Err(error) => {
@@ -111,6 +118,12 @@ fn after_failure(remedy: Remedy, error: String, attempt: u32, max_attempts: u32)
         Remedy::Never => (0, growing),
     };
     if attempt < attempts { After::PutOff { error, pause } } else { After::GivenUp { error } }
+}
+
+/// Resolves a while after the end was asked for.
+async fn patience_with(stop: &CancellationToken) {
+    stop.cancelled().await;
+    tokio::time::sleep(STOP_PATIENCE).await;
 }
 
 /// Sleeps until a time in milliseconds since the epoch; for ever without one.

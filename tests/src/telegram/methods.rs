@@ -31,6 +31,7 @@ pub(super) async fn answer(
             perform(&shared, &method, &form).await;
             cut_off()
         }
+        Some(Fault::Silent) => std::future::pending().await,
         Some(fault) => refuse(fault),
     }
 }
@@ -48,7 +49,7 @@ fn refuse(fault: Fault) -> Response {
             refusal(409, description, None)
         }
         Fault::Blocked => refusal(403, "Forbidden: bot was blocked by the user", None),
-        Fault::ServerError | Fault::Dropped => refusal(500, "Internal Server Error", None),
+        Fault::ServerError | Fault::Silent | Fault::Dropped => refusal(500, "Internal Server Error", None),
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Fault {
     Conflict,
     /// 500.
     ServerError,
+    /// No answer at all; the call is not taken.
+    Silent,
     /// 403: the person in the chat has blocked the bot.
     Blocked,
     /// The call is taken, and the connection ends before its answer.
