@@ -31,12 +31,12 @@ impl Assembly for MessageUnderWay {
     fn event(&mut self, data: &[u8]) -> Result<(), NoReply> {
         let event: Event = serde_json::from_slice(data).map_err(NoReply::invalid)?;
         match event {
-            Event::MessageStart { message } => self.cost.add(message.usage),
+            Event::MessageStart { message } => self.cost.add(&message.usage),
             Event::ContentBlockStart { index, content_block } => self.begin(index, content_block),
             Event::ContentBlockDelta { index, delta } => self.extend(index, &delta),
             Event::MessageDelta { delta, usage } => {
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
-                self.cost.add(usage);
+                self.cost.add(&usage);
             }
             Event::MessageStop => self.is_done = true,
             Event::Error { error } => return Err(NoReply::Refused(Refusal::in_reply(&error))),
@@ -53,7 +53,7 @@ impl Assembly for MessageUnderWay {
         for (index, block) in (0..).zip(body.content) {
             self.begin(index, block);
         }
-        self.cost.add(body.usage);
+        self.cost.add(&body.usage);
         self.stop_reason = body.stop_reason;
         self.is_done = true;
         self.bounded()

@@ -82,8 +82,8 @@ impl Completion {
         if let Some(error) = chunk.error {
             return Err(NoReply::Refused(Refusal::in_reply(&error)));
         }
-        if let Some(cost) = chunk.usage {
-            self.usage = cost.taken();
+        if let Some(usage) = chunk.usage {
+            self.usage = shape::cost(&usage);
         }
         // Only one choice is asked for.
         if let Some(choice) = chunk.choices.into_iter().find(|choice| choice.index == 0) {
@@ -191,6 +191,15 @@ mod tests {
         ];
         let usage = Usage { input_tokens: 10, cached_input_tokens: 8, output_tokens: 2 };
         assert_eq!(streamed(&chunks).unwrap(), Reply { usage, ..Reply::answer("a b") });
+    }
+
+    #[test]
+    fn a_cost_that_makes_no_sense_does_not_cost_the_reply() {
+        for usage in [json!("free"), json!({"prompt_tokens": 1.5, "completion_tokens": -1}), json!([])] {
+            let chunk =
+                json!({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}], "usage": usage});
+            assert_eq!(streamed(&[chunk]).unwrap(), Reply::answer("a"), "{usage}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) enum Event {
     MessageDelta {
         delta: End,
         #[serde(default)]
-        usage: Cost,
+        usage: Value,
     },
     MessageStop,
     Error {
@@ -35,7 +35,7 @@ pub(super) enum Event {
 #[derive(Deserialize)]
 pub(super) struct Start {
     #[serde(default)]
-    pub(super) usage: Cost,
+    pub(super) usage: Value,
 }
 
 #[derive(Deserialize)]
@@ -79,37 +79,39 @@ pub(super) struct Body {
     pub(super) content: Vec<Block>,
     pub(super) stop_reason: Option<String>,
     #[serde(default)]
-    pub(super) usage: Cost,
+    pub(super) usage: Value,
     pub(super) error: Option<Value>,
 }
 
-/// What is told twice or more in a stream is told anew each time, and never less.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(default)]
+/// What a message cost. What is told twice or more in a stream is told anew each time, and never less.
+#[derive(Debug, Default)]
 pub(super) struct Cost {
-    input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
+    fresh: u64,
+    read_from_cache: u64,
+    written_to_cache: u64,
+    output: u64,
 }
 
 impl Cost {
-    pub(super) fn add(&mut self, other: Self) {
-        self.input_tokens = self.input_tokens.max(other.input_tokens);
-        self.cache_read_input_tokens = self.cache_read_input_tokens.max(other.cache_read_input_tokens);
-        self.cache_creation_input_tokens =
-            self.cache_creation_input_tokens.max(other.cache_creation_input_tokens);
-        self.output_tokens = self.output_tokens.max(other.output_tokens);
+    /// Takes what an event tells; a count that makes no sense must not cost the message itself.
+    pub(super) fn add(&mut self, usage: &Value) {
+        for (count, name) in [
+            (&mut self.fresh, "input_tokens"),
+            (&mut self.read_from_cache, "cache_read_input_tokens"),
+            (&mut self.written_to_cache, "cache_creation_input_tokens"),
+            (&mut self.output, "output_tokens"),
+        ] {
+            *count = (*count).max(usage[name].as_u64().unwrap_or(0));
+        }
     }
 
     /// The protocol counts what was read from the cache, or written to it, beside the rest of the input.
-    pub(super) fn taken(self) -> Usage {
-        let cached = self.cache_read_input_tokens.unwrap_or(0);
-        let written = self.cache_creation_input_tokens.unwrap_or(0);
+    pub(super) fn taken(&self) -> Usage {
+        let input_tokens = self.fresh.saturating_add(self.read_from_cache);
         Usage {
-            input_tokens: self.input_tokens.unwrap_or(0).saturating_add(cached).saturating_add(written),
-            cached_input_tokens: cached,
-            output_tokens: self.output_tokens.unwrap_or(0),
+            input_tokens: input_tokens.saturating_add(self.written_to_cache),
+            cached_input_tokens: self.read_from_cache,
+            output_tokens: self.output,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::model::Usage;
 pub(super) struct Chunk {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) choices: Vec<Choice>,
-    pub(super) usage: Option<Cost>,
+    pub(super) usage: Option<Value>,
     pub(super) error: Option<Value>,
 }
 
@@ -53,27 +53,13 @@ pub(super) struct Function {
     pub(super) arguments: Value,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Cost {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PromptDetails {
-    cached_tokens: Option<u64>,
-}
-
-impl Cost {
-    pub(super) fn taken(self) -> Usage {
-        Usage {
-            input_tokens: self.prompt_tokens.unwrap_or(0),
-            cached_input_tokens: self.prompt_tokens_details.unwrap_or_default().cached_tokens.unwrap_or(0),
-            output_tokens: self.completion_tokens.unwrap_or(0),
-        }
+/// What a reply cost, if it is told: a count that makes no sense must not cost the reply itself.
+pub(super) fn cost(usage: &Value) -> Usage {
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    Usage {
+        input_tokens: count(&usage["prompt_tokens"]),
+        cached_input_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
+        output_tokens: count(&usage["completion_tokens"]),
     }
 }
 
