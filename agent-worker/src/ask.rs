@@ -23,6 +23,9 @@ pub(crate) async fn ask(
             Err(error) => error,
         };
         failed += 1;
+        if let Some(paused) = agent.breaker.paused() {
+            return Err(paused.into());
+        }
         let remaining = agent.limits.wall_time.saturating_sub(run.started.elapsed());
         let wait = retry::before_asking_again(&error, failed, agent.max_retries, remaining, retry::jitter());
         let mut facts = facts_of(&error, failed);

@@ -61,26 +61,31 @@ impl Default for Circuit {
 }
 
 impl Breaker {
-    /// Lets a request through, or says how long to wait. A circuit whose time is over becomes half open.
-    pub fn admit(&mut self, now: Instant) -> Result<Vec<Change>, Paused> {
-        let paused = self.each().filter_map(|(class, circuit)| match *circuit {
+    /// Whether nobody is asked now, and for how long.
+    pub fn paused(&self, now: Instant) -> Option<Paused> {
+        let circuits = ModelErrorClass::ALL.into_iter().zip(self.circuits);
+        let paused = circuits.filter_map(|(class, circuit)| match circuit {
             Circuit::Closed { .. } => None,
-            Circuit::Open { until } => until
-                .checked_duration_since(now)
-                .filter(|wait| !wait.is_zero())
-                .map(|wait| Paused { class, wait }),
+            Circuit::Open { until } => {
+                let wait = until.checked_duration_since(now).filter(|wait| !wait.is_zero());
+                wait.map(|wait| Paused { class, wait })
+            }
             Circuit::HalfOpen => Some(Paused { class, wait: OPEN_FOR }),
         });
-        if let Some(paused) = paused.max_by_key(|paused| paused.wait) {
+        paused.max_by_key(|paused| paused.wait)
+    }
+
+    /// Lets a request through, or says how long to wait. A circuit whose time is over becomes half open.
+    pub fn admit(&mut self, now: Instant) -> Result<Vec<Change>, Paused> {
+        if let Some(paused) = self.paused(now) {
             return Err(paused);
         }
         let open = self.each().filter(|(_, circuit)| matches!(circuit, Circuit::Open { .. }));
-        Ok(open
-            .map(|(class, circuit)| {
-                *circuit = Circuit::HalfOpen;
-                Change::HalfOpened(class)
-            })
-            .collect())
+        let half_opened = open.map(|(class, circuit)| {
+            *circuit = Circuit::HalfOpen;
+            Change::HalfOpened(class)
+        });
+        Ok(half_opened.collect())
     }
 
     /// Takes note of how a request that was let through ended.
@@ -135,6 +140,11 @@ impl SharedBreaker {
     pub fn admit(&self) -> Result<(Admitted<'_>, Vec<Change>), Paused> {
         let changes = self.lock().admit(Instant::now())?;
         Ok((Admitted { breaker: self, settled: false }, changes))
+    }
+
+    /// Whether nobody is asked now, and for how long.
+    pub fn paused(&self) -> Option<Paused> {
+        self.lock().paused(Instant::now())
     }
 
     fn lock(&self) -> MutexGuard<'_, Breaker> {

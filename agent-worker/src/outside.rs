@@ -12,8 +12,8 @@ use uuid::Uuid;
 /// The tools whose results are instructions on purpose, written by whoever runs the machine.
 const INSTRUCTIONS: [&str; 1] = ["skill"];
 
-/// How many hex digits of a fresh UUID are the word: 48 bits that nobody can guess.
-const WORD_DIGITS: usize = 12;
+/// How many hex digits of a fresh UUID are taken: before the last 32 bits it holds the time and a counter.
+const RANDOM_DIGITS: usize = 8;
 
 /// The result of a call as the model reads it.
 pub fn result(envelope: &Envelope) -> String {
@@ -109,10 +109,14 @@ fn joined(parts: [&str; 3]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
+/// A word that nobody can guess: 64 random bits.
 fn fresh_word() -> String {
-    // The last digits of a version 7 UUID are random; the first ones are the time.
+    format!("{}{}", random_digits(), random_digits())
+}
+
+fn random_digits() -> String {
     let mut digits = Uuid::now_v7().simple().to_string();
-    digits.split_off(digits.len() - WORD_DIGITS)
+    digits.split_off(digits.len() - RANDOM_DIGITS)
 }
 
 #[cfg(test)]
@@ -148,7 +152,7 @@ mod tests {
     fn no_two_results_share_a_word() {
         let words: std::collections::HashSet<String> = (0..1000).map(|_| fresh_word()).collect();
         assert_eq!(words.len(), 1000);
-        assert!(words.iter().all(|word| word.len() == WORD_DIGITS));
+        assert!(words.iter().all(|word| word.len() == 2 * RANDOM_DIGITS));
     }
 
     #[test]
