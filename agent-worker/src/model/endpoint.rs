@@ -8,12 +8,12 @@
 mod assembly;
 mod incoming;
 mod refusal;
+mod settings;
 mod sse;
 
 use std::time::Duration;
 
-use process::Secret;
-use reqwest::{Client, RequestBuilder, Url};
+use reqwest::{Client, RequestBuilder};
 use tokio::time::timeout;
 
 use super::{ModelError, ModelErrorClass, Reply};
@@ -22,6 +22,7 @@ use crate::http::{self, HttpError};
 pub(super) use assembly::{Assembly, MAX_REPLY_BYTES, NoReply, Stage};
 use incoming::{Broken, Incoming};
 pub(super) use refusal::Refusal;
+pub use settings::{Patience, Settings};
 
 /// The most of a refusal that is read, and the most of it that is passed on.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -29,34 +30,6 @@ const MAX_DETAIL_CHARS: usize = 300;
 
 /// How long the end of a stream is waited for when the reply itself is there.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Where to ask, as whom, for which model.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The address up to and including `/v1`.
-    pub base_url: Url,
-    /// The key; local servers need none.
-    pub key: Option<Secret>,
-    /// The model's name.
-    pub model: String,
-    /// How long to wait without hearing anything.
-    pub patience: Patience,
-}
-
-/// How long a provider may be silent.
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// Before the first piece of a reply: a slow machine reads a long conversation first.
-    pub first: Duration,
-    /// After it.
-    pub next: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self { first: Duration::from_secs(300), next: Duration::from_secs(60) }
-    }
-}
 
 /// A provider's address.
 #[derive(Debug)]
