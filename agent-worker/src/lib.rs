@@ -15,6 +15,7 @@ pub mod breaker;
 pub mod budget;
 mod calls;
 mod catalogue;
+pub mod check;
 pub mod config;
 pub mod context;
 pub mod conversation;

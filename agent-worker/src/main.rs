@@ -6,7 +6,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use agent_worker::{config::Config, once, serve};
+use agent_worker::{check, config::Config, once, serve};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use process::{Variables, logs, secrets};
@@ -39,6 +39,12 @@ enum Command {
         /// What to do, as a user would write it.
         text: String,
     },
+    /// Say whether the model can be reached, without asking it anything; exits with 1 if it can not.
+    Check {
+        /// Answer as JSON: {"verdict": "ok|warn|fail", "what": …, "remedy": …}.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -54,18 +60,32 @@ fn run() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;
     logs::start(&variables)?;
-    let agent = Config::read(&variables)?.into_agent()?;
+    let config = Config::read(&variables)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("the async runtime could not start")?;
     let end = runtime.block_on(async {
         match arguments.command {
-            Some(Command::Once { text }) => once::run(&agent, &text).await,
-            None => Ok(exit_code(serve::run(agent).await)),
+            Some(Command::Check { json }) => {
+                print_finding(&check::check(config.model.question()?).await, json)
+            }
+            Some(Command::Once { text }) => once::run(&config.into_agent()?, &text).await,
+            None => Ok(exit_code(serve::run(config.into_agent()?).await)),
         }
     });
     // A read of stdin that still waits must not hold the exit up.
     runtime.shutdown_background();
     end
+}
+
+/// 0 unless the model can not be reached.
+fn print_finding(finding: &check::Finding, json: bool) -> anyhow::Result<ExitCode> {
+    let text = match (json, finding.remedy) {
+        (true, _) => serde_json::to_string(finding)?,
+        (false, None) => format!("{}: {}", finding.verdict, finding.what),
+        (false, Some(remedy)) => format!("{}: {}\n{remedy}", finding.verdict, finding.what),
+    };
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(if finding.verdict == "fail" { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// 0 when stdin ended, 2 when the supervisor sent what nobody can follow.

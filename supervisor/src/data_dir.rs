@@ -94,6 +94,20 @@ impl DataDir {
         Ok(())
     }
 
+    /// Whether a supervisor runs here; nothing is made for the answer.
+    pub fn is_in_use(&self) -> Result<bool, DataDirError> {
+        let path = self.0.join("supervisor.lock");
+        let file = match OpenOptions::new().read(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened.map_err(|error| DataDirError::Lock(path.clone(), error))?,
+        };
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(false),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
+            Err(errno) => Err(DataDirError::Lock(path, errno.into())),
+        }
+    }
+
     /// Takes the lock, or says that another supervisor has it.
     pub fn lock(&self) -> Result<DataDirLock, DataDirError> {
         let path = self.0.join("supervisor.lock");
@@ -120,7 +134,9 @@ mod tests {
         data.create().unwrap();
         let first = data.lock().unwrap();
         assert!(matches!(data.lock(), Err(DataDirError::InUse(_))));
+        assert!(data.is_in_use().unwrap());
         drop(first);
+        assert!(!data.is_in_use().unwrap());
         data.lock().unwrap();
     }
 

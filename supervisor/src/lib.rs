@@ -8,6 +8,7 @@
 pub mod backup;
 pub mod causes;
 pub mod channel;
+pub mod check;
 pub mod children;
 pub mod cli;
 pub mod config;

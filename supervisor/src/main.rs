@@ -45,6 +45,10 @@ fn obey() -> anyhow::Result<ExitCode> {
         Command::Audit(audit) => show_audit(&data, &audit, screen(&variables)),
         Command::Requeue(requeue) => finish(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
         Command::Cancel(cancel) => finish(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
+        Command::Check(check) => {
+            let config = Config::from_variables(&variables, Some(data.path()));
+            finish(runtime()?.block_on(cli::check::run(&data, config, &check, screen(&variables))))
+        }
         Command::Backup(backup) => make_backup(&data, &backup),
         Command::Prune(prune) => say(runtime()?.block_on(cli::prune::run(&data, &prune))),
         Command::Tree(tree) => say(cli::tree::run(&data, &tree)),

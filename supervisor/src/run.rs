@@ -1,5 +1,6 @@
 //! `supervisor run`: everything is put together here, and taken apart again at the end.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,9 @@ use crate::tokens::{Tokens, TokensError};
 
 /// How long open connections to the control port may take at the end.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The pause before a database that another program holds is tried again; the attempt itself waits, too.
+const LOCKED_PAUSE: Duration = Duration::from_millis(500);
 
 /// Why the supervisor could not start.
 #[derive(Debug, thiserror::Error)]
@@ -66,14 +70,17 @@ pub async fn run(
 ) -> Result<(), RunError> {
     config.data.create()?;
     let _lock = config.data.lock()?;
-    let store = Store::open(&config.data.database())?;
+    let Some(store) = open_store(&config.data.database(), &stop).await? else { return Ok(()) };
     let ports = Ports {
         control: Port::open("AUTONOUS_CONTROL_LISTEN", config.control_listen)?,
         tool: Port::open("AUTONOUS_TOOL_LISTEN", config.tool_listen)?,
     };
     let tokens = make_tokens(&config, &ports)?;
     tokens.write(&config.data.tokens())?;
-    let run = record_start(&store, &tokens).await?;
+    let run = tokio::select! {
+        () = stop.cancelled() => return Ok(()),
+        run = record_start(&store, &tokens) => run?,
+    };
 
     let tracker = TaskTracker::new();
     let stop_journal = CancellationToken::new();
@@ -116,8 +123,26 @@ async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunErro
     });
     let started = Event::now(EventType::ProcessStarted, None, None, payload);
     let run = started.id.clone();
-    store.write(move |tx| events::append(tx, &started)).await?;
+    store.write_until_done(move |tx| events::append(tx, &started)).await?;
     Ok(run)
+}
+
+/// Opens the database; while another program holds it, waits for that. None when it is time to stop.
+async fn open_store(path: &Path, stop: &CancellationToken) -> Result<Option<Store>, RunError> {
+    loop {
+        let file = path.to_owned();
+        let opened = tokio::task::spawn_blocking(move || Store::open(&file)).await;
+        match opened.unwrap_or(Err(StoreError::Closed)) {
+            Err(error) if error.is_locked() => {
+                tracing::warn!(%error, database = %path.display(), "another program has the database locked; waiting");
+            }
+            opened => return Ok(Some(opened?)),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Ok(None),
+            () = tokio::time::sleep(LOCKED_PAUSE) => {}
+        }
+    }
 }
 
 struct System {

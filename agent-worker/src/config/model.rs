@@ -2,9 +2,11 @@
 
 use anyhow::Context;
 use process::{Secret, VariableError, Variables};
+use reqwest::RequestBuilder;
 
 use super::url;
-use crate::http::HttpError;
+use crate::check::Question;
+use crate::http::{self, HttpError};
 use crate::model::Model;
 use crate::model::anthropic::{self, Anthropic};
 use crate::model::direct::Direct;
@@ -61,6 +63,8 @@ struct Vendor {
     base_url: &'static str,
     model: &'static str,
     key: &'static str,
+    /// Puts the key into a request, the way this protocol has it.
+    sign: fn(RequestBuilder, &Secret) -> RequestBuilder,
     client: fn(Settings) -> Result<Box<dyn Model>, HttpError>,
 }
 
@@ -69,6 +73,7 @@ const OPENAI: Vendor = Vendor {
     base_url: openai::DEFAULT_BASE_URL,
     model: openai::DEFAULT_MODEL,
     key: "OPENAI_API_KEY",
+    sign: |request, key| request.bearer_auth(key.expose()),
     client: |settings| Ok(Box::new(OpenAi::new(settings)?)),
 };
 
@@ -77,6 +82,9 @@ const ANTHROPIC: Vendor = Vendor {
     base_url: anthropic::DEFAULT_BASE_URL,
     model: anthropic::DEFAULT_MODEL,
     key: "ANTHROPIC_API_KEY",
+    sign: |request, key| {
+        request.header("x-api-key", key.expose()).header("anthropic-version", anthropic::VERSION)
+    },
     client: |settings| Ok(Box::new(Anthropic::new(settings)?)),
 };
 
@@ -104,6 +112,26 @@ impl ModelConfig {
             }
             (_, _) => Ok(Self { provider, is_json, context_tokens }),
         }
+    }
+
+    /// How to find out whether the model can be reached: by the list of models at its address.
+    pub fn question(&self) -> anyhow::Result<Question> {
+        let remote = match &self.provider {
+            Provider::Direct => return Ok(Question { provider: "direct", model: None, request: None }),
+            Provider::Scripted(_) => {
+                return Ok(Question { provider: "scripted", model: None, request: None });
+            }
+            Provider::Remote(remote) => remote,
+        };
+        let Settings { base_url, key, model, .. } = &remote.first;
+        let list = format!("{}/models", base_url.as_str().trim_end_matches('/'));
+        let request = http::patient_client()?.get(list);
+        let request = match key {
+            Some(key) => (remote.vendor.sign)(request, key),
+            None => request,
+        };
+        let request = request.build().context("the request for the list of models could not be made")?;
+        Ok(Question { provider: remote.vendor.name, model: Some(model.clone()), request: Some(request) })
     }
 
     /// The model that this describes.

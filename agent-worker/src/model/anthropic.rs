@@ -19,7 +19,7 @@ pub const DEFAULT_BASE_URL: &str = "https://api.anthropic.com/v1";
 pub const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
 
 /// The version of the protocol that is spoken here.
-const VERSION: &str = "2023-06-01";
+pub const VERSION: &str = "2023-06-01";
 
 /// The provider.
 #[derive(Debug)]

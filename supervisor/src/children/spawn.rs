@@ -33,6 +33,8 @@ pub struct Blueprint {
     pub descriptors: Vec<OwnedFd>,
     /// Whether its stdout is read.
     pub reads_stdout: bool,
+    /// Whether its stderr is read; else it is ours.
+    pub reads_stderr: bool,
 }
 
 /// Why a child could not be started.
@@ -52,7 +54,7 @@ pub enum SpawnError {
     Start(PathBuf, #[source] io::Error),
 }
 
-/// Starts it. Its stdin is a pipe, its stderr is ours, and it is in a process group of its own: an
+/// Starts it. Its stdin is a pipe, and it is in a process group of its own: an
 /// interrupt from the terminal is for the supervisor, which ends its children in order.
 pub fn spawn(blueprint: Blueprint) -> Result<Child, SpawnError> {
     let _only = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -71,7 +73,7 @@ pub fn spawn(blueprint: Blueprint) -> Result<Child, SpawnError> {
         .env(SECRETS_FD, secrets_fd.to_string())
         .stdin(Stdio::piped())
         .stdout(if blueprint.reads_stdout { Stdio::piped() } else { Stdio::null() })
-        .stderr(Stdio::inherit())
+        .stderr(if blueprint.reads_stderr { Stdio::piped() } else { Stdio::inherit() })
         .process_group(0)
         .fd_mappings(mappings)?;
     let mut command = tokio::process::Command::from(command);

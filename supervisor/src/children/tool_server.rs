@@ -60,6 +60,7 @@ impl Attendant for ToolServer {
             secrets: HashMap::from([("AUTONOUS_TOOL_TOKEN".to_owned(), self.token.expose().to_owned())]),
             descriptors: vec![OwnedFd::from(socket)],
             reads_stdout: false,
+            reads_stderr: false,
         })
     }
 
@@ -86,17 +87,10 @@ impl Attendant for ToolServer {
 
 impl ToolServer {
     fn environment(&self) -> Vec<(String, String)> {
-        let injected = [
-            ("LISTEN_FDS", "1".to_owned()),
-            ("AUTONOUS_TOOL_LISTEN", self.address.to_string()),
-            ("AUTONOUS_TOOL_ALLOWED_ROOTS", self.roots.join(",")),
-            ("AUTONOUS_TOOL_JOURNAL", self.data.journal().display().to_string()),
-            ("AUTONOUS_TOOL_OUTPUT_DIR", self.data.output().display().to_string()),
-            ("AUTONOUS_SKILLS_DIR", self.data.skills().display().to_string()),
-            ("AUTONOUS_DATA_DIR", self.data.path().display().to_string()),
-        ];
-        let injected = injected.map(|(name, value)| (name.to_owned(), value));
-        self.settings.tool_server.iter().cloned().chain(injected).collect()
+        let mut environment = environment(&self.settings, &self.data, &self.roots);
+        environment.push(("LISTEN_FDS".to_owned(), "1".to_owned()));
+        environment.push(("AUTONOUS_TOOL_LISTEN".to_owned(), self.address.to_string()));
+        environment
     }
 
     async fn until_ready(&self) {
@@ -122,4 +116,17 @@ impl ToolServer {
             Err(error) => tracing::error!(%error, "interrupted tool calls could not be marked"),
         }
     }
+}
+
+/// What every run of the tool server's program gets: the user's settings, its roots, and its places.
+pub fn environment(settings: &ChildSettings, data: &DataDir, roots: &[String]) -> Vec<(String, String)> {
+    let injected = [
+        ("AUTONOUS_TOOL_ALLOWED_ROOTS", roots.join(",")),
+        ("AUTONOUS_TOOL_JOURNAL", data.journal().display().to_string()),
+        ("AUTONOUS_TOOL_OUTPUT_DIR", data.output().display().to_string()),
+        ("AUTONOUS_SKILLS_DIR", data.skills().display().to_string()),
+        ("AUTONOUS_DATA_DIR", data.path().display().to_string()),
+    ];
+    let injected = injected.map(|(name, value)| (name.to_owned(), value));
+    settings.tool_server.iter().cloned().chain(injected).collect()
 }

@@ -42,6 +42,7 @@ impl Attendant for Worker {
             secrets,
             descriptors: Vec::new(),
             reads_stdout: true,
+            reads_stderr: false,
         })
     }
 

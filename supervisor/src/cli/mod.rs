@@ -4,6 +4,7 @@ pub mod alone;
 pub mod audit;
 pub mod backup;
 pub mod chat;
+pub mod check;
 pub mod line;
 pub mod next_steps;
 pub mod prune;
@@ -72,6 +73,10 @@ pub enum Command {
     /// Tasks that have not ended, and replies that have not left, always stay. Through the running
     /// supervisor, bite by bite, or by itself when none runs; only then the file gets smaller.
     Prune(prune::PruneArguments),
+    /// Look whether everything is there that a message needs, and say what to do where it is not.
+    ///
+    /// Changes nothing and costs nothing. Ends with 1 when something fails.
+    Check(check::CheckArguments),
     /// Print the tokens of the last start, as NAME=value or one alone.
     Token(TokenArguments),
 }

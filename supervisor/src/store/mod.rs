@@ -28,7 +28,7 @@ pub mod requeue;
 pub mod tool_calls;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -49,6 +49,27 @@ pub enum StoreError {
     /// SQLite refused.
     #[error("the database refused: {0}")]
     Sqlite(rusqlite::Error),
+    /// The file is no whole database any more.
+    #[error(
+        "the database {} is damaged ({}). It was left as it is: keep it, and put a backup in its place; \
+         docs/operations.md says how",
+        .0.display(), .1
+    )]
+    Damaged(PathBuf, rusqlite::Error),
+    /// The file was made by a newer program.
+    #[error(
+        "the database {} is of version {found}, and this program knows {known}. It was left as it is: use \
+         the newer program, or a backup from before it",
+        .path.display()
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest that this program knows.
+        known: i64,
+    },
     /// The schema could not be brought up to date.
     #[error("the database's schema could not be brought up to date: {0}")]
     Migration(rusqlite_migration::Error),
@@ -82,8 +103,23 @@ impl StoreError {
             Self::Sqlite(error) => {
                 error.sqlite_error_code() != Some(rusqlite::ErrorCode::ConstraintViolation)
             }
-            Self::Migration(_) | Self::Malformed(_) | Self::Thread(_) | Self::Closed => false,
+            Self::Damaged(..)
+            | Self::Newer { .. }
+            | Self::Migration(_)
+            | Self::Malformed(_)
+            | Self::Thread(_)
+            | Self::Closed => false,
         }
+    }
+
+    /// Whether somebody else holds the database just now.
+    pub fn is_locked(&self) -> bool {
+        let code = match self {
+            Self::Sqlite(error) => error.sqlite_error_code(),
+            Self::Migration(rusqlite_migration::Error::RusqliteError { err, .. }) => err.sqlite_error_code(),
+            _ => None,
+        };
+        matches!(code, Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
     }
 }
 

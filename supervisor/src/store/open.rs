@@ -4,20 +4,45 @@ use std::path::Path;
 use std::time::Duration;
 
 use include_dir::{Dir, include_dir};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rusqlite_migration::Migrations;
 
 use super::StoreError;
 
 static MIGRATIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../migrations");
 
+/// The version of the schema that this program makes and knows: one for each migration.
+pub fn known_version() -> i64 {
+    i64::try_from(MIGRATIONS.dirs().count()).unwrap_or(i64::MAX)
+}
+
 /// How long to wait for somebody who looks at the file or copies it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Opens the database for the writer and brings its schema up to date.
+/// Opens the database for the writer and brings its schema up to date. A file that is damaged, or that a
+/// newer program made, is left as it is.
 pub fn for_writing(path: &Path) -> Result<Connection, StoreError> {
+    prepared(path).map_err(|error| match error {
+        StoreError::Sqlite(cause) if is_damage(&cause) => StoreError::Damaged(path.to_owned(), cause),
+        StoreError::Migration(rusqlite_migration::Error::RusqliteError { err, .. }) if is_damage(&err) => {
+            StoreError::Damaged(path.to_owned(), err)
+        }
+        other => other,
+    })
+}
+
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
+fn prepared(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    let found: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
+    let known = known_version();
+    if found > known {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+    }
     connection.pragma_update(None, "journal_mode", "wal")?;
     // An update is confirmed to Telegram once it is committed here, so a commit must survive a power loss.
     connection.pragma_update(None, "synchronous", "full")?;
@@ -68,7 +93,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
         for_writing(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-        assert!(matches!(for_writing(&path), Err(StoreError::Migration(_))));
+        assert!(matches!(for_writing(&path), Err(StoreError::Newer { found: 99, .. })));
     }
 
     #[test]

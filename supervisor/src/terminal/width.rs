@@ -61,6 +61,23 @@ pub fn fitted(text: &str, columns: usize) -> String {
     format!("{}{mark}", kept.trim_end())
 }
 
+/// A word in pieces that take at most `columns` each.
+pub fn pieces(word: &str, columns: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut taken = 0;
+    for c in word.chars() {
+        if taken + of_char(c) > columns {
+            pieces.push(String::new());
+            taken = 0;
+        }
+        taken += of_char(c);
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
+}
+
 /// The text in one line: white space is one blank, and nothing in it moves a cursor.
 pub fn in_one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();

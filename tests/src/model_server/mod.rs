@@ -16,7 +16,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -112,6 +112,7 @@ impl ModelServer {
                 "/v1/messages",
                 post(|state, headers, body| reply(state, headers, body, &messages::DIALECT)),
             )
+            .route("/v1/models", get(models))
             .with_state(Arc::clone(&played));
         let (address, runtime) = serve(SocketAddr::from(([127, 0, 0, 1], 0)), router);
         Self { played, address, runtime: Some(runtime) }
@@ -156,14 +157,26 @@ impl Drop for ModelServer {
     }
 }
 
+/// The list of models, which costs nothing and is not one of the requests.
+async fn models(headers: HeaderMap) -> Response {
+    if !has_the_key(&headers) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    axum::Json(json!({"object": "list", "data": [{"id": "played-1", "object": "model"}]})).into_response()
+}
+
+fn has_the_key(headers: &HeaderMap) -> bool {
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    header("authorization") == Some(&format!("Bearer {KEY}")) || header("x-api-key") == Some(KEY)
+}
+
 async fn reply(
     State(played): State<Arc<Played>>,
     headers: HeaderMap,
     axum::Json(request): axum::Json<Value>,
     dialect: &'static Dialect,
 ) -> Response {
-    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    if header("authorization") != Some(&format!("Bearer {KEY}")) && header("x-api-key") != Some(KEY) {
+    if !has_the_key(&headers) {
         return failure(StatusCode::UNAUTHORIZED, "invalid_api_key", "Incorrect API key provided");
     }
     played.requests.lock().expect("nobody panics with it").push(request.clone());

@@ -129,6 +129,13 @@ impl System {
         command.output().expect("the tool server's binary starts")
     }
 
+    /// The same with all variables that the system was set up with.
+    pub fn run_set_up(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(&self.launch.binary);
+        command.args(arguments).env_clear().envs(self.launch.variables.iter().cloned());
+        command.output().expect("the supervisor's binary starts")
+    }
+
     /// A child of the supervisor, once it lives.
     pub fn child(&self, name: &str) -> Process {
         wait::until(&format!("the {name} runs"), || self.children().into_iter().find(|c| c.is(name)))

@@ -1,0 +1,135 @@
+//! The programs beside this one: there, of this version, and able to do their part.
+//!
+//! What only they can know (how the kernel holds commands, whether the model can be reached) they are
+//! asked for, with the settings that they would be started with.
+
+use std::collections::HashMap;
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{Finding, Verdict};
+use crate::causes;
+use crate::children::environment::ChildSettings;
+use crate::children::spawn::{Blueprint, spawn};
+use crate::children::tool_server;
+use crate::config::Config;
+
+/// How long a child may take to look at itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) async fn programs(settings: &ChildSettings) -> Finding {
+    const NAME: &str = "programs";
+    let own = env!("CARGO_PKG_VERSION");
+    for program in ["tool-server", "agent-worker"] {
+        let answered = ask(blueprint(settings, program, &["--version"])).await;
+        let remedy = format!("Put {program} of version {own} into {}.", settings.programs.display());
+        match answered {
+            Err(error) => return Finding::fail(NAME, error, remedy),
+            Ok(answer) if stdout(&answer) != format!("{program} {own}") => {
+                let what = format!("{program} says {:?}, and this is version {own}", stdout(&answer));
+                return Finding::warn(NAME, what, remedy);
+            }
+            Ok(_) => {}
+        }
+    }
+    Finding::ok(NAME, format!("tool-server and agent-worker are there, of version {own}"))
+}
+
+pub(super) async fn sandbox(config: &Config) -> Finding {
+    const NAME: &str = "sandbox";
+    if config.roots.iter().any(|root| !std::path::Path::new(root).is_dir()) {
+        let what = format!("a root is not there: {}", config.roots.join(", "));
+        return Finding::warn(NAME, what, "`supervisor run` makes its own; make the others yourself.");
+    }
+    let mut asked = blueprint(&config.children, "tool-server", &["check", "--json"]);
+    asked.environment = tool_server::environment(&config.children, &config.data, &config.roots);
+    quiet(&mut asked.environment);
+    let answer = match ask(asked).await {
+        Ok(answer) => answer,
+        Err(error) => return Finding::fail(NAME, error, "Run `tool-server check` by itself."),
+    };
+    let report: Value = serde_json::from_slice(&answer.stdout).unwrap_or_default();
+    let commands = &report["commands"];
+    let text = |field: &str| commands[field].as_str().unwrap_or("no reason is known").to_owned();
+    match (commands["tier"].as_str(), answer.status.success()) {
+        (Some("A"), true) => Finding::ok(NAME, "commands are held in tier A"),
+        (Some(tier), true) => {
+            let remedy = "`tool-server check` says what would give tier A.";
+            Finding::warn(NAME, format!("commands are held in tier {tier}"), remedy)
+        }
+        (None, true) => Finding::ok(NAME, "commands are switched off"),
+        (_, false) if commands.is_object() => {
+            Finding::warn(NAME, format!("no commands run here: {}", text("reason")), text("remedy"))
+        }
+        (_, false) => Finding::fail(NAME, stderr(&answer), "Run `tool-server check` by itself."),
+    }
+}
+
+pub(super) async fn model(settings: &ChildSettings) -> Finding {
+    const NAME: &str = "model";
+    let mut asked = blueprint(settings, "agent-worker", &["check", "--json"]);
+    asked.environment.clone_from(&settings.worker);
+    quiet(&mut asked.environment);
+    let keys = settings.worker_secrets.iter();
+    asked.secrets = keys.map(|(name, key)| (name.clone(), key.expose().to_owned())).collect();
+    let answer = match ask(asked).await {
+        Ok(answer) => answer,
+        Err(error) => return Finding::fail(NAME, error, "Run `agent-worker check` by itself."),
+    };
+    let report: Value = serde_json::from_slice(&answer.stdout).unwrap_or_default();
+    let verdict = serde_json::from_value(report["verdict"].clone());
+    match (verdict, report["what"].as_str()) {
+        (Ok(verdict), Some(what)) => Finding {
+            name: NAME,
+            verdict,
+            what: what.to_owned(),
+            remedy: report["remedy"].as_str().map(str::to_owned),
+        },
+        (_, _) => Finding {
+            name: NAME,
+            verdict: Verdict::Fail,
+            what: stderr(&answer),
+            remedy: Some("Correct the variable; docs/models.md says what fits.".to_owned()),
+        },
+    }
+}
+
+fn blueprint(settings: &ChildSettings, program: &str, arguments: &'static [&'static str]) -> Blueprint {
+    Blueprint {
+        program: settings.programs.join(program),
+        arguments,
+        environment: Vec::new(),
+        secrets: HashMap::new(),
+        descriptors: Vec::new(),
+        reads_stdout: true,
+        reads_stderr: true,
+    }
+}
+
+/// Only errors are of interest; a later variable goes before an earlier one.
+fn quiet(environment: &mut Vec<(String, String)>) {
+    environment.push(("RUST_LOG".to_owned(), "error".to_owned()));
+}
+
+async fn ask(blueprint: Blueprint) -> Result<Output, String> {
+    let program = blueprint.program.display().to_string();
+    let mut child = spawn(blueprint).map_err(|error| causes::in_one_line(&error))?;
+    drop(child.stdin.take());
+    match timeout(PATIENCE, child.wait_with_output()).await {
+        Err(_) => Err(format!("{program} did not answer within {} s", PATIENCE.as_secs())),
+        Ok(answer) => answer.map_err(|error| format!("{program}: {error}")),
+    }
+}
+
+fn stdout(answer: &Output) -> String {
+    String::from_utf8_lossy(&answer.stdout).trim().to_owned()
+}
+
+/// What a child says last about why it ends.
+fn stderr(answer: &Output) -> String {
+    let text = String::from_utf8_lossy(&answer.stderr).into_owned();
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it ended without a word").to_owned()
+}

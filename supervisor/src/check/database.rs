@@ -1,0 +1,77 @@
+//! The database: whole, of a version that this program knows, and what waits in it.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::Finding;
+use crate::look::{self, LookError, tasks};
+use crate::store::open;
+
+const NAME: &str = "database";
+
+pub(super) fn database(path: &Path) -> Finding {
+    let connection = match look::open(path) {
+        Ok(connection) => connection,
+        Err(LookError::Missing(_)) => {
+            return Finding::warn(NAME, "there is none yet", "`supervisor run` makes it.");
+        }
+        Err(error) => {
+            let remedy = "docs/operations.md says how a backup is restored; keep the file.";
+            return Finding::fail(NAME, error.to_string(), remedy);
+        }
+    };
+    judge(&connection).unwrap_or_else(|error| {
+        let remedy = "Keep the file, and restore a backup; docs/operations.md says how.";
+        Finding::fail(NAME, error.to_string(), remedy)
+    })
+}
+
+fn judge(connection: &Connection) -> Result<Finding, LookError> {
+    let version: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
+    let known = open::known_version();
+    if version > known {
+        let what = format!("it is of version {version}, and this program knows {known}");
+        return Ok(Finding::fail(NAME, what, "Use the newer program, or restore an older backup."));
+    }
+    let integrity: String = connection.query_row("pragma quick_check(1)", [], |row| row.get(0))?;
+    if integrity != "ok" {
+        let remedy = "Stop the supervisor, keep the file, and restore a backup; docs/operations.md says how.";
+        return Ok(Finding::fail(NAME, format!("it is damaged: {integrity}"), remedy));
+    }
+    if version < known {
+        let what = format!("whole, of version {version}; the next start brings it to {known}");
+        return Ok(Finding::ok(NAME, what));
+    }
+    let counts = tasks::counts(connection)?;
+    let all: i64 = counts.tasks.iter().map(|(_, count)| count).sum();
+    let dead = counts.tasks.iter().find(|(state, _)| *state == "dead").map_or(0, |(_, count)| *count);
+    let what = format!("whole, of version {version}, with {all} tasks");
+    if dead + counts.undelivered == 0 {
+        return Ok(Finding::ok(NAME, what));
+    }
+    let what = format!("{what}; {dead} are dead, {} replies were not delivered", counts.undelivered);
+    Ok(Finding::warn(NAME, what, "`supervisor tasks --state dead` says why."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Verdict;
+
+    #[test]
+    fn a_database_is_missing_good_too_new_or_damaged() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        assert_eq!(database(&path).verdict, Verdict::Warn);
+        let connection = open::for_writing(&path).unwrap();
+        assert_eq!(database(&path).verdict, Verdict::Ok);
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        let newer = database(&path);
+        assert!(newer.verdict == Verdict::Fail && newer.what.contains("99"), "{newer:?}");
+        drop(connection);
+        std::fs::write(&path, "x".repeat(5000)).unwrap();
+        let damaged = database(&path);
+        assert!(damaged.verdict == Verdict::Fail && damaged.what.contains("damaged"), "{damaged:?}");
+    }
+}

@@ -1,0 +1,40 @@
+//! Telegram: does it know this bot? Asked once, with nothing sent to anybody.
+
+use std::time::Duration;
+
+use teloxide::requests::Requester;
+use tokio::time::timeout;
+
+use super::Finding;
+use crate::config::TelegramSettings;
+use crate::telegram::bot::TelegramBot;
+
+const NAME: &str = "Telegram";
+
+/// How long Telegram may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+pub(super) async fn telegram(settings: Option<&TelegramSettings>) -> Finding {
+    let Some(settings) = settings else {
+        return Finding::ok(NAME, "off: AUTONOUS_TELEGRAM_TOKEN is not set");
+    };
+    let bot = match TelegramBot::new(settings) {
+        Ok(bot) => bot,
+        Err(error) => return Finding::fail(NAME, error.without_url().to_string(), "Report this."),
+    };
+    match timeout(PATIENCE, async { bot.api.get_me().await }).await {
+        Err(_) => Finding::fail(NAME, "no answer", "Look at the network and AUTONOUS_TELEGRAM_API_URL."),
+        Ok(Err(error)) => {
+            let remedy = "Look at AUTONOUS_TELEGRAM_TOKEN (BotFather gives it) and at the network.";
+            Finding::fail(NAME, bot.describe(&error), remedy)
+        }
+        Ok(Ok(me)) if settings.allowed_chats.is_empty() => {
+            let what = format!("reachable as @{}, and works for nobody", me.username());
+            Finding::warn(NAME, what, "Set AUTONOUS_TELEGRAM_ALLOWED_CHATS.")
+        }
+        Ok(Ok(me)) => {
+            let chats = settings.allowed_chats.len();
+            Finding::ok(NAME, format!("reachable as @{}, for {chats} chats", me.username()))
+        }
+    }
+}

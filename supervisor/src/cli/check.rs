@@ -1,0 +1,95 @@
+//! `supervisor check`: each finding in a line, and what to do below those that need something.
+
+use clap::Args;
+use serde_json::json;
+
+use super::Screen;
+use super::queue::Said;
+use crate::check::{Finding, Verdict, check};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::terminal::{COLUMNS, Colour, width};
+
+/// What `supervisor check` takes.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// Print JSON: an array of {"name": …, "verdict": "ok|warn|fail", "what": …, "remedy": …}.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How far what was found stands from the left.
+const INDENT: usize = 22;
+
+/// What to print, and whether nothing fails.
+pub async fn run(
+    data: &DataDir,
+    config: anyhow::Result<Config>,
+    arguments: &CheckArguments,
+    screen: Screen,
+) -> Said {
+    let findings = check(data, config).await;
+    let all_done = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
+    let text = if arguments.json { super::pretty(&json!(findings)) } else { report(&findings, screen) };
+    Said { text, all_done }
+}
+
+fn report(findings: &[Finding], screen: Screen) -> String {
+    let mut lines = Vec::new();
+    for finding in findings {
+        let (mark, colour) = match finding.verdict {
+            Verdict::Ok => ("ok  ", Colour::Good),
+            Verdict::Warn => ("warn", Colour::Doubtful),
+            Verdict::Fail => ("FAIL", Colour::Bad),
+        };
+        let head = format!("{}  {:<16}", screen.paint.paint(colour, mark), finding.name);
+        let told = wrapped(&finding.what).into_iter();
+        let remedy = finding.remedy.iter().flat_map(|remedy| wrapped(&format!("→ {remedy}")));
+        for (number, line) in told.chain(remedy).enumerate() {
+            let before = if number == 0 { head.clone() } else { " ".repeat(INDENT) };
+            lines.push(format!("{before}{line}"));
+        }
+    }
+    lines.join("\n")
+}
+
+/// A text in lines that fit beside the names; nothing of it is left out.
+fn wrapped(text: &str) -> Vec<String> {
+    let most = COLUMNS - INDENT;
+    let mut lines = vec![String::new()];
+    for word in width::in_one_line(text).split(' ') {
+        for piece in width::pieces(word, most) {
+            let line = lines.last_mut().map(|line| (width::of(line), line));
+            match line {
+                Some((0, line)) => line.push_str(&piece),
+                Some((taken, line)) if taken + 1 + width::of(&piece) <= most => {
+                    line.push(' ');
+                    line.push_str(&piece);
+                }
+                Some(_) | None => lines.push(piece),
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Paint;
+
+    #[test]
+    fn every_line_fits_and_nothing_is_left_out() {
+        let finding = Finding {
+            name: "data directory",
+            verdict: Verdict::Fail,
+            what: format!("/a/very/long/path/{}/of/a/data/directory can not be entered", "x".repeat(120)),
+            remedy: Some("Run this as the user who runs the supervisor, or name another one.".to_owned()),
+        };
+        let text = report(&[finding], Screen { paint: Paint(false) });
+        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
+        assert!(text.starts_with("FAIL  data directory"), "{text}");
+        let letters = |text: &str| text.matches('x').count();
+        assert_eq!(letters(&text), 120, "{text}");
+    }
+}

@@ -1,0 +1,79 @@
+//! `supervisor check`: what is good, what is not, and what to do, in words and as JSON.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Output;
+
+use e2e::{ModelServer, System, TelegramServer};
+use serde_json::Value;
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn findings(output: &Output) -> Vec<Value> {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("--json prints an array: {output:?}"))
+}
+
+fn verdict(findings: &[Value], name: &str) -> String {
+    let found = findings.iter().find(|finding| finding["name"] == name);
+    found.and_then(|finding| finding["verdict"].as_str()).unwrap_or("missing").to_owned()
+}
+
+#[test]
+fn a_fresh_system_is_good_while_it_runs_and_when_it_does_not() {
+    let mut system = System::start();
+    let running = system.run_command(&["check"]);
+    let said = text(&running);
+    assert!(running.status.success(), "{said}");
+    assert!(said.contains("one runs, at http://127.0.0.1:"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    system.stop();
+    let stopped = system.run_command(&["check", "--json"]);
+    let found = findings(&stopped);
+    for name in ["data directory", "supervisor", "database", "settings", "programs", "Telegram", "model"] {
+        assert_eq!(verdict(&found, name), "ok", "{name}: {found:#?}");
+    }
+    assert!(["ok", "warn"].contains(&verdict(&found, "sandbox").as_str()), "{found:#?}");
+    let disk = found.iter().find(|finding| finding["name"] == "disk").expect("the disk is looked at");
+    assert!(disk["what"].as_str().is_some_and(|what| what.ends_with("MiB free")), "{disk}");
+}
+
+#[test]
+fn telegram_and_the_model_are_asked_and_neither_token_is_shown() {
+    let telegram = TelegramServer::start();
+    let model = ModelServer::answering(Vec::new());
+    let system = System::builder().telegram(&telegram, "7").model(&model).start();
+    let good = system.run_set_up(&["check", "--json"]);
+    let found = findings(&good);
+    assert_eq!(verdict(&found, "Telegram"), "ok", "{found:#?}");
+    assert_eq!(verdict(&found, "model"), "ok", "{found:#?}");
+    assert!(model.requests().is_empty(), "the model itself was not asked: {:?}", model.requests());
+    let said = format!("{found:?}{}", String::from_utf8_lossy(&good.stderr));
+    for secret in [e2e::telegram::TOKEN, e2e::model_server::KEY] {
+        assert!(!said.contains(secret), "{said}");
+    }
+}
+
+#[test]
+fn what_does_not_work_fails_with_what_to_do() {
+    let mut system = System::builder()
+        .variable("AUTONOUS_MODEL_PROVIDER", "openai")
+        .variable("AUTONOUS_MODEL_BASE_URL", "http://127.0.0.1:1/v1")
+        .telegram_at("http://127.0.0.1:1", "7")
+        .start();
+    system.stop();
+    fs::set_permissions(system.place().data(), fs::Permissions::from_mode(0o755)).unwrap();
+    let bad = system.run_set_up(&["check", "--json"]);
+    let found = findings(&bad);
+    assert!(!bad.status.success(), "{found:#?}");
+    for (name, expected) in [("data directory", "warn"), ("Telegram", "fail"), ("model", "fail")] {
+        assert_eq!(verdict(&found, name), expected, "{name}: {found:#?}");
+    }
+    for finding in found.iter().filter(|finding| finding["verdict"] != "ok") {
+        assert!(finding["remedy"].is_string(), "{finding}");
+    }
+    let words = text(&system.run_set_up(&["check"]));
+    assert!(words.contains("FAIL  Telegram") && words.contains("chmod 700"), "{words}");
+    assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
+}

@@ -1,0 +1,102 @@
+//! What may happen to a data directory, and that each case has a clear end: nothing is lost, and whoever
+//! runs the system is told what to do.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::process::Output;
+
+use e2e::{System, wait};
+use rusqlite::Connection;
+
+fn database(system: &System) -> PathBuf {
+    system.place().data().join("db/autonous.db")
+}
+
+/// A stopped system with one finished task, its database merged into one file.
+fn stopped() -> System {
+    let mut system = System::start();
+    let task = system.say("ls path=.");
+    system.reply(&task);
+    system.stop();
+    let merging = Connection::open(database(&system)).expect("the database is there");
+    merging.query_row("select count(*) from inbox", [], |_| Ok(())).expect("it can be read");
+    drop(merging);
+    system
+}
+
+fn refused(output: &Output) -> String {
+    assert!(!output.status.success(), "it runs: {output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_damaged_database_refuses_the_start_says_what_to_do_and_is_left_as_it_is() {
+    let mut system = stopped();
+    let whole = fs::read(database(&system)).unwrap();
+    // One damage at its head, one in the schema behind it.
+    for offset in [0, 100] {
+        let file = OpenOptions::new().write(true).open(database(&system)).unwrap();
+        file.write_all_at(&[0x5a; 64], offset).unwrap();
+        let damaged = fs::read(database(&system)).unwrap();
+        let said = refused(&system.run_command(&["run"]));
+        assert!(said.contains("damaged") && said.contains("backup"), "{said}");
+        let looked = refused(&system.run_command(&["tasks"]));
+        assert!(looked.contains("damaged"), "{looked}");
+        assert_eq!(fs::read(database(&system)).unwrap(), damaged, "it is left as it is");
+        fs::write(database(&system), &whole).unwrap();
+    }
+    system.restart();
+    assert_eq!(system.database().task_states(), ["done"], "nothing is lost");
+}
+
+#[test]
+fn a_database_of_a_newer_program_is_refused_and_left_as_it_is() {
+    let mut system = stopped();
+    let set_version = |version: i64| {
+        let connection = Connection::open(database(&system)).unwrap();
+        connection.pragma_update(None, "user_version", version).unwrap();
+    };
+    let known: i64 = Connection::open(database(&system))
+        .and_then(|connection| connection.query_row("pragma user_version", [], |row| row.get(0)))
+        .unwrap();
+    set_version(known + 1);
+    let before = fs::read(database(&system)).unwrap();
+    let said = refused(&system.run_command(&["run"]));
+    assert!(said.contains("newer program"), "{said}");
+    assert_eq!(fs::read(database(&system)).unwrap(), before);
+    set_version(known);
+    system.restart();
+    assert_eq!(system.database().task_states(), ["done"]);
+}
+
+#[test]
+fn a_second_supervisor_on_one_directory_is_refused_and_the_first_goes_on() {
+    let system = System::start();
+    let said = refused(&system.run_command(&["run"]));
+    assert!(said.contains("another supervisor already uses"), "{said}");
+    let task = system.say("ls path=.");
+    assert!(system.reply(&task).contains("no output"), "the workspace is empty");
+}
+
+#[test]
+fn a_database_that_another_program_holds_is_waited_for() {
+    let mut system = stopped();
+    let logs = system.place().logs();
+    let holder = Connection::open(database(&system)).unwrap();
+    holder.execute_batch("begin immediate").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let says_so = || {
+                let texts = fs::read_dir(&logs).ok()?.flatten().map(|log| fs::read_to_string(log.path()));
+                texts.flatten().any(|text| text.contains("database is locked")).then_some(())
+            };
+            wait::until("the supervisor says that the database is locked", says_so);
+            holder.execute_batch("rollback").unwrap();
+        });
+        system.restart();
+    });
+    let task = system.say("ls path=.");
+    system.reply(&task);
+    assert_eq!(system.database().task_states(), ["done", "done"]);
+}
