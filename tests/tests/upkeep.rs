@@ -72,7 +72,7 @@ fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
     age(&system);
     let size = fs::metadata(system.place().data().join("db/autonous.db")).unwrap().len();
     let would = text(&system.run_command(&["prune", "--older-than", "30d", "--dry-run"]));
-    assert!(would.starts_with("2 tasks with"), "{would}");
+    assert!(would.contains("2 tasks with"), "{would}");
     assert_eq!(system.database().count("select count(*) from inbox"), 3);
     let gone = text(&system.run_command(&["prune", "--older-than", "30d", "--json"]));
     let gone: Value = serde_json::from_str(&gone).unwrap();
@@ -81,7 +81,7 @@ fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
     system.restart();
     run(&system, "ls path=.");
     let gone = text(&system.run_command(&["prune", "--older-than", "30d"]));
-    assert!(gone.starts_with("1 tasks with"), "{gone}");
+    assert!(gone.contains("1 tasks with"), "{gone}");
     assert_only_whole_trees(&system.database());
     assert_eq!(system.database().count("select count(*) from events where type = 'database.pruned'"), 2);
     let young = system.run_command(&["prune", "--older-than", "5m"]);

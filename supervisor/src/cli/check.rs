@@ -8,7 +8,8 @@ use super::queue::Said;
 use crate::check::{Finding, Verdict, check};
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::terminal::{COLUMNS, Colour, width};
+use crate::terminal::width::wrapped;
+use crate::terminal::{COLUMNS, Colour};
 
 /// What `supervisor check` takes.
 #[derive(Debug, Args)]
@@ -43,8 +44,9 @@ fn report(findings: &[Finding], screen: Screen) -> String {
             Verdict::Fail => ("FAIL", Colour::Bad),
         };
         let head = format!("{}  {:<16}", screen.paint.paint(colour, mark), finding.name);
-        let told = wrapped(&finding.what).into_iter();
-        let remedy = finding.remedy.iter().flat_map(|remedy| wrapped(&format!("→ {remedy}")));
+        let told = wrapped(&finding.what, COLUMNS - INDENT).into_iter();
+        let remedy =
+            finding.remedy.iter().flat_map(|remedy| wrapped(&format!("→ {remedy}"), COLUMNS - INDENT));
         for (number, line) in told.chain(remedy).enumerate() {
             let before = if number == 0 { head.clone() } else { " ".repeat(INDENT) };
             lines.push(format!("{before}{line}"));
@@ -53,30 +55,10 @@ fn report(findings: &[Finding], screen: Screen) -> String {
     lines.join("\n")
 }
 
-/// A text in lines that fit beside the names; nothing of it is left out.
-fn wrapped(text: &str) -> Vec<String> {
-    let most = COLUMNS - INDENT;
-    let mut lines = vec![String::new()];
-    for word in width::in_one_line(text).split(' ') {
-        for piece in width::pieces(word, most) {
-            let line = lines.last_mut().map(|line| (width::of(line), line));
-            match line {
-                Some((0, line)) => line.push_str(&piece),
-                Some((taken, line)) if taken + 1 + width::of(&piece) <= most => {
-                    line.push(' ');
-                    line.push_str(&piece);
-                }
-                Some(_) | None => lines.push(piece),
-            }
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::Paint;
+    use crate::terminal::{Paint, width};
 
     #[test]
     fn every_line_fits_and_nothing_is_left_out() {

@@ -53,14 +53,14 @@ pub async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, P
     let before_ms = arguments.older_than.before(now_ms());
     if arguments.dry_run {
         let would = count(&look::open(&data.database())?, before_ms).map_err(LookError::from)?;
-        return Ok(report(would, arguments.json, "would be gone"));
+        return Ok(report(would, arguments.json, "Would be gone"));
     }
     let (pruned, smaller) = match holder(data).await? {
         Holder::Supervisor => (ask(data, arguments).await?, false),
         Holder::Ourselves(alone) => (prune_alone(data, &alone, before_ms).await?, true),
     };
-    let text = report(pruned, arguments.json, "gone");
-    let hint = "\nThe room is used again; the file gets smaller when no supervisor runs during prune.";
+    let text = report(pruned, arguments.json, "Gone");
+    let hint = "\nThe room is used again. To make the file smaller, prune while none runs.";
     Ok(if smaller || arguments.json { text } else { text + hint })
 }
 
@@ -82,8 +82,8 @@ fn report(pruned: Pruned, json: bool, verb: &str) -> String {
         return super::pretty(&json!(pruned));
     }
     format!(
-        "{tasks} tasks with {events_of_tasks} events, {other_events} other events and {journal_files} full \
-         files of the journal {verb}"
+        "{verb}:\n  {tasks} tasks with {events_of_tasks} events\n  {other_events} other events\n  \
+         {journal_files} full files of the journal"
     )
 }
 

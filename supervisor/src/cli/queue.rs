@@ -16,7 +16,9 @@ use crate::look::{self, LookError};
 use crate::store::StoreError;
 use crate::store::cancel::{self, Cancellation};
 use crate::store::requeue::{self, Ended, Filter, Many, Requeued};
+use crate::terminal::COLUMNS;
 use crate::terminal::age::Span;
+use crate::terminal::width::wrapped;
 
 /// Who asked, as the events say it.
 const BY: &str = "cli";
@@ -231,6 +233,10 @@ fn in_words(outcome: &Outcome) -> String {
     let task = shown(&outcome.task_id);
     match (&outcome.state, &outcome.refused) {
         (Some(state), _) => format!("{task}  {state}"),
-        (None, why) => format!("{task}  refused: {}", why.as_deref().unwrap_or("no reason was given")),
+        (None, why) => {
+            let why = format!("refused: {}", why.as_deref().unwrap_or("no reason was given"));
+            let indent = format!("\n{}", " ".repeat(task.len() + 2));
+            format!("{task}  {}", wrapped(&why, COLUMNS - task.len() - 2).join(&indent))
+        }
     }
 }

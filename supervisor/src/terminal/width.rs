@@ -61,8 +61,23 @@ pub fn fitted(text: &str, columns: usize) -> String {
     format!("{}{mark}", kept.trim_end())
 }
 
+/// A text in lines of at most `columns`, broken between words; nothing of it is left out.
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in in_one_line(text).split(' ').flat_map(|word| pieces(word, columns)) {
+        match lines.last_mut() {
+            Some(line) if of(line) + 1 + of(&piece) <= columns => {
+                line.push(' ');
+                line.push_str(&piece);
+            }
+            Some(_) | None => lines.push(piece),
+        }
+    }
+    lines
+}
+
 /// A word in pieces that take at most `columns` each.
-pub fn pieces(word: &str, columns: usize) -> Vec<String> {
+fn pieces(word: &str, columns: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut taken = 0;
     for c in word.chars() {
@@ -121,6 +136,12 @@ mod tests {
             }
         }
         assert_eq!(fitted("fits", 4), "fits");
+    }
+
+    #[test]
+    fn a_long_text_is_broken_between_words_and_a_long_word_anywhere() {
+        assert_eq!(wrapped("one two three 日本日本日本", 8), ["one two", "three", "日本日本", "日本"]);
+        assert_eq!(wrapped("", 8), [""]);
     }
 
     #[test]

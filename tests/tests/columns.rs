@@ -1,0 +1,85 @@
+//! Every command that shows something: at most 80 columns whatever is in it, and JSON when asked.
+
+use std::process::Output;
+
+use e2e::System;
+use serde_json::Value;
+
+/// What is shown, with a past of long, wide and hostile texts; each takes `--json`, too.
+const SHOWING: &[&[&str]] = &[
+    &["tasks"],
+    &["tasks", "--state", "dead", "--state", "done"],
+    &["tree"],
+    &["tree", "--all"],
+    &["audit", "--refused"],
+    &["audit", "--file", "notes-日本語.txt"],
+    &["check"],
+    &["prune", "--older-than", "30d", "--dry-run"],
+];
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The columns of a line, with every character beyond Latin counted as a wide one.
+fn columns_at_most(line: &str) -> usize {
+    let wide =
+        |c: char| matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xd7a3 | 0xff00..=0xff60 | 0x1_f000..);
+    line.chars().map(|c| if wide(c) { 2 } else { 1 }).sum()
+}
+
+fn system_with_an_awkward_past() -> System {
+    let system = System::start();
+    let long = "日本語 🚀 and a very long text that goes on and on ".repeat(8);
+    for call in [
+        format!(r#"/write {{"path": "notes-日本語.txt", "content": "{long}"}}"#),
+        r#"/edit {"path": "notes-日本語.txt", "find": "very", "replace": "not \u001b[2J so", "all": true}"#
+            .to_owned(),
+        format!(r#"/read {{"path": "../../{}"}}"#, "outside/".repeat(20)),
+        format!(r#"/bash {{"cmd": "sudo echo {long}"}}"#),
+        format!("{long}\u{9b}2J"),
+    ] {
+        let task = system.say(&call);
+        system.reply(&task);
+    }
+    system
+}
+
+#[test]
+fn no_line_is_wider_than_80_columns_or_moves_the_cursor() {
+    let system = system_with_an_awkward_past();
+    for arguments in SHOWING {
+        let shown = text(&system.run_command(arguments));
+        assert!(!shown.trim().is_empty(), "{arguments:?}");
+        for line in shown.lines() {
+            assert!(columns_at_most(line) <= 80, "{arguments:?}: {} columns: {line}", columns_at_most(line));
+            assert!(!line.contains(char::is_control), "{arguments:?}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn every_command_that_shows_something_gives_json() {
+    let system = system_with_an_awkward_past();
+    for arguments in SHOWING {
+        let shown = text(&system.run_command(&[*arguments, &["--json"]].concat()));
+        let parsed: Result<Value, _> = serde_json::from_str(&shown);
+        assert!(parsed.is_ok_and(|value| value.is_object() || value.is_array()), "{arguments:?}: {shown}");
+    }
+}
+
+#[test]
+fn every_command_says_what_it_is_for_and_fits_when_it_does() {
+    let system = System::start();
+    let overview = text(&system.run_command(&["--help"]));
+    let commands = overview.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = commands.map_while(|line| line.split_whitespace().next()).collect::<Vec<_>>();
+    for expected in ["tasks", "audit", "check", "prune", "backup", "requeue", "cancel", "tree"] {
+        assert!(names.contains(&expected), "{names:?}");
+    }
+    for name in names.into_iter().filter(|name| *name != "help") {
+        let help = text(&system.run_command(&[name, "--help"]));
+        assert!(help.lines().next().is_some_and(|line| line.len() > 15), "{name}: {help}");
+    }
+}
