@@ -70,81 +70,55 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    fn parts(&self) -> (StatusCode, &'static str, &'static str) {
+    fn status_and_code(&self) -> (StatusCode, &'static str) {
         match self {
-            Self::Unauthorized => (
-                StatusCode::UNAUTHORIZED,
-                "UNAUTHORIZED",
-                "Send `Authorization: Bearer <token>`; `supervisor token control` prints it.",
-            ),
-            Self::ForeignHost(_) => {
-                (StatusCode::FORBIDDEN, "ORIGIN_REFUSED", "Call it by its loopback address and port.")
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::ForeignHost(_) => (StatusCode::FORBIDDEN, "ORIGIN_REFUSED"),
+            Self::NoSuchRoute | Self::NoSuchTask | Self::NoSuchDeparture => {
+                (StatusCode::NOT_FOUND, "NOT_FOUND")
             }
-            Self::NoSuchRoute => (
-                StatusCode::NOT_FOUND,
-                "NOT_FOUND",
-                "docs/operations.md lists the routes of the control port.",
-            ),
-            Self::MethodNotAllowed => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                "METHOD_NOT_ALLOWED",
-                "What changes something is POST; what looks is GET.",
-            ),
-            Self::UnsupportedMediaType => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "UNSUPPORTED_MEDIA_TYPE",
-                "Send `Content-Type: application/json`.",
-            ),
-            Self::Invalid { hint, .. } => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", hint),
-            Self::Body => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "PAYLOAD_TOO_LARGE",
-                "Send at most 1 MiB; to /outbox a file of at most 20 MiB.",
-            ),
-            Self::TaskEnded(_) => (
-                StatusCode::CONFLICT,
-                "TASK_ENDED",
-                "What has ended can not be cancelled; POST /tasks/{id}/requeue runs it again.",
-            ),
-            Self::TaskOpen(_) => (
-                StatusCode::CONFLICT,
-                "TASK_OPEN",
-                "Wait until it has ended, or cancel it first: POST /tasks/{id}/cancel.",
-            ),
-            Self::TaskDone => (
-                StatusCode::CONFLICT,
-                "TASK_DONE",
-                "It would be done twice. If that is wanted: force, as ?force=true or \"force\": true.",
-            ),
-            Self::NothingToRun => (
-                StatusCode::CONFLICT,
-                "NOTHING_TO_RUN",
-                "Only messages with a text, from an allowed chat, can be run.",
-            ),
-            Self::TelegramIsOff => {
-                (StatusCode::CONFLICT, "TELEGRAM_OFF", "Start the supervisor with AUTONOUS_TELEGRAM_TOKEN.")
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
+            Self::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
+            Self::Invalid { .. } => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT"),
+            Self::Body => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
+            Self::TaskEnded(_) => (StatusCode::CONFLICT, "TASK_ENDED"),
+            Self::TaskOpen(_) => (StatusCode::CONFLICT, "TASK_OPEN"),
+            Self::TaskDone => (StatusCode::CONFLICT, "TASK_DONE"),
+            Self::NothingToRun => (StatusCode::CONFLICT, "NOTHING_TO_RUN"),
+            Self::TelegramIsOff => (StatusCode::CONFLICT, "TELEGRAM_OFF"),
+            Self::ChatNotAllowed(_) => (StatusCode::FORBIDDEN, "CHAT_NOT_ALLOWED"),
+            Self::PruneFailed => (StatusCode::INTERNAL_SERVER_ERROR, "PRUNE_FAILED"),
+            Self::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED"),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Unauthorized => {
+                "Send `Authorization: Bearer <token>`; `supervisor token control` prints it."
             }
-            Self::ChatNotAllowed(_) => (
-                StatusCode::FORBIDDEN,
-                "CHAT_NOT_ALLOWED",
-                "Add its number to AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
-            ),
-            Self::NoSuchDeparture => {
-                (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /outbox answers with the ids of its rows.")
+            Self::ForeignHost(_) => "Call it by its loopback address and port.",
+            Self::NoSuchRoute => "docs/operations.md lists the routes of the control port.",
+            Self::MethodNotAllowed => "What changes something is POST; what looks is GET.",
+            Self::UnsupportedMediaType => "Send `Content-Type: application/json`.",
+            Self::Invalid { hint, .. } => hint,
+            Self::Body => "Send at most 1 MiB; to /outbox a file of at most 20 MiB.",
+            Self::TaskEnded(_) => {
+                "What has ended can not be cancelled; POST /tasks/{id}/requeue runs it again."
             }
-            Self::NoSuchTask => {
-                (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /messages answers with the task's id.")
+            Self::TaskOpen(_) => "Wait until it has ended, or cancel it first: POST /tasks/{id}/cancel.",
+            Self::TaskDone => {
+                "It would be done twice. If that is wanted: force, as ?force=true or \"force\": true."
             }
-            Self::PruneFailed => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "PRUNE_FAILED",
-                "What is gone stays gone; the supervisor's log has the cause. Ask again after that.",
-            ),
-            Self::Store(_) => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "STORE_FAILED",
-                "Try again; the supervisor's log has the cause.",
-            ),
+            Self::NothingToRun => "Only messages with a text, from an allowed chat, can be run.",
+            Self::TelegramIsOff => "Start the supervisor with AUTONOUS_TELEGRAM_TOKEN.",
+            Self::ChatNotAllowed(_) => "Add its number to AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
+            Self::NoSuchDeparture => "POST /outbox answers with the ids of its rows.",
+            Self::NoSuchTask => "POST /messages answers with the task's id.",
+            Self::PruneFailed => {
+                "What is gone stays gone; the supervisor's log has the cause. Ask again after that."
+            }
+            Self::Store(_) => "Try again; the supervisor's log has the cause.",
         }
     }
 }
@@ -154,8 +128,8 @@ impl IntoResponse for ControlError {
         if let Self::Store(error) = &self {
             tracing::error!(%error, "a request to the control port failed");
         }
-        let (status, code, hint) = self.parts();
-        let body = json!({"error": {"code": code, "message": self.to_string(), "hint": hint}});
+        let (status, code) = self.status_and_code();
+        let body = json!({"error": {"code": code, "message": self.to_string(), "hint": self.hint()}});
         (status, Json(body)).into_response()
     }
 }
