@@ -24,30 +24,42 @@ const TRACE: Bounds = Bounds { calls: 30, argument_chars: 200, output_chars: 200
 const CUT: char = '…';
 
 /// What earlier attempts at a task did. A call whose end nobody has seen by now counts as interrupted,
-/// whether it is marked already or not.
+/// whether it is marked already or not. Of a task that was done, and is to be done again, nothing is told:
+/// that it is done twice is what was asked for.
 pub fn earlier_attempts(connection: &Connection, task: &TaskId) -> Result<EarlierAttempts, StoreError> {
-    Ok(EarlierAttempts {
-        calls: calls_of(connection, task, &EARLIER)?,
-        summary: summary_of(connection, task)?,
-    })
+    let since = newest_end(connection, task)?;
+    let calls = calls_of(connection, task, since, &EARLIER)?;
+    Ok(EarlierAttempts { calls, summary: summary_of(connection, task, since)? })
 }
 
 /// The calls that led to a task's answer.
 pub fn trace(connection: &Connection, task: &TaskId) -> Result<Vec<PastCall>, StoreError> {
-    calls_of(connection, task, &TRACE)
+    calls_of(connection, task, 0, &TRACE)
 }
 
-fn calls_of(connection: &Connection, task: &TaskId, bounds: &Bounds) -> Result<Vec<PastCall>, StoreError> {
+/// The event with which the task was done the last time.
+fn newest_end(connection: &Connection, task: &TaskId) -> Result<i64, StoreError> {
+    let sql = "select coalesce(max(seq), 0) from events indexed by events_task
+               where task_id = ?1 and type = 'task.done'";
+    Ok(connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get(0))?)
+}
+
+fn calls_of(
+    connection: &Connection,
+    task: &TaskId,
+    since_seq: i64,
+    bounds: &Bounds,
+) -> Result<Vec<PastCall>, StoreError> {
     // The index is named because the number of events of one type grows with the age of the database, and
     // the number of events of one task does not.
     let sql = "select call.tool_name, substr(call.arguments_json, 1, ?3 + 1), call.status,
                       substr(concat_ws(char(10), call.error, nullif(call.output_text, '')), 1, ?4 + 1)
                from events as begun indexed by events_task join tool_calls as call on call.id = begun.id
-               where begun.task_id = ?1 and begun.type = 'tool_call.started'
+               where begun.task_id = ?1 and begun.type = 'tool_call.started' and begun.seq > ?5
                order by begun.seq desc limit ?2";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(
-        params![task.as_str(), bounds.calls, bounds.argument_chars, bounds.output_chars],
+        params![task.as_str(), bounds.calls, bounds.argument_chars, bounds.output_chars, since_seq],
         |row| past_call(row, bounds),
     )?;
     let mut calls = rows.collect::<Result<Vec<_>, _>>()?;
@@ -70,11 +82,14 @@ fn past_call(row: &Row<'_>, bounds: &Bounds) -> rusqlite::Result<PastCall> {
     })
 }
 
-fn summary_of(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
+fn summary_of(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<Option<String>, StoreError> {
     let sql = "select payload ->> 'summary' from events indexed by events_task
-               where task_id = ?1 and type = 'context.assembled' and payload ->> 'summary' is not null
+               where task_id = ?1 and type = 'context.assembled' and seq > ?2 and payload ->> 'summary' is not null
                order by seq desc limit 1";
-    Ok(connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get(0)).optional()?)
+    Ok(connection
+        .prepare_cached(sql)?
+        .query_row(params![task.as_str(), since_seq], |row| row.get(0))
+        .optional()?)
 }
 
 /// A text of at most so many characters; one more is the mark that something was left out.
@@ -139,6 +154,18 @@ mod tests {
             ("write", PastCallStatus::Interrupted, ""),
         ];
         assert_eq!(told, expected.map(|(name, status, output)| (name.to_owned(), status, output.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn what_led_to_an_answer_is_not_told_when_it_is_to_be_done_again() {
+        let (fixture, task) = (Fixture::new().await, TaskId::new());
+        add(&fixture, &task, EventType::ContextAssembled, None, json!({"summary": "half of it"})).await;
+        start(&fixture, &task, "write").await;
+        add(&fixture, &task, EventType::TaskDone, None, json!({"attempt": 1})).await;
+        assert!(earlier(&fixture, &task).await.is_empty());
+        start(&fixture, &task, "read").await;
+        let calls = earlier(&fixture, &task).await.calls;
+        assert_eq!(calls.iter().map(|call| call.tool_name.as_str()).collect::<Vec<_>>(), ["read"]);
     }
 
     #[tokio::test]
