@@ -11,6 +11,7 @@
 mod blow;
 mod chats;
 mod copy;
+mod findings;
 mod model;
 mod verdict;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 use crate::{ModelServer, Random, System, TelegramServer, wait};
 
 use chats::Chats;
+use findings::Scene;
 pub use verdict::Verdict;
 
 /// How long the last replies may take after the last blow.
@@ -61,7 +63,8 @@ impl Ordeal {
         system.wait_until_ready();
         let is_answered = wait::within(PATIENCE, || chats.are_answered(&telegram).then_some(())).is_some();
         system.stop();
-        Verdict::reach(&system, &telegram, &chats, &blows, &copies, is_answered)
+        let (system, telegram, chats, blows, copies) = (&system, &telegram, &chats, &blows, &copies);
+        Scene { system, telegram, chats, blows, copies, is_answered }.judge()
     }
 }
 

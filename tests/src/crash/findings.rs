@@ -1,0 +1,201 @@
+//! The findings: what the chats, the database, the journal and the files say about each other at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+
+use rusqlite::Connection;
+
+use super::blow::Blows;
+use super::chats::{Chats, Written};
+use super::copy::Copies;
+use super::verdict::Verdict;
+use crate::{System, TelegramServer};
+
+/// A task as the database has it at the end.
+struct Noted {
+    attempts: u32,
+    started: u32,
+    done: u32,
+    effects: u32,
+}
+
+/// Everything that can be asked about a system that was stopped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scene<'a> {
+    /// The system.
+    pub(super) system: &'a System,
+    /// What the chats got.
+    pub(super) telegram: &'a TelegramServer,
+    /// What they wrote.
+    pub(super) chats: &'a Chats,
+    /// What was done to the system.
+    pub(super) blows: &'a Blows,
+    /// What was copied meanwhile.
+    pub(super) copies: &'a Copies,
+    /// Whether every message had its reply in time.
+    pub(super) is_answered: bool,
+}
+
+impl Scene<'_> {
+    /// Looks at all of it.
+    pub(super) fn judge(&self) -> Verdict {
+        let mut verdict = Verdict::new();
+        verdict.inform("processes killed: the supervisor, and its children with it", self.blows.supervisor);
+        verdict.inform("processes killed: a child alone", self.blows.children);
+        verdict.inform("messages written", self.chats.written().len());
+        self.messages(&mut verdict);
+        self.replies(&mut verdict);
+        self.calls(&mut verdict);
+        self.records(&mut verdict);
+        self.copied(&mut verdict);
+        if !self.is_answered {
+            verdict.forbid("replies that did not come in time", vec![self.system.log_tail()]);
+        }
+        verdict
+    }
+
+    fn messages(&self, verdict: &mut Verdict) {
+        let stored = self.system.database().texts("select text from inbox");
+        let stored: BTreeSet<&str> = stored.iter().map(String::as_str).collect();
+        let lost = self.chats.written().iter().filter(|written| !stored.contains(written.text().as_str()));
+        verdict.forbid("messages lost", lost.map(Written::text).collect());
+        let open = "select id || ' ' || state from inbox where state not in ('done', 'skipped')";
+        verdict.forbid("tasks that are not done", self.system.database().texts(open));
+        let unsent = "select task_id || ' ' || state from outbox where state <> 'sent'";
+        verdict.forbid("replies that were not sent", self.system.database().texts(unsent));
+    }
+
+    fn replies(&self, verdict: &mut Verdict) {
+        let replies = Chats::replies(self.telegram);
+        let all: BTreeSet<&str> = replies.values().flatten().map(String::as_str).collect();
+        let missing = self.chats.written().iter().filter(|written| !all.contains(written.word.as_str()));
+        verdict.forbid("replies missing", missing.map(Written::text).collect());
+        let mut doubled = Vec::new();
+        let mut disordered = Vec::new();
+        for (chat, mut words) in replies {
+            let twice = words.windows(2).filter(|pair| pair[0] == pair[1]);
+            doubled.extend(twice.map(|pair| format!("{} in {chat}", pair[0])));
+            words.dedup();
+            if words != self.chats.asked_by(chat) {
+                disordered.push(format!("{chat}: {}", first_difference(&words, &self.chats.asked_by(chat))));
+            }
+        }
+        verdict.bound(
+            "replies doubled, at most one for each kill of the supervisor",
+            doubled,
+            self.blows.supervisor,
+        );
+        verdict.forbid("chats whose replies are out of order", disordered);
+    }
+
+    fn calls(&self, verdict: &mut Verdict) {
+        let database = self.system.database();
+        let count = |status: &str| {
+            let query = format!("select count(*) from tool_calls where status = '{status}'");
+            usize::try_from(database.count(&query)).unwrap_or_default()
+        };
+        verdict.inform("tool calls done", count("done"));
+        verdict.inform("tool calls failed", count("failed"));
+        verdict.inform("tool calls without an end, marked as interrupted", count("interrupted"));
+        let running = "select id from tool_calls where status in ('running', 'queued')";
+        verdict.forbid("tool calls without an end that are not marked", database.texts(running));
+        let mut notes = noted(self.system);
+        let words = self.chats.written().iter().map(|written| {
+            let effects = effects(self.system, written);
+            (written.word.as_str(), notes.remove(&written.text()).map(|note| Noted { effects, ..note }))
+        });
+        let words: Vec<(&str, Noted)> =
+            words.filter_map(|(word, note)| note.map(|note| (word, note))).collect();
+        verdict.inform(
+            "effects repeated by a later attempt, which was not told of their end",
+            words.iter().filter(|(_, n)| n.effects > 1).count(),
+        );
+        let having = |wrong: fn(&Noted) -> bool| {
+            let found = words.iter().filter(|(_, note)| wrong(note));
+            found.map(|(word, note)| format!("{word}: {note}")).collect()
+        };
+        verdict.forbid("calls done without their effect", having(|note| note.effects < note.done));
+        verdict.forbid("effects without their call", having(|note| note.effects > note.started));
+        verdict.forbid("effects beyond one for each attempt", having(|note| note.effects > note.attempts));
+    }
+
+    fn records(&self, verdict: &mut Verdict) {
+        let verified = self.system.run_tool_server(&["journal", "verify"]);
+        let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+        verdict.forbid(
+            "breaks in the journal",
+            (!verified.status.success()).then_some(said).into_iter().collect(),
+        );
+        let events: BTreeSet<String> = self
+            .system
+            .database()
+            .texts("select id from events where type like 'tool_call.%'")
+            .into_iter()
+            .collect();
+        let journal = fs::read_to_string(self.system.place().data().join("journal/tool-calls.jsonl"));
+        let journal = journal.unwrap_or_default();
+        let records: Vec<String> = journal.lines().filter_map(call_record).collect();
+        verdict.inform("records of calls in the journal", records.len());
+        verdict.forbid(
+            "records that are not among the events",
+            records.into_iter().filter(|id| !events.contains(id)).collect(),
+        );
+        let database = Connection::open(self.system.place().data().join("db/autonous.db"));
+        let checked = database.and_then(|database| {
+            database.query_row("pragma integrity_check", [], |row| row.get::<_, String>(0))
+        });
+        let fault =
+            checked.map_or_else(|error| Some(error.to_string()), |said| (said != "ok").then_some(said));
+        verdict.forbid("faults found by integrity_check", fault.into_iter().collect());
+    }
+
+    fn copied(&self, verdict: &mut Verdict) {
+        verdict.inform("copies of a stopped supervisor's database", self.copies.taken);
+        verdict.inform("confirmed updates looked for in them", self.copies.confirmed);
+        verdict.forbid("copies that are broken or lack one", self.copies.faults.clone());
+    }
+}
+
+impl fmt::Display for Noted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempts, started, done, effects } = self;
+        write!(f, "{attempts} attempts, {started} calls, {done} of them done, {effects} effects")
+    }
+}
+
+/// Where the replies of a chat leave the order of its messages.
+fn first_difference(got: &[String], asked: &[&str]) -> String {
+    let at = got.iter().zip(asked).position(|(got, asked)| got != asked);
+    match at {
+        Some(at) => format!("reply {at} has {} instead of {}", got[at], asked[at]),
+        None => format!("{} replies to {} messages", got.len(), asked.len()),
+    }
+}
+
+/// The tasks by their messages, with their calls counted.
+fn noted(system: &System) -> BTreeMap<String, Noted> {
+    let query =
+        "select task.text, task.attempt, count(call.id), count(call.id) filter (where call.status = 'done')
+                 from inbox as task left join tool_calls as call on call.task_id = task.id
+                 where task.state <> 'skipped' group by task.id";
+    let rows = system.database().rows(query, |row| {
+        let note = Noted { attempts: row.get(1)?, started: row.get(2)?, done: row.get(3)?, effects: 0 };
+        Ok((row.get(0)?, note))
+    });
+    rows.into_iter().collect()
+}
+
+/// How often a word stands in its file.
+fn effects(system: &System, written: &Written) -> u32 {
+    let text = fs::read_to_string(system.workspace().join(written.file())).unwrap_or_default();
+    let count = text.lines().filter(|line| *line == written.word).count();
+    u32::try_from(count).expect("a word is noted a few times")
+}
+
+/// The id of a record that tells of a call.
+fn call_record(line: &str) -> Option<String> {
+    let record: serde_json::Value = serde_json::from_str(line).ok()?;
+    let is_of_call = record["type"].as_str()?.starts_with("tool_call.");
+    is_of_call.then(|| record["id"].as_str().map(str::to_owned)).flatten()
+}
