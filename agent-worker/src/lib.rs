@@ -2,11 +2,12 @@
 //!
 //! Its one power is the model key. It has no files, starts no child processes, and knows neither the
 //! database nor Telegram: a task comes in with everything it needs, events and a result go out, and
-//! nothing is kept between two tasks, so the worker can be killed at any instant.
+//! nothing of a task is kept for the next one, so the worker can be killed at any instant.
 //!
 //! The journey of a task: [`serve`] takes it from a line, [`agent`] runs its turns within the
-//! [`budget`], each [`turn`] asks a [`model`] and runs the calls of its reply through the [`tools`], and
-//! [`answer`] words the end when a limit or a person ended it early.
+//! [`budget`], each [`turn`] asks a [`model`] and runs the calls of its reply through the [`tools`], what
+//! came from [`outside`] is marked, a [`conversation`] that outgrows the window is fitted by [`context`],
+//! and [`answer`] words the end when a limit or a person ended it early.
 
 pub mod agent;
 pub mod answer;

@@ -20,8 +20,8 @@ const SECRETS: &[&str] =
 /// Without a command it speaks the supervisor's line protocol on stdin and stdout. Settings come from
 /// the environment: AUTONOUS_TOOL_URL, AUTONOUS_TOOL_TOKEN, AUTONOUS_MODEL_PROVIDER (anthropic, direct,
 /// openai or scripted), AUTONOUS_MODEL_NAME, AUTONOUS_MODEL_BASE_URL, AUTONOUS_MODEL_API_KEY,
-/// AUTONOUS_MODEL_TOOL_PROTOCOL (native or json), AUTONOUS_MODEL_FALLBACK and the limits
-/// AUTONOUS_CONTROL_MAX_TURNS, _MAX_WALL_TIME_SECONDS, _MAX_TOKENS and _MAX_RETRIES.
+/// AUTONOUS_MODEL_TOOL_PROTOCOL (native or json), AUTONOUS_MODEL_FALLBACK, AUTONOUS_MODEL_CONTEXT_TOKENS
+/// and the limits AUTONOUS_CONTROL_MAX_TURNS, _MAX_WALL_TIME_SECONDS, _MAX_TOKENS and _MAX_RETRIES.
 #[derive(Debug, Parser)]
 #[command(name = "agent-worker", version)]
 struct Arguments {
