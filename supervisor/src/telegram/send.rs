@@ -71,16 +71,17 @@ async fn send_next(sender: &Sender) -> Result<Step, StoreError> {
         Next::Nothing { until_ms } => return Ok(Step::Idle { until_ms }),
     };
     let after = send(sender, &message).await;
-    let marked = sender.store.write(move |tx| match after {
-        After::Delivered { message_id } => delivery::mark_sent(tx, &message, message_id),
-        After::PutOff { error, pause } => delivery::put_off(tx, &message, &error, pause),
-        After::GivenUp { error } => delivery::give_up(tx, &message, &error),
+    // Until it is done: a message that was sent and can not be marked, on a full disk, must not be sent again.
+    let marked = sender.store.write_until_done(move |tx| match &after {
+        After::Delivered { message_id } => delivery::mark_sent(tx, &message, *message_id),
+        After::PutOff { error, pause } => delivery::put_off(tx, &message, error, *pause),
+        After::GivenUp { error } => delivery::give_up(tx, &message, error),
     });
     marked.await.map(|()| Step::Sent)
 }
 
 /// What became of a message.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum After {
     Delivered { message_id: Option<i64> },
     PutOff { error: String, pause: Duration },
