@@ -93,8 +93,13 @@ async fn cancel_on_request(stop: CancellationToken) {
 }
 
 fn talk(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCode> {
+    let json = arguments.json;
     let status = runtime()?.block_on(chat(data, arguments))?;
-    print(status.reply.as_deref().unwrap_or("(no reply)"));
+    if json {
+        print(&serde_json::to_string(&status).context("the reply could not be written as JSON")?);
+    } else {
+        print(status.reply.as_deref().unwrap_or("(no reply)"));
+    }
     Ok(if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -133,6 +138,9 @@ fn screen(variables: &Variables) -> Screen {
 fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<ExitCode> {
     let tokens = Tokens::read(&data.tokens())?;
     match arguments.which {
+        None if arguments.json => {
+            print(&serde_json::to_string(&tokens).context("the tokens could not be written as JSON")?);
+        }
         Some(WhichToken::Control) => print(&tokens.control_token),
         Some(WhichToken::Tool) => print(&tokens.tool_token),
         None => {

@@ -67,10 +67,12 @@ async fn remove_full_files(store: &Store, journal: &Path, before_ms: i64) -> Res
     let before = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(before_ms).unwrap_or(0));
     let mut removed = 0;
     for file in Files::list(journal)?.full_before(position.file) {
-        if file.metadata()?.modified()? < before {
-            fs::remove_file(file)?;
-            removed += 1;
+        // The oldest go first and none is left out: a chain with a hole in it does not hold.
+        if file.metadata()?.modified()? >= before {
+            break;
         }
+        fs::remove_file(file)?;
+        removed += 1;
     }
     Ok(removed)
 }

@@ -67,6 +67,11 @@ fn every_command_that_shows_something_gives_json() {
         let parsed: Result<Value, _> = serde_json::from_str(&shown);
         assert!(parsed.is_ok_and(|value| value.is_object() || value.is_array()), "{arguments:?}: {shown}");
     }
+    let said: Value =
+        serde_json::from_str(&text(&system.run_command(&["chat", "--json", "ls path=."]))).unwrap();
+    assert_eq!(said["status"], "done", "{said}");
+    let tokens: Value = serde_json::from_str(&text(&system.run_command(&["token", "--json"]))).unwrap();
+    assert_eq!(tokens["tool_token"], system.tokens().tool_token.as_str());
 }
 
 #[test]

@@ -88,6 +88,36 @@ fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
     assert!(!young.status.success());
 }
 
+#[test]
+fn full_files_of_the_journal_go_once_they_are_taken_in_and_old() {
+    let mut system = System::builder().variable("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096").start();
+    for number in 0..12 {
+        run(&system, &format!("ls path=missing-{number}"));
+    }
+    system.stop();
+    let directory = system.place().data().join("journal");
+    let full = || {
+        let names = fs::read_dir(&directory).unwrap().flatten().map(|entry| entry.path());
+        names.filter(|path| path.display().to_string().contains(".jsonl.0")).collect::<Vec<_>>()
+    };
+    let mut before = full();
+    before.sort();
+    assert!(before.len() > 1, "{before:?}");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(40 * 86_400);
+    let (young, old) = before.split_last().unwrap();
+    for file in old {
+        fs::File::options().append(true).open(file).unwrap().set_modified(long_ago).unwrap();
+    }
+    let gone: Value =
+        serde_json::from_str(&text(&system.run_command(&["prune", "--older-than", "30d", "--json"])))
+            .unwrap();
+    assert_eq!(gone["journal_files"], before.len() - 1, "{gone}");
+    assert_eq!(full(), std::slice::from_ref(young), "the young one stays");
+    system.restart();
+    run(&system, "ls path=.");
+    assert!(!system.log().contains("read again"), "{}", system.log());
+}
+
 /// What is left hangs together: no event is under one that is gone, and every task has its events.
 fn assert_only_whole_trees(database: &Database) {
     let orphans = "select count(*) from events as child where parent_id is not null

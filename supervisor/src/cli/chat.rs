@@ -23,6 +23,9 @@ pub struct ChatArguments {
     /// How long to wait for the reply; the task goes on without you.
     #[arg(long, default_value_t = 900, value_name = "SECONDS")]
     pub wait: u64,
+    /// Print JSON: {"task_id": …, "status": …, "reply": …}.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Why there is no reply.

@@ -94,6 +94,9 @@ pub struct RunArguments {
 pub struct TokenArguments {
     /// Print this token alone, for use in scripts.
     pub which: Option<WhichToken>,
+    /// Print JSON: {"control_token": …, "tool_token": …, "control_url": …, "tool_url": …}.
+    #[arg(long, conflicts_with = "which")]
+    pub json: bool,
 }
 
 /// One of the two tokens.

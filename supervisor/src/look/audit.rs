@@ -151,3 +151,60 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
         end: json(row.get(6)?).unwrap_or_default(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Event, EventType};
+    use serde_json::json;
+
+    use super::*;
+    use crate::look;
+    use crate::store::events;
+    use crate::store::fixture::Fixture;
+
+    /// A call of a tool that can do harm, and its end.
+    fn call_of(path: &str, end: EventType, facts: Value) -> [Event; 2] {
+        let start = json!({"tool_name": "write", "risk": "high", "arguments": {"path": path}});
+        let started = Event::now(EventType::ToolCallStarted, None, None, start);
+        let ended = Event::now(end, Some(&started.id), None, facts);
+        [started, ended]
+    }
+
+    async fn told(events: Vec<Event>, question: &Question) -> Vec<(String, &'static str)> {
+        let fixture = Fixture::new().await;
+        let stored = move |tx: &rusqlite::Transaction<'_>| {
+            events.iter().try_for_each(|event| events::append(tx, event))
+        };
+        fixture.store.write(stored).await.unwrap();
+        let connection = look::open(&fixture.directory.path().join("autonous.db")).unwrap();
+        let calls = calls(&connection, question, i64::MIN, 50).unwrap();
+        let path = |call: &Call| call.arguments["path"].as_str().unwrap_or_default().to_owned();
+        calls.iter().map(|call| (path(call), call.status)).collect()
+    }
+
+    #[tokio::test]
+    async fn a_file_is_meant_by_its_whole_path_by_its_end_and_by_what_was_interrupted() {
+        let changed = |path: &str| {
+            let facts = json!({"operation": "update", "path_resolved": format!("/w/{path}")});
+            call_of(path, EventType::ToolCallCompleted, facts)
+        };
+        let events = [
+            changed("a/b.txt"),
+            changed("xb.txt"),
+            call_of("a/b.txt", EventType::ToolCallCompleted, json!({"path_resolved": "/w/a/b.txt"})),
+            call_of("a/b.txt", EventType::ToolCallFailed, json!({"path_resolved": "/w/a/b.txt"})),
+            call_of("b.txt", EventType::ToolCallInterrupted, json!({})),
+            call_of("/w/a/b.txt", EventType::ToolCallInterrupted, json!({})),
+            call_of("other/b.txt", EventType::ToolCallInterrupted, json!({})),
+        ]
+        .concat();
+        let named = |path: &str, status| (path.to_owned(), status);
+        let whole = Question::File { absolute: vec!["/w/a/b.txt".to_owned()], end: None };
+        let expected =
+            [named("a/b.txt", "done"), named("b.txt", "interrupted"), named("/w/a/b.txt", "interrupted")];
+        assert_eq!(told(events.clone(), &whole).await, expected);
+        let end =
+            Question::File { absolute: vec!["/elsewhere/b.txt".to_owned()], end: Some("b.txt".to_owned()) };
+        assert_eq!(told(events, &end).await[0], named("a/b.txt", "done"));
+    }
+}
