@@ -120,6 +120,21 @@ pub fn signal(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
+/// Stops a process, and waits until each of its threads stands still: the signal reaches them one by one.
+pub fn stop(pid: u32) {
+    signal(pid, Signal::STOP);
+    wait::until("the process stands still", || threads(pid).iter().all(|state| state == "T").then_some(()));
+}
+
+/// The states of a process's threads, as `/proc` writes them behind the name in parentheses.
+fn threads(pid: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there");
+    tasks
+        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok())
+        .filter_map(|stat| Some(stat.rsplit_once(')')?.1.split_whitespace().next()?.to_owned()))
+        .collect()
+}
+
 /// Whether a status is the end by SIGKILL.
 pub fn was_killed(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::KILL.as_raw())

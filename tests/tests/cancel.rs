@@ -106,7 +106,7 @@ fn a_wish_to_cancel_outlives_the_supervisor() {
     let task = system.say(LONG);
     wait_until_sleeping(&system);
     let worker = system.child("agent-worker");
-    e2e::program::signal(worker.pid, rustix::process::Signal::STOP);
+    e2e::program::stop(worker.pid);
     assert_eq!(cancel(&system, &task).status, 202);
     system.kill();
     system.restart();

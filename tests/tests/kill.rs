@@ -151,7 +151,7 @@ fn the_tool_server_is_killed_in_the_middle_of_a_call() {
     telegram.push(ADA.text("what is here?"));
     wait::until("the model thinks", || (!model.requests().is_empty()).then_some(()));
     let server = system.child("tool-server");
-    program::signal(server.pid, Signal::STOP);
+    program::stop(server.pid);
     let _ = release.send(());
     let address = e2e::http::address_of(&system.tokens().tool_url);
     wait::until("the call is on its way", || has_unread_bytes(address.port()).then_some(()));

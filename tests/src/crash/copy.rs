@@ -29,7 +29,7 @@ impl Copies {
     pub(super) fn take(&mut self, system: &System, telegram: &TelegramServer, random: &mut Random) {
         let place = tempfile::tempdir().expect("the temporary directory is writable");
         let supervisor = system.supervisor_pid();
-        program::signal(supervisor, Signal::STOP);
+        program::stop(supervisor);
         let confirmed = telegram.confirmed();
         copy(&system.place().data().join("db"), place.path(), random.below(2) == 0);
         program::signal(supervisor, Signal::CONT);
