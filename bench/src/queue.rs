@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use protocol::{Event, EventId, EventType};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use serde_json::json;
 use supervisor::channel::Chat;
 use supervisor::store::attempt::{self, Ending};
@@ -19,8 +19,10 @@ use supervisor::store::{Store, StoreError, events, open};
 use crate::measure::{Durations, us};
 use crate::table::Table;
 
-/// Tasks one after the other.
-const TASKS: u32 = 500;
+/// Tasks one after the other, in each turn.
+const TASKS: u32 = 50;
+/// Turns that they and bare commits take: the disk is not always as fast.
+const TURNS: usize = 10;
 /// Commits that a task takes: it is stored, claimed and ended.
 const COMMITS: u32 = 3;
 /// So many people ask at once.
@@ -35,8 +37,7 @@ const LEASE: Duration = Duration::from_secs(60);
 /// Measures the queue.
 pub fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
-    let bare = commits_a_second(&place.path().join("bare.db"))?;
-    let alone = tasks_a_second(&place.path().join("alone.db"), 1, TASKS)?;
+    let [bare, alone] = one_by_one(place.path())?;
     let together = tasks_a_second(&place.path().join("together.db"), AT_ONCE, TASKS_EACH)?;
     table.note("bare SQLite, commits of one row", format!("{bare:.0}/s"));
     table.note("tasks, one after the other", format!("{alone:.0}/s"));
@@ -51,31 +52,48 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One row, one commit, synced as the supervisor's are.
-fn commits_a_second(path: &Path) -> anyhow::Result<f64> {
-    let mut connection = Connection::open(path)?;
+/// Bare commits a second, and tasks a second, in turns.
+fn one_by_one(place: &Path) -> anyhow::Result<[f64; 2]> {
+    let mut connection = Connection::open(place.join("bare.db"))?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.execute_batch("create table row (number integer primary key, text text)")?;
-    let began = Instant::now();
-    for number in 0..TASKS * COMMITS {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (store, run) = runtime.block_on(opened(&place.join("alone.db")))?;
+    let mut turn = 0;
+    let mut bare = || commit_rows(&mut connection);
+    let mut alone = || {
+        turn += 1;
+        Ok(runtime.block_on(have_done(store.clone(), run.clone(), turn, TASKS))?)
+    };
+    let [bare, alone] = Durations::in_turns(TURNS, [&mut bare, &mut alone])?;
+    let a_second = |count: u32, durations: &Durations| f64::from(count) * 1e6 / durations.p50_us();
+    Ok([a_second(TASKS * COMMITS, &bare), a_second(TASKS, &alone)])
+}
+
+/// One row, one commit, synced as the supervisor's are.
+fn commit_rows(connection: &mut Connection) -> anyhow::Result<()> {
+    for _ in 0..TASKS * COMMITS {
         let transaction = connection.transaction()?;
-        transaction
-            .prepare_cached("insert into row values (?1, ?2)")?
-            .execute(params![number, "a message"])?;
+        transaction.prepare_cached("insert into row (text) values (?1)")?.execute(["a message"])?;
         transaction.commit()?;
     }
-    Ok(f64::from(TASKS * COMMITS) / began.elapsed().as_secs_f64())
+    Ok(())
+}
+
+async fn opened(path: &Path) -> anyhow::Result<(Store, EventId)> {
+    let store = Store::open(path)?;
+    let started = Event::now(EventType::ProcessStarted, None, None, json!({"pid": 1}));
+    let run = started.id.clone();
+    store.write(move |tx| events::append(tx, &started)).await?;
+    Ok((store, run))
 }
 
 /// Each of `people` has as many tasks done as `each`, one after the other.
 fn tasks_a_second(path: &Path, people: u32, each: u32) -> anyhow::Result<f64> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let store = Store::open(path)?;
-        let started = Event::now(EventType::ProcessStarted, None, None, json!({"pid": 1}));
-        let run = started.id.clone();
-        store.write(move |tx| events::append(tx, &started)).await?;
+        let (store, run) = opened(path).await?;
         let began = Instant::now();
         let mut working = tokio::task::JoinSet::new();
         for person in 0..people {
