@@ -4,21 +4,14 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::sync::OnceLock;
-use std::thread::{self, Scope};
+use std::sync::{Arc, OnceLock};
+use std::thread::Scope;
 
-use protocol::hash::{in_hex, sha256};
 use rustix::fs::{Stat, fstat};
-use sha2::{Digest, Sha256};
 use toolkit::Fingerprint;
 
 use super::diff::same_at_start;
-
-/// From how many bytes on a content is hashed ahead, on a thread of its own.
-const HASHED_AHEAD: usize = 256 * 1024;
-
-/// How many bytes are hashed between two states that are kept.
-const BLOCK: usize = 64 * 1024;
+use super::hashing::{Hashed, LastContent, ahead};
 
 /// A file as it was looked at.
 #[derive(Debug)]
@@ -29,65 +22,43 @@ pub struct Current {
     pub size_bytes: u64,
     /// What the file system says of it.
     pub stat: Stat,
-    hashed: OnceLock<Hashed>,
-}
-
-/// What hashing a file led to.
-#[derive(Debug)]
-struct Hashed {
-    fingerprint: Fingerprint,
-    /// The state of the hash before each block, for contents that begin in the same way.
-    states: Vec<Sha256>,
+    fingerprint: OnceLock<Fingerprint>,
+    hashed: OnceLock<Arc<Hashed>>,
 }
 
 impl Current {
     /// Reads a file up to `max_bytes`; of a larger one only its size and mtime.
-    pub(super) fn look(file: &OwnedFd, max_bytes: u64) -> io::Result<Self> {
+    pub(super) fn look(file: &OwnedFd, max_bytes: u64, last: &LastContent) -> io::Result<Self> {
         let stat = fstat(file)?;
         let content = read_whole(file, max_bytes)?;
         let size_bytes = match &content {
             Some(content) => u64::try_from(content.len()).unwrap_or(u64::MAX),
             None => u64::try_from(stat.st_size).unwrap_or(0),
         };
-        Ok(Self { content, size_bytes, stat, hashed: OnceLock::new() })
+        let known = content.as_deref().and_then(|content| last.hash_of(content));
+        let hashed = known.map_or_else(OnceLock::new, OnceLock::from);
+        Ok(Self { content, size_bytes, stat, fingerprint: OnceLock::new(), hashed })
     }
 
     /// What to compare it with later. Whoever asks first hashes, and who asks meanwhile waits.
     pub fn fingerprint(&self) -> &Fingerprint {
-        &self.hashed().fingerprint
-    }
-
-    fn hashed(&self) -> &Hashed {
-        self.hashed.get_or_init(|| {
-            let Some(content) = &self.content else {
-                return Hashed { fingerprint: size_and_mtime(&self.stat), states: Vec::new() };
-            };
-            let (mut state, mut states) = (Sha256::new(), Vec::new());
-            for block in content.chunks(BLOCK) {
-                states.push(state.clone());
-                state.update(block);
-            }
-            Hashed { fingerprint: Fingerprint::Sha256(in_hex(&state.finalize())), states }
+        self.fingerprint.get_or_init(|| match &self.content {
+            Some(content) => Fingerprint::Sha256(self.hash(content).sha256.clone()),
+            None => size_and_mtime(&self.stat),
         })
     }
 
-    /// The SHA-256 of another content, in hex. What both begin with is not hashed again.
-    fn sha256_of(&self, other: &[u8]) -> String {
-        let shared = self.content.as_deref().map_or(0, |content| same_at_start(content, other));
-        let states = &self.hashed().states;
-        let Some(block) = states.len().checked_sub(1).map(|last| last.min(shared / BLOCK)) else {
-            return sha256(other);
-        };
-        let mut state = states[block].clone();
-        state.update(&other[block * BLOCK..]);
-        in_hex(&state.finalize())
+    fn hash(&self, content: &[u8]) -> &Hashed {
+        self.hashed.get_or_init(|| Arc::new(Hashed::of(content)))
     }
 
     /// Begins the fingerprint of a long content on a thread of its own, beside what comes next.
     pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        ahead(scope, self.content.as_deref(), || {
-            self.fingerprint();
-        });
+        if let (Some(content), None) = (&self.content, self.hashed.get()) {
+            ahead(scope, content, || {
+                self.hash(content);
+            });
+        }
     }
 
     /// Whether the file already has this content.
@@ -102,39 +73,33 @@ pub(super) struct Next<'a> {
     /// All of it.
     pub(super) content: Cow<'a, [u8]>,
     before: Option<&'a Current>,
-    sha256: OnceLock<String>,
+    hashed: OnceLock<Arc<Hashed>>,
 }
 
 impl<'a> Next<'a> {
     /// This content, in the place of what was before.
     pub(super) fn new(content: Cow<'a, [u8]>, before: Option<&'a Current>) -> Self {
-        Self { content, before, sha256: OnceLock::new() }
+        Self { content, before, hashed: OnceLock::new() }
     }
 
-    /// Its SHA-256, in hex. Whoever asks first hashes, and who asks meanwhile waits.
-    pub(super) fn sha256(&self) -> &str {
-        self.sha256.get_or_init(|| match self.before {
-            Some(before) => before.sha256_of(&self.content),
-            None => sha256(&self.content),
+    /// Its hash. Whoever asks first hashes, and who asks meanwhile waits.
+    pub(super) fn hash(&self) -> &Arc<Hashed> {
+        self.hashed.get_or_init(|| {
+            let before = self.before.and_then(|before| Some((before, before.content.as_deref()?)));
+            Arc::new(match before {
+                Some((before, old)) => {
+                    before.hash(old).of_similar(&self.content, same_at_start(old, &self.content))
+                }
+                None => Hashed::of(&self.content),
+            })
         })
     }
 
     /// Begins the hash of a long content on a thread of its own, beside what comes next.
     pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        ahead(scope, Some(&self.content), || {
-            self.sha256();
+        ahead(scope, &self.content, || {
+            self.hash();
         });
-    }
-}
-
-/// Where no thread is to be had, whoever needs the hash makes it then.
-fn ahead<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    content: Option<&[u8]>,
-    hash: impl FnOnce() + Send + 'scope,
-) {
-    if content.is_some_and(|content| content.len() >= HASHED_AHEAD) {
-        let _ = thread::Builder::new().spawn_scoped(scope, hash);
     }
 }
 
@@ -165,32 +130,4 @@ pub fn size_and_mtime(stat: &Stat) -> Fingerprint {
 pub fn mtime_ms(stat: &Stat) -> i64 {
     let part = i64::try_from(stat.st_mtime_nsec).unwrap_or(0) / 1_000_000;
     stat.st_mtime.saturating_mul(1000).saturating_add(part)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-
-    #[test]
-    fn a_hash_that_goes_on_from_a_shared_beginning_is_the_hash_of_the_whole() {
-        let old: Vec<u8> = (0..3 * BLOCK + 7).map(|index| u8::try_from(index % 251).unwrap_or(0)).collect();
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&old).unwrap();
-        let current = Current::look(&OwnedFd::from(file), 1 << 30).unwrap();
-        let mut edited = old.clone();
-        edited[BLOCK + 5] ^= 1;
-        let longer = [old.as_slice(), b"more"].concat();
-        for other in [&b""[..], b"short", &old[..BLOCK], &old[..BLOCK + 1], &old, &edited, &longer] {
-            assert_eq!(current.sha256_of(other), sha256(other), "{} bytes", other.len());
-        }
-        assert_eq!(current.fingerprint(), &Fingerprint::Sha256(sha256(&old)));
-    }
-
-    #[test]
-    fn an_empty_file_has_no_beginning_to_share() {
-        let current = Current::look(&OwnedFd::from(tempfile::tempfile().unwrap()), 10).unwrap();
-        assert_eq!(current.sha256_of(b"new"), sha256(b"new"));
-        assert_eq!(current.fingerprint(), &Fingerprint::Sha256(sha256(b"")));
-    }
 }

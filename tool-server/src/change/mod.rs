@@ -7,6 +7,7 @@
 mod content;
 mod delete;
 pub mod diff;
+mod hashing;
 mod pending;
 mod place;
 pub mod replace;
@@ -24,6 +25,7 @@ use serde::Serialize;
 use toolkit::{Call, Output, PLACEHOLDER};
 
 use crate::roots::{Missing, Roots, Target};
+use hashing::LastContent;
 use pending::Pending;
 use place::PutError;
 use step::Step;
@@ -49,6 +51,7 @@ pub struct Changer {
     pending: Pending,
     max_edit_bytes: u64,
     durability: Durability,
+    last: LastContent,
 }
 
 /// What is to be changed, and under which condition.
@@ -137,7 +140,7 @@ impl Changer {
         durability: Durability,
     ) -> io::Result<Self> {
         let pending = Pending::open(pending, &roots)?;
-        Ok(Self { roots, pending, max_edit_bytes, durability })
+        Ok(Self { roots, pending, max_edit_bytes, durability, last: LastContent::default() })
     }
 
     /// Changes one file: `plan` makes the new content from the old.
@@ -181,7 +184,7 @@ impl Changer {
                 Err(error) => return judge(call, request, target, current.as_ref()).and(Err(error)),
             };
             let next = step::next(&planned.content, current.as_ref());
-            thread::scope(|scope| {
+            let answer = thread::scope(|scope| {
                 next.iter().filter(|next| self.is_hashed(next)).for_each(|next| next.hash_ahead(scope));
                 let (current, next) = (current.as_ref(), next.as_ref());
                 let step = Step { call, request, target, current, next, planned: &planned };
@@ -191,13 +194,21 @@ impl Changer {
                     .and_then(|prepared| self.finish(&step, prepared))
                     .map_err(|error| put_error(request.path, error))?;
                 Ok(self.answer(&step))
-            })
+            })?;
+            let hashed = next.filter(|next| self.is_hashed(next)).map(|next| Arc::clone(next.hash()));
+            if let (Content::Whole(content), Some(hashed), false) = (planned.content, hashed, request.dry_run)
+            {
+                self.last.keep(content, hashed);
+            }
+            Ok(answer)
         })
     }
 
     fn look(&self, target: &Target, path: &str) -> Result<Option<Current>, ToolError> {
         let Some(existing) = &target.existing else { return Ok(None) };
-        Current::look(existing, self.max_edit_bytes).map(Some).map_err(|error| io_error(path, "read", &error))
+        Current::look(existing, self.max_edit_bytes, &self.last)
+            .map(Some)
+            .map_err(|error| io_error(path, "read", &error))
     }
 }
 

@@ -101,7 +101,7 @@ impl Changer {
     /// What the file is after the change: its content's hash, or of a large file what the disk says.
     fn fingerprint_after(&self, step: &Step<'_>) -> Option<Fingerprint> {
         if let Some(next) = step.next.filter(|next| self.is_hashed(next)) {
-            return Some(Fingerprint::Sha256(next.sha256().to_owned()));
+            return Some(Fingerprint::Sha256(next.hash().sha256.clone()));
         }
         let (parent, name) = (step.target.parent.as_ref()?, &step.target.name);
         let stat = rustix::fs::statat(parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
