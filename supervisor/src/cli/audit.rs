@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use protocol::now_ms;
 use serde_json::{Value, json};
 
@@ -23,15 +23,16 @@ const HASH_SHOWN: usize = 12;
 /// What `supervisor audit` takes.
 #[derive(Debug, Args)]
 #[group(skip)]
+#[command(group = ArgGroup::new("question").required(true).args(["file", "task", "refused"]))]
 pub struct AuditArguments {
     /// What changed this file, by which tool and task, with hashes and the beginning of the difference.
     ///
     /// A relative path starts here, and also means any file whose path ends with it. Tools that change
     /// files are found by path; what a command (bash) changed is only in what its task ran.
-    #[arg(long, value_name = "PATH", required_unless_present_any = ["task", "refused"], conflicts_with_all = ["task", "refused"])]
+    #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
     /// What this task ran.
-    #[arg(long, value_name = "TASK", conflicts_with = "refused")]
+    #[arg(long, value_name = "TASK")]
     pub task: Option<String>,
     /// Which calls were refused, and why.
     #[arg(long)]
