@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{ModelReply, ModelServer, System, leftovers, wait};
+use e2e::{ModelReply, ModelServer, System, wait};
 use serde_json::{Value, json};
 
 /// A command that leaves a mark and then takes longer than anybody waits.
@@ -30,14 +30,12 @@ fn cut_off(kill: impl FnOnce(&mut System)) {
     let model = careful_model();
     let mut system = System::builder().model(&model).start();
     let task = system.say("leave a mark");
-    wait::until("the command runs", || {
-        let processes = leftovers::processes_of(system.place());
-        processes.iter().any(|process| process.command.contains("sleep 300")).then_some(())
-    });
+    let mark = system.workspace().join("mark.txt");
+    let read = || fs::read_to_string(&mark).unwrap_or_default();
+    wait::until("the command has left its mark", || (read() == "begun\n").then_some(()));
     kill(&mut system);
     assert_eq!(system.reply(&task), "I know that it was cut off.");
-    let mark = fs::read_to_string(system.workspace().join("mark.txt"));
-    assert_eq!(mark.ok().as_deref(), Some("begun\n"), "it ran once");
+    assert_eq!(read(), "begun\n", "it ran once");
     let states = "select status from tool_calls where tool_name = 'bash'";
     wait::until("the call has its end", || {
         (system.database().texts(states) == ["interrupted"]).then_some(())
