@@ -46,7 +46,8 @@ fn judge(connection: &Connection) -> Result<Finding, LookError> {
     let counts = tasks::counts(connection)?;
     let all: i64 = counts.tasks.iter().map(|(_, count)| count).sum();
     let dead = counts.tasks.iter().find(|(state, _)| *state == "dead").map_or(0, |(_, count)| *count);
-    let what = format!("whole, of version {version}, with {all} tasks");
+    let tasks = if all == 1 { "1 task".to_owned() } else { format!("{all} tasks") };
+    let what = format!("whole, of version {version}, with {tasks}");
     if dead + counts.undelivered == 0 {
         return Ok(Finding::ok(NAME, what));
     }
