@@ -1,6 +1,6 @@
 //! `supervisor run`: everything is put together here, and taken apart again at the end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +45,13 @@ pub enum RunError {
     /// The database can not be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The database turned out to be damaged while it was used.
+    #[error(
+        "the database {} turned out to be damaged, so nothing more is written to it: keep the file, and put a \
+         backup in its place; docs/operations.md says how",
+        .0.display()
+    )]
+    DamagedMeanwhile(PathBuf),
     /// The tokens could not be kept.
     #[error(transparent)]
     Tokens(#[from] TokensError),
@@ -91,11 +98,14 @@ pub async fn run(
     let children = system.start_children(ports.tool).await?;
     system.start_channels(ports.control, &children)?;
     system.announce_when_ready(children, announce);
-    system.until_stopped().await;
+    let is_damaged = system.until_stopped().await;
     // The children have ended: what the tool server wrote last is still to be taken in.
     system.dispatcher().give_back_at_stop().await;
     stop_journal.cancel();
     let _ = following.await;
+    if is_damaged {
+        return Err(RunError::DamagedMeanwhile(system.config.data.database()));
+    }
     system.refusal.of().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
 }
 
@@ -276,9 +286,15 @@ impl System {
         });
     }
 
-    async fn until_stopped(&self) {
-        self.stop.cancelled().await;
+    /// Returns whether it is the damaged database that ended everything.
+    async fn until_stopped(&self) -> bool {
+        let is_damaged = tokio::select! {
+            () = self.stop.cancelled() => false,
+            () = self.store.given_up() => true,
+        };
+        self.stop.cancel();
         self.tracker.close();
         self.tracker.wait().await;
+        is_damaged
     }
 }

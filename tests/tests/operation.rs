@@ -6,8 +6,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::Output;
 
-use e2e::{System, wait};
+use e2e::{Request, System, wait};
 use rusqlite::Connection;
+use serde_json::json;
 
 fn database(system: &System) -> PathBuf {
     system.place().data().join("db/autonous.db")
@@ -48,6 +49,42 @@ fn a_damaged_database_refuses_the_start_says_what_to_do_and_is_left_as_it_is() {
     }
     system.restart();
     assert_eq!(system.database().task_states(), ["done"], "nothing is lost");
+}
+
+#[test]
+fn a_database_that_turns_out_to_be_damaged_ends_the_run_and_nothing_more_is_written() {
+    let mut system = System::start();
+    let task = system.say("ls path=.");
+    system.reply(&task);
+    // All pages go into the file, and the running program is made to read them again.
+    let other = Connection::open(database(&system)).unwrap();
+    other.busy_timeout(wait::SOON).unwrap();
+    let merge = "pragma wal_checkpoint(truncate)";
+    wait::until("all is in one file", || {
+        other.query_row(merge, [], |row| row.get::<_, i64>(0)).is_ok_and(|busy| busy == 0).then_some(())
+    });
+    let backup = fs::read(database(&system)).unwrap();
+    let file = OpenOptions::new().write(true).open(database(&system)).unwrap();
+    let page: u32 = other.query_row("pragma page_size", [], |row| row.get(0)).unwrap();
+    let rest = file.metadata().unwrap().len() - u64::from(page);
+    other.execute("insert into kv (key, value) values ('other', '1')", []).unwrap();
+    file.write_all_at(&vec![0x5a; usize::try_from(rest).unwrap()], page.into()).unwrap();
+    let damaged = fs::read(database(&system)).unwrap();
+
+    let refused = system.control(Request::post_json("/messages", &json!({"text": "ls path=."})));
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    let status = system.wait();
+    assert_eq!(status.code(), Some(1));
+    assert!(system.log().contains("turned out to be damaged") && system.log().contains("backup"));
+    assert_eq!(fs::read(database(&system)).unwrap(), damaged, "nothing more was written to it");
+
+    drop(other);
+    for ending in ["-wal", "-shm"] {
+        let _ = fs::remove_file(system.place().data().join("db").join(format!("autonous.db{ending}")));
+    }
+    fs::write(database(&system), &backup).unwrap();
+    system.restart();
+    assert_eq!(system.database().task_states(), ["done"]);
 }
 
 #[test]

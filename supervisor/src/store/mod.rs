@@ -29,6 +29,7 @@ pub mod tool_calls;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -102,6 +103,7 @@ impl StoreError {
         match self {
             Self::Sqlite(error) => {
                 error.sqlite_error_code() != Some(rusqlite::ErrorCode::ConstraintViolation)
+                    && !open::is_damage(error)
             }
             Self::Damaged(..)
             | Self::Newer { .. }
@@ -109,6 +111,15 @@ impl StoreError {
             | Self::Malformed(_)
             | Self::Thread(_)
             | Self::Closed => false,
+        }
+    }
+
+    /// Whether the database's file is damaged.
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => open::is_damage(error),
+            Self::Damaged(..) => true,
+            _ => false,
         }
     }
 
@@ -127,7 +138,8 @@ impl StoreError {
 #[derive(Debug, Clone)]
 pub struct Store {
     jobs: mpsc::Sender<Box<dyn Job>>,
-    changes: watch::Receiver<u64>,
+    // Kept beside the writer, so that whoever waits for a change is not woken for ever when that has ended.
+    changed: Arc<watch::Sender<u64>>,
     trouble: watch::Receiver<Option<String>>,
 }
 
@@ -136,14 +148,14 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = open::for_writing(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE_LENGTH);
-        let (changed, changes) = watch::channel(0);
+        let changed = Arc::new(watch::Sender::new(0));
         let (troubled, trouble) = watch::channel(None);
-        let notices = Notices { changed, trouble: troubled };
+        let notices = Notices { changed: Arc::clone(&changed), trouble: troubled };
         thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || work_off(connection, queue, &notices))
             .map_err(StoreError::Thread)?;
-        Ok(Self { jobs, changes, trouble })
+        Ok(Self { jobs, changed, trouble })
     }
 
     /// Runs `work` in a transaction, and commits it if it succeeds. What it did is on the disk once this
@@ -175,9 +187,14 @@ impl Store {
         }
     }
 
+    /// Resolves when nothing is written any more, because the database turned out to be damaged.
+    pub async fn given_up(&self) {
+        self.jobs.closed().await;
+    }
+
     /// A counter that moves with every commit.
     pub fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.clone()
+        self.changed.subscribe()
     }
 
     /// Why the database takes no changes, such as a full disk. After a failure it is asked again with a

@@ -4,10 +4,13 @@
 //! one, each within a savepoint of its own: one that fails takes back its own changes and nobody else's.
 //! Nobody gets an answer before the commit, so what was answered is as durable as if it had been alone.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::StoreError;
+use super::open::is_damage;
 
 /// At most so much work shares a commit: the first of it waits for the last.
 const MOST_TOGETHER: usize = 64;
@@ -20,8 +23,8 @@ pub(super) trait Job: Send {
     /// Answers whoever asked for it, once it is known what became of the transaction.
     fn end(self: Box<Self>, outcome: Result<(), StoreError>);
 
-    /// The failure that can pass, if that is how it ended.
-    fn passing_failure(&self) -> Option<String>;
+    /// Why it failed, if that is how it ended.
+    fn failure(&self) -> Option<&StoreError>;
 }
 
 /// Work with somebody who waits for what it gives.
@@ -59,16 +62,15 @@ where
         let _ = self.answer.send(answer);
     }
 
-    fn passing_failure(&self) -> Option<String> {
-        let failure = self.result.as_ref()?.as_ref().err()?;
-        failure.can_pass().then(|| failure.to_string())
+    fn failure(&self) -> Option<&StoreError> {
+        self.result.as_ref()?.as_ref().err()
     }
 }
 
 /// What others may know of the writer.
 pub(super) struct Notices {
     /// Moves with every commit that changed something.
-    pub(super) changed: watch::Sender<u64>,
+    pub(super) changed: Arc<watch::Sender<u64>>,
     /// Why changes are not taken at the moment.
     pub(super) trouble: watch::Sender<Option<String>>,
 }
@@ -76,7 +78,8 @@ pub(super) struct Notices {
 impl Notices {
     /// Tells what became of a transaction. Whoever waits for an answer gets it later, and knows no less.
     fn tell(&self, jobs: &[Box<dyn Job>], committed: &Result<(), rusqlite::Error>, has_changed: bool) {
-        let failure = jobs.iter().find_map(|job| job.passing_failure());
+        let passing = |failure: &&StoreError| failure.can_pass();
+        let failure = jobs.iter().find_map(|job| job.failure().filter(passing)).map(ToString::to_string);
         let failure = failure.or_else(|| committed.as_ref().err().map(ToString::to_string));
         if failure.is_some() {
             self.trouble.send_replace(failure);
@@ -89,7 +92,8 @@ impl Notices {
     }
 }
 
-/// Works until nobody can ask any more.
+/// Works until nobody can ask any more, or until the database turns out to be damaged: then nothing more is
+/// written to it, and whoever asks is told that it is closed.
 pub(super) fn work_off(
     mut connection: Connection,
     mut queue: mpsc::Receiver<Box<dyn Job>>,
@@ -106,8 +110,13 @@ pub(super) fn work_off(
         let committed = run_all(&mut connection, &mut jobs);
         notices.tell(&jobs, &committed, rows_changed != connection.total_changes());
         rows_changed = connection.total_changes();
+        let mut failures = jobs.iter().filter_map(|job| job.failure());
+        let is_damaged = failures.any(StoreError::is_damage) || committed.as_ref().is_err_and(is_damage);
         for job in jobs {
             job.end(committed.as_ref().copied().map_err(|error| StoreError::Sqlite(again(error))));
+        }
+        if is_damaged {
+            return;
         }
     }
 }

@@ -159,6 +159,13 @@ impl System {
         leftovers::assert_no_process(&self.place);
     }
 
+    /// Waits until the supervisor has ended by itself, and checks that its children have followed.
+    pub fn wait(&mut self) -> ExitStatus {
+        let status = self.supervisor.wait();
+        leftovers::assert_no_process(&self.place);
+        status
+    }
+
     /// Starts the supervisor again in the same place, and waits until it is ready.
     pub fn restart(&mut self) {
         self.start_again();
