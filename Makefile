@@ -82,5 +82,5 @@ openapi: ## Write openapi/tool-server.json anew
 
 .PHONY: docs
 docs: ## Write the generated parts of docs/ anew
-	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p e2e --test docs
-	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p tool-server --test command_policy
+	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p e2e --test e2e docs::
+	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p tool-server --test server command_policy::

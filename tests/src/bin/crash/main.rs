@@ -2,7 +2,7 @@
 //! supervisor in between, and prints what was lost, doubled, out of order or without its record. Then a task
 //! of twelve turns is done again and again, with the worker killed after each of its events in turn.
 //!
-//! It takes a few minutes, which is why CI runs a short version (`tests/tests/crash.rs`). An argument is
+//! It takes a few minutes, which is why CI runs a short version (`tests/tests/e2e/crash.rs`). An argument is
 //! the seed of all that is random. It fails when one row is wrong.
 
 use std::io::Write as _;

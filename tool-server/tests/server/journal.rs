@@ -1,7 +1,5 @@
 //! The journal as its file shows it: torn, tampered with, wanted by two.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

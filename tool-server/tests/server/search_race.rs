@@ -3,18 +3,14 @@
 //! The server runs in the test's own process, without any kernel's confinement, so that it is the walk
 //! alone that holds.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::TestServer;
+use crate::support::tree::make;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
-use support::TestServer;
-use support::tree::make;
 
 const CALLS: usize = 1000;
 

@@ -1,17 +1,15 @@
 //! `find` as a caller sees it.
 
-mod support;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
+use crate::support::tree::{all_pages, code, lines, make, shown};
+use crate::support::{Settings, TestServer};
 use proptest::prelude::*;
 use protocol::{ErrorCode, Status};
 use serde_json::json;
-use support::tree::{all_pages, code, lines, make, shown};
-use support::{Settings, TestServer};
 use tool_server::search::SearchLimits;
 use toolkit::Bounds;
 

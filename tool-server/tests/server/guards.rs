@@ -1,19 +1,15 @@
 //! What holds for every tool, shown with tools that only this test has.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::{Settings, TestServer};
 use protocol::journal::{RecordBody, RecordType};
 use protocol::{Annotations, ErrorCode, Risk, Status, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use support::{Settings, TestServer};
 use toolkit::{Call, Output, Slot, Tool};
 
 /// A tool that does what its test says.

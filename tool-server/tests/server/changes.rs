@@ -1,15 +1,11 @@
 //! `write`, `edit`, `multi_edit` and `delete` as a caller sees them.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+use crate::support::{MAX_EDIT_BYTES, TestServer};
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
-use support::{MAX_EDIT_BYTES, TestServer};
 
 fn code(envelope: &Envelope) -> ErrorCode {
     envelope.meta.error.as_ref().unwrap_or_else(|| panic!("the call should fail: {}", envelope.stdout)).code

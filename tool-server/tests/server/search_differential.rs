@@ -4,14 +4,9 @@
 //! registry's sources are bounded to what an unoptimised build searches quickly; with
 //! `AUTONOUS_TEST_WHOLE_REGISTRY` set, all of them are searched where they lie.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod differential;
-mod support;
-
 use std::path::Path;
 
-use differential::{Comparison, Tree};
+use crate::differential::{Comparison, Tree};
 use serde_json::{Value, json};
 
 /// Questions that suit any tree.

@@ -1,18 +1,16 @@
 //! `grep` as a caller sees it.
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
+use crate::support::tree::{all_pages, code, lines, make, shown};
+use crate::support::{Settings, TestServer};
 use proptest::prelude::*;
 use protocol::{ErrorCode, Status};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
-use support::tree::{all_pages, code, lines, make, shown};
-use support::{Settings, TestServer};
 use tool_server::search::SearchLimits;
 use toolkit::Bounds;
 

@@ -1,18 +1,14 @@
 //! `ls` as a caller sees it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use crate::support::{Settings, TestServer};
 use proptest::prelude::*;
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
-use support::{Settings, TestServer};
 use toolkit::Bounds;
 
 fn make(root: &Path, paths: &[&str]) {

@@ -2,9 +2,6 @@
 //!
 //! Everything else is real: the router, the journal, the roots, HTTP on port 0.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![expect(dead_code, reason = "each test file uses another part")]
-
 pub mod tree;
 
 use std::collections::BTreeSet;

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use e2e::{Request, ToolServer};
 use serde_json::Value;
 
-const OFFICIAL: &str = include_str!("../data/openapi-3.1/schema.json");
-const COMMITTED: &str = include_str!("../../openapi/tool-server.json");
+const OFFICIAL: &str = include_str!("../../data/openapi-3.1/schema.json");
+const COMMITTED: &str = include_str!("../../../openapi/tool-server.json");
 
 /// Calls `visit` with every value below `value` and the name it stands under.
 fn walk<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, &'a Value)) {

@@ -1,20 +1,15 @@
 //! What holds for all contents and all orders of calls: edits can be taken back, dry runs predict, and nobody
 //! loses an update.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod properties_support;
-mod support;
-
 use std::fs;
 
-use properties_support::text::{self, Edited};
-use properties_support::{patch, sessions};
+use crate::properties_support::text::{self, Edited};
+use crate::properties_support::{patch, sessions};
+use crate::support::TestServer;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use protocol::{Envelope, Status};
 use serde_json::{Value, json};
-use support::TestServer;
 
 /// Runs a property on one server; cases find nothing of each other because each makes its own files.
 fn hold<S: Strategy>(

@@ -1,17 +1,13 @@
 //! `read` as a caller sees it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::fs;
 use std::io::Write as _;
 
+use crate::support::{Settings, TestServer};
 use base64::Engine as _;
 use proptest::prelude::*;
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
-use support::{Settings, TestServer};
 use toolkit::Bounds;
 
 async fn read(content: impl AsRef<[u8]>, mut arguments: Value) -> Envelope {

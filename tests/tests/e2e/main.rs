@@ -1,0 +1,64 @@
+//! The real programs together, from the outside. One binary, so that the harness is linked once.
+
+// Messages, from a chat to the reply.
+mod cancel;
+mod columns;
+mod local;
+mod outbox;
+mod question;
+mod requeue;
+mod telegram;
+
+// The worker with real tools and a fake model.
+mod by_hand;
+mod clumsy_model;
+mod limits;
+mod loop_and_tools;
+mod model;
+mod providers;
+mod window;
+
+// What is recorded, and how people look at it.
+mod audit;
+mod journal;
+mod journal_rotation;
+mod tasks;
+mod tree;
+mod upkeep;
+
+// The tool server over HTTP.
+mod commands;
+mod file_errors;
+mod http_errors;
+mod idempotency;
+mod links;
+mod malformed;
+mod openapi_valid;
+mod race;
+mod swagger;
+
+// What must never succeed.
+mod corpus;
+mod layers;
+mod powers;
+
+// Processes that end, and disks that fill.
+mod crash;
+mod full_disk;
+mod interrupted;
+mod journey;
+mod kill;
+mod killed_changes;
+
+// Start, settings and self-checks.
+mod bad_settings;
+mod check;
+mod operation;
+mod start_up;
+
+// The project itself: documents, map, and the harness.
+mod architecture;
+mod docs;
+mod leftovers;
+mod played_servers;
+mod readme;

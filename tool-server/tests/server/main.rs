@@ -1,0 +1,22 @@
+//! The tools and the server's own parts, in the process of the test.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod differential;
+mod properties_support;
+mod support;
+
+// One tool each.
+mod changes;
+mod find;
+mod grep;
+mod ls;
+mod read;
+
+// What holds for several.
+mod catalogue;
+mod command_policy;
+mod guards;
+mod journal;
+mod properties;
+mod search_differential;
+mod search_race;
