@@ -37,7 +37,7 @@ fn is_note(text: &str) -> bool {
 
 #[test]
 fn a_full_disk_costs_no_message_and_is_told_and_survived() {
-    in_own_namespace("a_full_disk_costs_no_message_and_is_told_and_survived", || {
+    in_own_namespace("full_disk::a_full_disk_costs_no_message_and_is_told_and_survived", || {
         let telegram = TelegramServer::start();
         let builder = System::builder().telegram(&telegram, "4711");
         let disk = SmallDisk::mount(&builder.place().data(), DISK_BYTES);
