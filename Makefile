@@ -10,37 +10,32 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAMS := -p supervisor -p agent-worker -p tool-server
 
-# Names each missing program of a list of `program` or `program:package`, and the command that installs it; fails if there is one.
-define require
-	@missing=; \
-	lacks() { \
-		command -v "$$1" >/dev/null 2>&1 && return; \
-		missing=yes; \
-		printf '%s is missing. Install it with:\n    %s\n' "$$1" "$$2"; \
-	}; \
-	lacks cargo "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"; \
-	lacks cc 'sudo apt-get install build-essential'; \
-	lacks bash 'sudo apt-get install bash'; \
-	for entry in $(1); do lacks "$${entry%%:*}" "sudo apt-get install $${entry##*:}"; done; \
-	test -z "$$missing"
-endef
-
 .PHONY: help
 help: ## Show what there is to do
 	@printf 'Autonous\n\n'
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 	@printf '\nSettings and operation: docs/operations.md\n'
 
+.PHONY: setup
+setup: ## Install what `make run` and `make test` need; they call this themselves
+	@./setup.sh test
+
 .PHONY: run
 run: ## Build and start everything; it says what to try next
-	$(call require,)
+	@./setup.sh run
 	@printf 'Building; from a clean clone this takes a few minutes.\n'
 	@$(CARGO) build --locked $(PROGRAMS) --bins
 	@exec $(TARGET)/debug/supervisor run --print-next-steps
 
 .PHONY: test
-test: ## Check format and lints, and run all tests
-	$(call require,git curl jq chromium python3 perl node:nodejs rg:ripgrep fdfind:fd-find)
+test: setup ## Check format and lints, and run all tests
+	@started=$$(date +%s); \
+	$(MAKE) check || exit 1; \
+	seconds=$$(($$(date +%s) - started)); \
+	printf 'All checks passed in %d min %d s\n' $$((seconds / 60)) $$((seconds % 60))
+
+.PHONY: check
+check:
 	$(CARGO) build --locked --workspace --bins
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
@@ -52,26 +47,26 @@ test: ## Check format and lints, and run all tests
 
 .PHONY: bench
 bench: ## Measure speed and memory (release profile; the first build takes long)
-	$(call require,)
+	@./setup.sh run
 	$(CARGO) build --locked --release $(PROGRAMS) -p bench --bins
 	@$(TARGET)/release/bench
 
 .PHONY: soak
 soak: ## Huge files, odd trees, floods and daemons (6 GB and a million files in TMPDIR, ten minutes)
-	$(call require,)
+	@./setup.sh test
 	$(CARGO) build --locked -p tool-server -p e2e --bins
 	@$(TARGET)/debug/soak
 	@$(TARGET)/debug/floods
 
 .PHONY: crash
 crash: ## 300 random kills while 20 chats write, and what was lost (five minutes; SEED=N repeats its choices)
-	$(call require,)
+	@./setup.sh run
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@$(TARGET)/debug/crash $(SEED)
 
 .PHONY: mocks
 mocks: ## Foreign model servers, if LLMOCK and AIMOCK name them: docs/model-servers.md (four minutes)
-	$(call require,)
+	@./setup.sh run
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@$(TARGET)/debug/mocks
 

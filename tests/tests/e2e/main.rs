@@ -62,3 +62,4 @@ mod docs;
 mod leftovers;
 mod played_servers;
 mod readme;
+mod setup;

@@ -12,6 +12,9 @@ use e2e::{System, binaries, http};
 /// Where README says that the project lies.
 const README_PLACE: &str = "/home/me/autonous";
 
+/// Makes JSON readable. The test does this itself, so that it does not need `jq`.
+const PRETTY: &str = " | jq .";
+
 /// Ends the output of each command.
 const END: &str = "[end of output]";
 
@@ -33,6 +36,13 @@ fn tour() -> Vec<Step> {
         }
     }
     steps
+}
+
+/// JSON as `jq` shows it, but with sorted keys.
+fn pretty(json: &str) -> String {
+    let value: serde_json::Value =
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    format!("{value:#}")
 }
 
 /// Text without what differs from run to run.
@@ -61,7 +71,8 @@ fn outputs(system: &System, steps: &[Step]) -> Vec<String> {
     let tools = http::address_of(&system.tokens().tool_url).to_string();
     let script: String = steps
         .iter()
-        .map(|step| format!("{}\nprintf '{END}'\n", step.command.replace("127.0.0.1:8701", &tools)))
+        .map(|step| step.command.replace("127.0.0.1:8701", &tools).replace(PRETTY, ""))
+        .map(|command| format!("{command}\nprintf '{END}'\n"))
         .collect();
     let mut shell = Command::new("bash");
     shell.args(["-c", &format!("exec 2>&1\n{script}")]).current_dir(place).env_clear();
@@ -78,7 +89,9 @@ fn the_tour_shows_what_really_happens() {
     let system = System::start();
     let outputs = outputs(&system, &steps);
     for (step, output) in steps.iter().zip(&outputs) {
-        let (shown, real) = (lasting(&step.shown), lasting(output));
+        let is_json = step.command.ends_with(PRETTY);
+        let [shown, real] =
+            [&step.shown, output].map(|text| lasting(&if is_json { pretty(text) } else { text.clone() }));
         assert!(shown == real, "$ {}\nREADME:\n{shown}\nreally:\n{real}", step.command);
     }
     assert_eq!(outputs.len(), steps.len() + 1, "the tour came to its end");

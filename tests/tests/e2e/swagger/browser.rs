@@ -197,5 +197,5 @@ fn program() -> PathBuf {
     let found = NAMES.iter().find_map(|name| {
         std::env::split_paths(&path).map(|directory| directory.join(name)).find(|program| program.is_file())
     });
-    found.expect("this test needs a browser: apt-get install chromium")
+    found.expect("this test needs a browser: type `make setup`")
 }

@@ -14,7 +14,7 @@ pub type Hit = (Vec<u8>, Option<u64>, Option<u64>);
 
 /// Asks `rg`.
 pub fn rg(root: &Path, question: &Value) -> BTreeSet<Hit> {
-    let mut command = program(&["rg"], "ripgrep");
+    let mut command = program(&["rg"]);
     command.current_dir(root).args(["--no-config", "--no-ignore-global", "--crlf", "--sort=none"]);
     let is = |name: &str| question[name].as_bool();
     for (applies, option) in [
@@ -43,7 +43,7 @@ pub fn rg(root: &Path, question: &Value) -> BTreeSet<Hit> {
 
 /// Asks `fd`. It reads git's ignore files outside of repositories, too, in some versions.
 pub fn fd(root: &Path, question: &Value, has_git: bool) -> BTreeSet<Vec<u8>> {
-    let mut command = program(&["fdfind", "fd"], "fd-find");
+    let mut command = program(&["fdfind", "fd"]);
     command.current_dir(root).args(["--print0", "--case-sensitive", "--color=never"]);
     let is = |name: &str| question[name].as_bool() == Some(true);
     for (applies, option) in [
@@ -71,7 +71,7 @@ pub fn fd(root: &Path, question: &Value, has_git: bool) -> BTreeSet<Vec<u8>> {
 }
 
 /// The program under one of its names, without any user's settings.
-fn program(names: &[&str], package: &str) -> Command {
+fn program(names: &[&str]) -> Command {
     let has = |name: &&&str| {
         Command::new(name)
             .arg("--version")
@@ -81,7 +81,7 @@ fn program(names: &[&str], package: &str) -> Command {
     };
     let name = names.iter().find(has);
     let mut command =
-        Command::new(name.unwrap_or_else(|| panic!("this test needs {names:?}: apt-get install {package}")));
+        Command::new(name.unwrap_or_else(|| panic!("this test needs {names:?}: type `make setup`")));
     command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
     command
 }

@@ -1,0 +1,120 @@
+//! `setup.sh` on machines that lack something, played by a directory of stubs as the whole `PATH`.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use e2e::project_copy::workspace;
+
+const RUN: [&str; 4] = ["cargo", "make", "cc", "bash"];
+const TEST: [&str; 10] =
+    ["cargo", "make", "cc", "bash", "git", "curl", "python3", "perl", "fdfind", "google-chrome"];
+
+/// Writes its name and arguments down; `sudo` runs them, and a package manager makes what it was asked for.
+const STUB: &str = r#"#!/bin/sh
+here=${0%/*} name=${0##*/}
+echo "$name $*" >>"$here/../calls"
+case "$name $*" in
+    sudo*) shift && exec "$@" ;;
+    *ripgrep*) : >"$here/rg" && /bin/chmod 755 "$here/rg" ;;
+esac
+"#;
+
+fn add_stub(bin: &Path, name: &str, text: &str) {
+    fs::write(bin.join(name), text).unwrap();
+    fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs `setup.sh TARGET` as user `uid` where only `programs` exist; returns its output and the calls of stubs.
+fn setup(target: &str, uid: u32, programs: &[&[&str]]) -> (Output, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let bin = directory.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for name in ["env", "true"] {
+        symlink(Path::new("/usr/bin").join(name), bin.join(name)).unwrap();
+    }
+    for name in programs.concat() {
+        add_stub(&bin, name, STUB);
+    }
+    add_stub(&bin, "id", &format!("#!/bin/sh\necho {uid}\n"));
+    let mut command = Command::new("/bin/sh");
+    command.arg(workspace().join("setup.sh")).arg(target).env_clear().env("PATH", &bin);
+    let output = command.output().unwrap();
+    (output, fs::read_to_string(directory.path().join("calls")).unwrap_or_default())
+}
+
+#[test]
+fn setup_says_nothing_when_nothing_is_missing() {
+    for (target, programs) in [("run", &[&RUN[..]][..]), ("test", &[&TEST, &["rg"]])] {
+        let (output, calls) = setup(target, 1000, programs);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!((output.stdout, output.stderr, calls), (vec![], vec![], String::new()));
+    }
+}
+
+#[test]
+fn setup_installs_what_is_missing_where_it_may() {
+    let apt = "apt-get update\napt-get install -y --no-install-recommends ripgrep\n";
+    let apt_by_sudo = "sudo -n true\nsudo -n env DEBIAN_FRONTEND=noninteractive apt-get update\napt-get update\n\
+        sudo -n env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ripgrep\n\
+        apt-get install -y --no-install-recommends ripgrep\n";
+    for (uid, system, expected) in [
+        (0, &["apt-get"][..], apt),
+        (1000, &["apt-get", "sudo"], apt_by_sudo),
+        (0, &["dnf"], "dnf install -y ripgrep\n"),
+        (0, &["pacman"], "pacman -Sy --needed --noconfirm ripgrep\n"),
+        (0, &["apk"], "apk add ripgrep\n"),
+    ] {
+        let (output, calls) = setup("test", uid, &[&TEST, system]);
+        assert!(output.status.success(), "{system:?}: {output:?}");
+        assert_eq!(calls, expected, "{system:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.starts_with("Installing what is missing: ") && said.contains(" ripgrep"), "{said}");
+    }
+}
+
+#[test]
+fn setup_prints_a_line_to_type_where_it_may_not_install() {
+    let rustup =
+        "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y && . \"$HOME/.cargo/env\"";
+    for (target, uid, programs, expected) in [
+        (
+            "test",
+            1000,
+            &[&TEST[..], &["dnf"]][..],
+            "Missing: rg. Type:\n    sudo dnf install -y ripgrep\n".to_owned(),
+        ),
+        (
+            "run",
+            1000,
+            &[&["make", "bash"], &["apt-get"]],
+            format!(
+                "Missing: cc curl. Type:\n    \
+                sudo apt-get install -y --no-install-recommends build-essential curl && {rustup}\n"
+            ),
+        ),
+        ("run", 0, &[&RUN[1..], &["curl"]], format!("Missing: Rust. Type:\n    {rustup}\n")),
+        (
+            "test",
+            0,
+            &[&TEST],
+            "Missing: rg. Install these programs: this system has none of apt-get, dnf, pacman and apk.\n"
+                .to_owned(),
+        ),
+    ] {
+        let (output, calls) = setup(target, uid, programs);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
+        assert_eq!((output.stdout, calls), (vec![], String::new()));
+    }
+}
+
+#[test]
+fn setup_shows_why_an_installation_failed() {
+    let (output, _) = setup("run", 0, &[&RUN[..3], &["apt-get"]]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(error, "Still missing after the installation: bash. Install these programs by hand.\n");
+    assert_eq!(output.status.code(), Some(1));
+}
