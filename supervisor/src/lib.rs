@@ -6,7 +6,6 @@
 //! The supervisor never decides for the model and never runs a tool.
 
 pub mod backup;
-pub mod causes;
 pub mod channel;
 pub mod check;
 pub mod children;
@@ -15,11 +14,12 @@ pub mod config;
 pub mod control;
 pub mod data_dir;
 pub mod dispatch;
+pub mod error_chain;
 pub mod journal;
 pub mod look;
 pub mod ports;
-pub mod prune;
 pub mod random;
+pub mod retention;
 pub mod run;
 pub mod store;
 pub mod telegram;

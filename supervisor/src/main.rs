@@ -14,7 +14,7 @@ use supervisor::cli::audit::AuditArguments;
 use supervisor::cli::backup::BackupArguments;
 use supervisor::cli::chat::{ChatArguments, chat};
 use supervisor::cli::next_steps::next_steps;
-use supervisor::cli::queue::Said;
+use supervisor::cli::queue::CommandOutput;
 use supervisor::cli::{self, Arguments, Command, RunArguments, Screen, TokenArguments, WhichToken};
 use supervisor::config::{Config, SECRET_VARIABLES, data_dir_from};
 use supervisor::data_dir::DataDir;
@@ -125,9 +125,9 @@ fn make_backup(data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<Ex
 }
 
 /// Prints what became of some tasks; one that was refused shows in the exit code.
-fn finish(said: Said) -> anyhow::Result<ExitCode> {
+fn finish(said: CommandOutput) -> anyhow::Result<ExitCode> {
     print(&said.text);
-    Ok(if said.all_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if said.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Colours are for terminals whose user has not said no (`NO_COLOR`).

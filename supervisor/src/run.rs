@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::children::keep::{Keeper, Refusal};
+use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::tool_server::ToolServer;
 use crate::children::worker::Worker;
 use crate::children::{ChildState, ChildrenStates};
@@ -19,8 +19,8 @@ use crate::config::{Config, TelegramSettings};
 use crate::control::{self, Control};
 use crate::data_dir::DataDirError;
 use crate::dispatch::Dispatcher;
-use crate::dispatch::briefing::Briefing;
-use crate::dispatch::cancelling::CancelBell;
+use crate::dispatch::cancel_signal::CancelSignal;
+use crate::dispatch::task_template::TaskTemplate;
 use crate::journal::{self, Journal};
 use crate::ports::{Port, PortError};
 use crate::random;
@@ -93,20 +93,20 @@ pub async fn run(
     let stop_journal = CancellationToken::new();
     let (journal, following) = journal::follow(config.data.journal(), store.clone(), stop_journal.clone());
     let following = tokio::spawn(following);
-    let (bell, refusal) = (CancelBell::default(), Refusal::default());
-    let system = System { config, store, run, journal, tokens, bell, refusal, stop, tracker };
+    let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
+    let system = System { config, store, run, journal, tokens, cancel_signal, rejection, stop, tracker };
     let children = system.start_children(ports.tool).await?;
     system.start_channels(ports.control, &children)?;
     system.announce_when_ready(children, announce);
     let is_damaged = system.until_stopped().await;
     // The children have ended: what the tool server wrote last is still to be taken in.
-    system.dispatcher().give_back_at_stop().await;
+    system.dispatcher().requeue_at_shutdown().await;
     stop_journal.cancel();
     let _ = following.await;
     if is_damaged {
         return Err(RunError::DamagedMeanwhile(system.config.data.database()));
     }
-    system.refusal.of().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
+    system.rejection.child().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
 }
 
 struct Ports {
@@ -161,8 +161,8 @@ struct System {
     run: EventId,
     journal: Journal,
     tokens: Tokens,
-    bell: CancelBell,
-    refusal: Refusal,
+    cancel_signal: CancelSignal,
+    rejection: SettingsRejection,
     stop: CancellationToken,
     tracker: TaskTracker,
 }
@@ -170,7 +170,7 @@ struct System {
 impl System {
     async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
-        dispatcher.give_back("The supervisor was restarted in the middle of the task.").await;
+        dispatcher.requeue_abandoned("The supervisor was restarted in the middle of the task.").await;
         let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
         let tool_server = ToolServer {
             settings: self.config.children.clone(),
@@ -191,15 +191,15 @@ impl System {
             tool_token: Secret::from(self.tokens.tool_token.as_str()),
             dispatcher,
         };
-        let (tool_keeper, tool_state) = self.keeper();
-        let (worker_keeper, worker_state) = self.keeper();
-        self.tracker.spawn(tool_keeper.keep(tool_server, self.stop.clone()));
-        self.tracker.spawn(worker_keeper.keep(worker, self.stop.clone()));
+        let (tool_supervisor, tool_state) = self.child_supervisor();
+        let (worker_supervisor, worker_state) = self.child_supervisor();
+        self.tracker.spawn(tool_supervisor.supervise(tool_server, self.stop.clone()));
+        self.tracker.spawn(worker_supervisor.supervise(worker, self.stop.clone()));
         Ok(ChildrenStates { tool_server: tool_state, worker: worker_state })
     }
 
-    fn keeper(&self) -> (Keeper, watch::Receiver<ChildState>) {
-        Keeper::new(self.store.clone(), self.run.clone(), self.refusal.clone())
+    fn child_supervisor(&self) -> (ChildSupervisor, watch::Receiver<ChildState>) {
+        ChildSupervisor::new(self.store.clone(), self.run.clone(), self.rejection.clone())
     }
 
     fn dispatcher(&self) -> Dispatcher {
@@ -208,8 +208,8 @@ impl System {
             journal: self.journal.clone(),
             run: self.run.clone(),
             settings: self.config.tasks,
-            bell: self.bell.clone(),
-            briefing: Arc::new(Briefing {
+            cancel_signal: self.cancel_signal.clone(),
+            task_template: Arc::new(TaskTemplate {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
             }),
@@ -234,7 +234,7 @@ impl System {
             journal: self.config.data.journal(),
             run: self.run.clone(),
             children: children.clone(),
-            bell: self.bell.clone(),
+            cancel_signal: self.cancel_signal.clone(),
             telegram_chats: self.config.telegram.as_ref().map(|settings| settings.allowed_chats.clone()),
             stop: self.stop.clone(),
         };
@@ -262,7 +262,7 @@ impl System {
         let (store, run) = (self.store.clone(), self.run.clone());
         let sender =
             Sender { bot: bot.clone(), store: store.clone(), max_attempts: settings.send_max_attempts };
-        let receiver = Receiver::new(bot, settings, store, run, self.bell.clone());
+        let receiver = Receiver::new(bot, settings, store, run, self.cancel_signal.clone());
         self.tracker.spawn(receiver.run(self.stop.clone()));
         self.tracker.spawn(sender.run(self.stop.clone()));
         Ok(())

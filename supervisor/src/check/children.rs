@@ -11,11 +11,11 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Finding, Verdict};
-use crate::causes;
 use crate::children::environment::ChildSettings;
-use crate::children::spawn::{Blueprint, spawn};
+use crate::children::spawn::{SpawnSpec, spawn};
 use crate::children::tool_server;
 use crate::config::Config;
+use crate::error_chain::error_chain;
 
 /// How long a child may take to look at itself.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ pub(super) async fn programs(settings: &ChildSettings) -> Finding {
     const NAME: &str = "programs";
     let own = env!("CARGO_PKG_VERSION");
     for program in ["tool-server", "agent-worker"] {
-        let answered = ask(blueprint(settings, program, &["--version"])).await;
+        let answered = ask(spawn_spec(settings, program, &["--version"])).await;
         let remedy = format!("Put {program} of version {own} into {}.", settings.programs.display());
         match answered {
             Err(error) => return Finding::fail(NAME, error, remedy),
@@ -44,7 +44,7 @@ pub(super) async fn sandbox(config: &Config) -> Finding {
         let what = format!("a root is not there: {}", config.roots.join(", "));
         return Finding::warn(NAME, what, "`supervisor run` makes its own; make the others yourself.");
     }
-    let mut asked = blueprint(&config.children, "tool-server", &["check", "--json"]);
+    let mut asked = spawn_spec(&config.children, "tool-server", &["check", "--json"]);
     asked.environment = tool_server::environment(&config.children, &config.data, &config.roots);
     quiet(&mut asked.environment);
     let answer = match ask(asked).await {
@@ -70,7 +70,7 @@ pub(super) async fn sandbox(config: &Config) -> Finding {
 
 pub(super) async fn model(settings: &ChildSettings) -> Finding {
     const NAME: &str = "model";
-    let mut asked = blueprint(settings, "agent-worker", &["check", "--json"]);
+    let mut asked = spawn_spec(settings, "agent-worker", &["check", "--json"]);
     asked.environment.clone_from(&settings.worker);
     quiet(&mut asked.environment);
     let keys = settings.worker_secrets.iter();
@@ -97,8 +97,8 @@ pub(super) async fn model(settings: &ChildSettings) -> Finding {
     }
 }
 
-fn blueprint(settings: &ChildSettings, program: &str, arguments: &'static [&'static str]) -> Blueprint {
-    Blueprint {
+fn spawn_spec(settings: &ChildSettings, program: &str, arguments: &'static [&'static str]) -> SpawnSpec {
+    SpawnSpec {
         program: settings.programs.join(program),
         arguments,
         environment: Vec::new(),
@@ -114,9 +114,9 @@ fn quiet(environment: &mut Vec<(String, String)>) {
     environment.push(("RUST_LOG".to_owned(), "error".to_owned()));
 }
 
-async fn ask(blueprint: Blueprint) -> Result<Output, String> {
-    let program = blueprint.program.display().to_string();
-    let mut child = spawn(blueprint).map_err(|error| causes::in_one_line(&error))?;
+async fn ask(spawn_spec: SpawnSpec) -> Result<Output, String> {
+    let program = spawn_spec.program.display().to_string();
+    let mut child = spawn(spawn_spec).map_err(|error| error_chain(&error))?;
     drop(child.stdin.take());
     match timeout(PATIENCE, child.wait_with_output()).await {
         Err(_) => Err(format!("{program} did not answer within {} s", PATIENCE.as_secs())),

@@ -21,13 +21,13 @@ pub(super) fn database(path: &Path) -> Finding {
             return Finding::fail(NAME, error.to_string(), remedy);
         }
     };
-    judge(&connection).unwrap_or_else(|error| {
+    inspect(&connection).unwrap_or_else(|error| {
         let remedy = "Keep the file, and restore a backup; docs/operations.md says how.";
         Finding::fail(NAME, error.to_string(), remedy)
     })
 }
 
-fn judge(connection: &Connection) -> Result<Finding, LookError> {
+fn inspect(connection: &Connection) -> Result<Finding, LookError> {
     let version: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
     let known = open::known_version();
     if version > known {

@@ -3,8 +3,8 @@
 //! Each check looks at one thing, changes nothing and costs nothing: no token of a model, no message.
 
 mod children;
+mod data_dir;
 mod database;
-mod places;
 mod telegram;
 
 use serde::{Deserialize, Serialize};
@@ -42,9 +42,9 @@ pub struct Finding {
 /// and what depends on them is left out.
 pub async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec<Finding> {
     let mut findings = vec![
-        places::data_directory(data),
-        places::running(data),
-        places::disk(data),
+        data_dir::data_directory(data),
+        data_dir::running(data),
+        data_dir::disk(data),
         database::database(&data.database()),
     ];
     match config {

@@ -3,12 +3,12 @@
 //! Each runs with an environment made from nothing and with its own secrets alone. No child outlives the
 //! supervisor: its stdin is a pipe that ends when the supervisor does, by whatever cause.
 
-pub mod end;
+pub mod child_supervisor;
 pub mod environment;
-pub mod keep;
 pub mod link;
 pub mod restart;
 pub mod spawn;
+pub mod terminate;
 pub mod tool_server;
 pub mod worker;
 

@@ -20,7 +20,7 @@ const FIRST_DESCRIPTOR: i32 = 3;
 
 /// What a child is started with.
 #[derive(Debug)]
-pub struct Blueprint {
+pub struct SpawnSpec {
     /// The program, by its absolute path.
     pub program: PathBuf,
     /// Its arguments.
@@ -56,26 +56,26 @@ pub enum SpawnError {
 
 /// Starts it. Its stdin is a pipe, and it is in a process group of its own: an
 /// interrupt from the terminal is for the supervisor, which ends its children in order.
-pub fn spawn(blueprint: Blueprint) -> Result<Child, SpawnError> {
+pub fn spawn(spawn_spec: SpawnSpec) -> Result<Child, SpawnError> {
     let _only = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut given = blueprint.descriptors;
-    given.push(secrets::into_pipe(&blueprint.secrets)?);
+    let mut given = spawn_spec.descriptors;
+    given.push(secrets::into_pipe(&spawn_spec.secrets)?);
     let mappings: Vec<FdMapping> = (FIRST_DESCRIPTOR..)
         .zip(given)
         .map(|(child_fd, parent_fd)| FdMapping { parent_fd, child_fd })
         .collect();
     let secrets_fd = mappings.last().map_or(FIRST_DESCRIPTOR, |mapping| mapping.child_fd);
-    let mut command = Command::new(&blueprint.program);
+    let mut command = Command::new(&spawn_spec.program);
     command
-        .args(blueprint.arguments)
+        .args(spawn_spec.arguments)
         .env_clear()
-        .envs(blueprint.environment)
+        .envs(spawn_spec.environment)
         .env(SECRETS_FD, secrets_fd.to_string())
         .stdin(Stdio::piped())
-        .stdout(if blueprint.reads_stdout { Stdio::piped() } else { Stdio::null() })
-        .stderr(if blueprint.reads_stderr { Stdio::piped() } else { Stdio::inherit() })
+        .stdout(if spawn_spec.reads_stdout { Stdio::piped() } else { Stdio::null() })
+        .stderr(if spawn_spec.reads_stderr { Stdio::piped() } else { Stdio::inherit() })
         .process_group(0)
         .fd_mappings(mappings)?;
     let mut command = tokio::process::Command::from(command);
-    command.kill_on_drop(true).spawn().map_err(|error| SpawnError::Start(blueprint.program, error))
+    command.kill_on_drop(true).spawn().map_err(|error| SpawnError::Start(spawn_spec.program, error))
 }

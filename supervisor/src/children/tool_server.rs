@@ -10,9 +10,9 @@ use tokio::process::Child;
 use tokio::sync::watch;
 
 use super::ChildState;
+use super::child_supervisor::ManagedChild;
 use super::environment::ChildSettings;
-use super::keep::Attendant;
-use super::spawn::{Blueprint, SpawnError};
+use super::spawn::{SpawnError, SpawnSpec};
 use crate::data_dir::DataDir;
 use crate::journal::Journal;
 use crate::store::{Store, tool_calls};
@@ -48,12 +48,12 @@ pub struct ToolServer {
     pub settled_until: i64,
 }
 
-impl Attendant for ToolServer {
+impl ManagedChild for ToolServer {
     const NAME: &'static str = "tool-server";
 
-    fn blueprint(&self) -> Result<Blueprint, SpawnError> {
+    fn spawn_spec(&self) -> Result<SpawnSpec, SpawnError> {
         let socket = self.socket.try_clone().map_err(SpawnError::Descriptor)?;
-        Ok(Blueprint {
+        Ok(SpawnSpec {
             program: self.settings.programs.join(Self::NAME),
             arguments: &["serve", "--lifeline"],
             environment: self.environment(),
@@ -64,7 +64,7 @@ impl Attendant for ToolServer {
         })
     }
 
-    async fn attend(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
+    async fn serve(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
         // Held and never written to: it ends when we do, and then the tool server ends.
         let _lifeline = child.stdin.take();
         tokio::select! {
@@ -76,12 +76,12 @@ impl Attendant for ToolServer {
         let _ = child.wait().await;
     }
 
-    async fn after_exit(&mut self, how: &str) {
+    async fn after_exit(&mut self, status: &str) {
         self.journal.drain().await;
         if let Ok(newest) = self.store.write_until_done(|tx| tool_calls::newest_event(tx)).await {
             self.settled_until = newest;
         }
-        self.settle(&format!("the tool server ended in the middle of the call ({how})")).await;
+        self.settle(&format!("the tool server ended in the middle of the call ({status})")).await;
     }
 }
 

@@ -7,10 +7,10 @@ use tokio::process::Child;
 use tokio::sync::watch;
 
 use super::ChildState;
+use super::child_supervisor::ManagedChild;
 use super::environment::ChildSettings;
-use super::keep::Attendant;
 use super::link::WorkerLink;
-use super::spawn::{Blueprint, SpawnError};
+use super::spawn::{SpawnError, SpawnSpec};
 use crate::dispatch::Dispatcher;
 
 /// What the worker is started and served with.
@@ -25,17 +25,17 @@ pub struct Worker {
     pub dispatcher: Dispatcher,
 }
 
-impl Attendant for Worker {
+impl ManagedChild for Worker {
     const NAME: &'static str = "agent-worker";
 
-    fn blueprint(&self) -> Result<Blueprint, SpawnError> {
+    fn spawn_spec(&self) -> Result<SpawnSpec, SpawnError> {
         let mut environment = self.settings.worker.clone();
         environment.push(("AUTONOUS_TOOL_URL".to_owned(), self.tool_url.clone()));
         let keys = self.settings.worker_secrets.iter();
         let mut secrets: HashMap<String, String> =
             keys.map(|(name, key)| (name.clone(), key.expose().to_owned())).collect();
         secrets.insert("AUTONOUS_TOOL_TOKEN".to_owned(), self.tool_token.expose().to_owned());
-        Ok(Blueprint {
+        Ok(SpawnSpec {
             program: self.settings.programs.join(Self::NAME),
             arguments: &[],
             environment,
@@ -46,13 +46,15 @@ impl Attendant for Worker {
         })
     }
 
-    async fn attend(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
+    async fn serve(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return };
-        let parting = self.dispatcher.serve(WorkerLink::new(stdin, stdout), state).await;
-        tracing::warn!(reason = %parting, "the worker is no longer served");
+        let reason = self.dispatcher.serve(WorkerLink::new(stdin, stdout), state).await;
+        tracing::warn!(%reason, "the worker is no longer served");
     }
 
-    async fn after_exit(&mut self, how: &str) {
-        self.dispatcher.give_back(&format!("The worker ended in the middle of the task ({how}).")).await;
+    async fn after_exit(&mut self, status: &str) {
+        self.dispatcher
+            .requeue_abandoned(&format!("The worker ended in the middle of the task ({status})."))
+            .await;
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::Instant;
 
-use super::line::{Line, LineError};
+use super::control_client::{ControlClient, ControlClientError};
 use crate::control::messages::{MessageStatus, NewMessage};
 use crate::data_dir::DataDir;
 
@@ -33,7 +33,7 @@ pub struct ChatArguments {
 pub enum ChatError {
     /// The supervisor could not be asked.
     #[error(transparent)]
-    Line(#[from] LineError),
+    Control(#[from] ControlClientError),
     /// The time is over.
     #[error("there is no reply after {0} s; task {1} goes on, and `supervisor tree --task {1}` shows it")]
     TooLate(u64, String),
@@ -41,18 +41,17 @@ pub enum ChatError {
 
 /// Sends the message and waits until its task has ended.
 pub async fn chat(data: &DataDir, arguments: ChatArguments) -> Result<MessageStatus, ChatError> {
-    let line = Line::to(data)?;
+    let client = ControlClient::new(data)?;
     let deadline = Instant::now() + Duration::from_secs(arguments.wait);
     let message = NewMessage { text: arguments.text, chat: arguments.chat };
-    let mut status: MessageStatus =
-        line.ask(line.client.post(line.address("/messages")).json(&message)).await?;
+    let mut status: MessageStatus = client.send(client.post("/messages").json(&message)).await?;
     while matches!(status.status.as_str(), "queued" | "in_progress") {
         let left = deadline.saturating_duration_since(Instant::now()).as_secs();
         if left == 0 {
             return Err(ChatError::TooLate(arguments.wait, status.task_id.to_string()));
         }
         let path = format!("/messages/{}?wait_seconds={}", status.task_id, left.min(WAIT_SECONDS));
-        status = line.ask(line.client.get(line.address(&path))).await?;
+        status = client.send(client.get(&path)).await?;
     }
     Ok(status)
 }

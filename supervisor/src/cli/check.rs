@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::Screen;
-use super::queue::Said;
+use super::queue::CommandOutput;
 use crate::check::{Finding, Verdict, check};
 use crate::config::Config;
 use crate::data_dir::DataDir;
@@ -28,11 +28,11 @@ pub async fn run(
     config: anyhow::Result<Config>,
     arguments: &CheckArguments,
     screen: Screen,
-) -> Said {
+) -> CommandOutput {
     let findings = check(data, config).await;
-    let all_done = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
+    let succeeded = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
     let text = if arguments.json { super::pretty(&json!(findings)) } else { report(&findings, screen) };
-    Said { text, all_done }
+    CommandOutput { text, succeeded }
 }
 
 fn report(findings: &[Finding], screen: Screen) -> String {

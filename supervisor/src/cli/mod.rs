@@ -1,11 +1,11 @@
 //! The command line.
 
-pub mod alone;
 pub mod audit;
 pub mod backup;
 pub mod chat;
 pub mod check;
-pub mod line;
+pub mod control_client;
+pub mod database_access;
 pub mod next_steps;
 pub mod prune;
 pub mod queue;

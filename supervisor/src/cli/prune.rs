@@ -4,14 +4,14 @@ use clap::Args;
 use protocol::now_ms;
 use serde_json::json;
 
-use super::alone::{Alone, AloneError, Holder, holder};
-use super::line::{Line, LineError};
-use crate::control::prune::PruneWish;
+use super::control_client::{ControlClient, ControlClientError};
+use super::database_access::{DatabaseAccess, DatabaseAccessError, ExclusiveStore, database_access};
+use crate::control::retention::PruneRequest;
 use crate::data_dir::DataDir;
 use crate::look::{self, LookError};
-use crate::prune::{PruneError, SHORTEST, prune};
+use crate::retention::{PruneError, SHORTEST, prune};
 use crate::store::StoreError;
-use crate::store::prune::{Pruned, count};
+use crate::store::retention::{Pruned, count};
 use crate::terminal::age::Span;
 
 /// What `supervisor prune` takes.
@@ -36,10 +36,10 @@ pub enum PruneCommandError {
     Look(#[from] LookError),
     /// The database could not be taken.
     #[error(transparent)]
-    Alone(#[from] AloneError),
+    Access(#[from] DatabaseAccessError),
     /// The running supervisor could not be asked.
     #[error(transparent)]
-    Line(#[from] LineError),
+    Control(#[from] ControlClientError),
     /// It did not come to its end.
     #[error(transparent)]
     Prune(#[from] PruneError),
@@ -55,23 +55,27 @@ pub async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, P
         let would = count(&look::open(&data.database())?, before_ms).map_err(LookError::from)?;
         return Ok(report(would, arguments.json, "Would be gone"));
     }
-    let (pruned, smaller) = match holder(data).await? {
-        Holder::Supervisor => (ask(data, arguments).await?, false),
-        Holder::Ourselves(alone) => (prune_alone(data, &alone, before_ms).await?, true),
+    let (pruned, smaller) = match database_access(data).await? {
+        DatabaseAccess::ViaSupervisor => (ask(data, arguments).await?, false),
+        DatabaseAccess::Exclusive(exclusive) => (prune_directly(data, &exclusive, before_ms).await?, true),
     };
     let text = report(pruned, arguments.json, "Gone");
     let hint = "\nThe room is used again. To make the file smaller, prune while none runs.";
     Ok(if smaller || arguments.json { text } else { text + hint })
 }
 
-async fn ask(data: &DataDir, arguments: &PruneArguments) -> Result<Pruned, LineError> {
-    let line = Line::to(data)?;
-    let wish = PruneWish { older_than_seconds: arguments.older_than.0.as_secs() };
-    line.ask(line.client.post(line.address("/prune")).json(&wish)).await
+async fn ask(data: &DataDir, arguments: &PruneArguments) -> Result<Pruned, ControlClientError> {
+    let client = ControlClient::new(data)?;
+    let request = PruneRequest { older_than_seconds: arguments.older_than.0.as_secs() };
+    client.send(client.post("/prune").json(&request)).await
 }
 
-async fn prune_alone(data: &DataDir, alone: &Alone, before_ms: i64) -> Result<Pruned, PruneCommandError> {
-    let pruned = prune(&alone.store, &data.journal(), Some(alone.run.clone()), before_ms).await?;
+async fn prune_directly(
+    data: &DataDir,
+    exclusive: &ExclusiveStore,
+    before_ms: i64,
+) -> Result<Pruned, PruneCommandError> {
+    let pruned = prune(&exclusive.store, &data.journal(), Some(exclusive.run.clone()), before_ms).await?;
     crate::store::open::make_smaller(&data.database())?;
     Ok(pruned)
 }

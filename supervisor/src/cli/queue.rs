@@ -6,8 +6,8 @@ use protocol::{TaskId, now_ms};
 use serde::Serialize;
 use serde_json::json;
 
-use super::alone::{Alone, AloneError, Holder, holder};
-use super::line::{Line, LineError};
+use super::control_client::{ControlClient, ControlClientError};
+use super::database_access::{DatabaseAccess, DatabaseAccessError, ExclusiveStore, database_access};
 use crate::control::error::ControlError;
 use crate::control::tasks::{RequeueMany, RequeuedMany, TaskState};
 use crate::data_dir::DataDir;
@@ -68,10 +68,10 @@ pub enum QueueError {
     Look(#[from] LookError),
     /// The database could not be taken.
     #[error(transparent)]
-    Alone(#[from] AloneError),
+    Access(#[from] DatabaseAccessError),
     /// The running supervisor could not be asked.
     #[error(transparent)]
-    Line(#[from] LineError),
+    Control(#[from] ControlClientError),
     /// The database refused.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -92,23 +92,23 @@ pub struct Outcome {
 
 /// What to print, and whether all of it was done.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandOutput {
     /// The text.
     pub text: String,
     /// Whether no task was refused.
-    pub all_done: bool,
+    pub succeeded: bool,
 }
 
 /// Puts tasks back into the queue.
-pub async fn requeue(data: &DataDir, arguments: &RequeueArguments) -> Result<Said, QueueError> {
+pub async fn requeue(data: &DataDir, arguments: &RequeueArguments) -> Result<CommandOutput, QueueError> {
     let state = arguments.state.or(arguments.all_dead.then_some(Ended::Dead));
     let outcomes = match state {
         Some(state) => requeue_all(data, arguments, state).await?,
         None => {
-            let wish = if arguments.force { "requeue?force=true" } else { "requeue" };
-            each(data, &arguments.tasks, wish, async |alone, task| {
-                let (run, force) = (alone.run.clone(), arguments.force);
-                let done = alone.store.write(move |tx| requeue::task(tx, &task, force, BY, &run)).await?;
+            let action = if arguments.force { "requeue?force=true" } else { "requeue" };
+            each(data, &arguments.tasks, action, async |exclusive, task| {
+                let (run, force) = (exclusive.run.clone(), arguments.force);
+                let done = exclusive.store.write(move |tx| requeue::task(tx, &task, force, BY, &run)).await?;
                 Ok(match done {
                     Requeued::Queued => Ok("queued"),
                     Requeued::Open { state } => Err(ControlError::TaskOpen(state)),
@@ -120,48 +120,48 @@ pub async fn requeue(data: &DataDir, arguments: &RequeueArguments) -> Result<Sai
             .await?
         }
     };
-    Ok(said(&outcomes, arguments.json))
+    Ok(output(&outcomes, arguments.json))
 }
 
 /// Cancels tasks.
-pub async fn cancel(data: &DataDir, arguments: &CancelArguments) -> Result<Said, QueueError> {
-    let outcomes = each(data, &arguments.tasks, "cancel", async |alone, task| {
-        Ok(match alone.store.write(move |tx| cancel::task(tx, &task, BY)).await? {
+pub async fn cancel(data: &DataDir, arguments: &CancelArguments) -> Result<CommandOutput, QueueError> {
+    let outcomes = each(data, &arguments.tasks, "cancel", async |exclusive, task| {
+        Ok(match exclusive.store.write(move |tx| cancel::task(tx, &task, BY)).await? {
             Cancellation::Cancelled => Ok("cancelled"),
             Cancellation::Asked => Ok("cancelling"),
             Cancellation::Ended { state } => Err(ControlError::TaskEnded(state)),
             Cancellation::NoSuchTask => Err(ControlError::NoSuchTask),
         })
     });
-    Ok(said(&outcomes.await?, arguments.json))
+    Ok(output(&outcomes.await?, arguments.json))
 }
 
 /// Asks for one task after the other; a task that is refused does not hold up the next.
 async fn each(
     data: &DataDir,
     given: &[String],
-    wish: &str,
-    alone_do: impl AsyncFn(&Alone, TaskId) -> Result<Result<&'static str, ControlError>, StoreError>,
+    action: &str,
+    run_directly: impl AsyncFn(&ExclusiveStore, TaskId) -> Result<Result<&'static str, ControlError>, StoreError>,
 ) -> Result<Vec<Outcome>, QueueError> {
     let connection = look::open(&data.database())?;
     let tasks = given.iter().map(|id| resolve(&connection, id)).collect::<Result<Vec<_>, _>>()?;
     drop(connection);
-    let holder = holder(data).await?;
+    let access = database_access(data).await?;
     let mut outcomes = Vec::new();
     for task_id in tasks {
-        let result = match &holder {
-            Holder::Supervisor => {
-                let line = Line::to(data)?;
-                let request = line.client.post(line.address(&format!("/tasks/{task_id}/{wish}")));
-                match line.ask::<TaskState>(request).await {
+        let result = match &access {
+            DatabaseAccess::ViaSupervisor => {
+                let client = ControlClient::new(data)?;
+                let request = client.post(&format!("/tasks/{task_id}/{action}"));
+                match client.send::<TaskState>(request).await {
                     Ok(now) => Ok(now.state),
-                    Err(LineError::Refused(why)) => Err(why),
+                    Err(ControlClientError::Refused(why)) => Err(why),
                     Err(error) => return Err(error.into()),
                 }
             }
-            Holder::Ourselves(alone) => {
+            DatabaseAccess::Exclusive(exclusive) => {
                 let Ok(id) = task_id.parse() else { continue };
-                alone_do(alone, id).await?.map(str::to_owned).map_err(|refused| refused.to_string())
+                run_directly(exclusive, id).await?.map(str::to_owned).map_err(|refused| refused.to_string())
             }
         };
         outcomes.push(match result {
@@ -179,22 +179,22 @@ async fn requeue_all(
     state: Ended,
 ) -> Result<Vec<Outcome>, QueueError> {
     if state == Ended::Done && !arguments.force {
-        return Err(LineError::Refused(format!("{}: give --force", ControlError::TaskDone)).into());
+        return Err(ControlClientError::Refused(format!("{}: give --force", ControlError::TaskDone)).into());
     }
     let since_ms = arguments.since.map(|span| span.before(now_ms()));
-    let holder = holder(data).await?;
+    let access = database_access(data).await?;
     let mut tasks = Vec::new();
     loop {
-        let many = match &holder {
-            Holder::Supervisor => {
-                let line = Line::to(data)?;
-                let wish =
+        let many = match &access {
+            DatabaseAccess::ViaSupervisor => {
+                let client = ControlClient::new(data)?;
+                let action =
                     RequeueMany { state, since_ms, chat_id: arguments.chat.clone(), force: arguments.force };
-                let request = line.client.post(line.address("/tasks/requeue")).json(&wish);
-                let RequeuedMany { task_ids, more } = line.ask(request).await?;
+                let request = client.post("/tasks/requeue").json(&action);
+                let RequeuedMany { task_ids, more } = client.send(request).await?;
                 Many { tasks: task_ids, more }
             }
-            Holder::Ourselves(Alone { store, run, .. }) => {
+            DatabaseAccess::Exclusive(ExclusiveStore { store, run, .. }) => {
                 let (run, filter) =
                     (run.clone(), Filter { state, since_ms, chat_id: arguments.chat.clone() });
                 store.write(move |tx| requeue::matching(tx, &filter, BY, &run)).await?
@@ -217,8 +217,8 @@ fn ended(text: &str) -> Result<Ended, String> {
     all.into_iter().find(|state| state.as_str() == text).ok_or_else(|| format!("one of {}", names()))
 }
 
-fn said(outcomes: &[Outcome], json: bool) -> Said {
-    let all_done = outcomes.iter().all(|outcome| outcome.refused.is_none());
+fn output(outcomes: &[Outcome], json: bool) -> CommandOutput {
+    let succeeded = outcomes.iter().all(|outcome| outcome.refused.is_none());
     let text = if json {
         super::pretty(&json!(outcomes))
     } else if outcomes.is_empty() {
@@ -226,7 +226,7 @@ fn said(outcomes: &[Outcome], json: bool) -> Said {
     } else {
         outcomes.iter().map(in_words).collect::<Vec<_>>().join("\n")
     };
-    Said { text, all_done }
+    CommandOutput { text, succeeded }
 }
 
 fn in_words(outcome: &Outcome) -> String {

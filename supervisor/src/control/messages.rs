@@ -60,7 +60,7 @@ pub async fn post_message(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<MessageStatus>), ControlError> {
-    let message = judge(body::parse(&headers, body, HINT)?)?;
+    let message = validate(body::parse(&headers, body, HINT)?)?;
     let chat = Chat::local(&message.chat);
     let arrival = Arrival { chat, update_id: None, message_id: None, text: message.text };
     let run = control.run.clone();
@@ -103,7 +103,7 @@ async fn until_ended(control: &Control, task: &TaskId, deadline: Instant) -> Res
     }
 }
 
-fn judge(message: NewMessage) -> Result<NewMessage, ControlError> {
+fn validate(message: NewMessage) -> Result<NewMessage, ControlError> {
     if message.text.trim().is_empty() {
         return Err(invalid("`text` is empty", HINT));
     }

@@ -9,7 +9,7 @@ pub mod guard;
 pub mod health;
 pub mod messages;
 pub mod outbox;
-pub mod prune;
+pub mod retention;
 pub mod tasks;
 
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::children::ChildrenStates;
-use crate::dispatch::cancelling::CancelBell;
+use crate::dispatch::cancel_signal::CancelSignal;
 use crate::store::Store;
 use error::ControlError;
 
@@ -50,7 +50,7 @@ pub struct Control {
     /// How the children are.
     pub children: ChildrenStates,
     /// Rung when a task is to be cancelled.
-    pub bell: CancelBell,
+    pub cancel_signal: CancelSignal,
     /// The chats that the bot may write to; none without a bot.
     pub telegram_chats: Option<HashSet<i64>>,
     /// Ends long polls.
@@ -71,7 +71,7 @@ pub fn router(control: Arc<Control>) -> Router {
         .route("/tasks/requeue", post(tasks::requeue_many))
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
-        .route("/prune", post(prune::post_prune))
+        .route("/prune", post(retention::post_prune))
         .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))
         .route("/outbox/{outbox_id}", get(outbox::get_outbox))
         .layer(from_fn_with_state(control.clone(), guard::require_token));

@@ -120,7 +120,7 @@ pub async fn post_outbox(
     body: Body,
 ) -> Result<(StatusCode, Json<Queued>), ControlError> {
     let wanted: NewDeparture = body::parse(&headers, body, HINT)?;
-    let (chat, content) = judge(wanted)?;
+    let (chat, content) = validate(wanted)?;
     let chat = allowed(&chat, control.telegram_chats.as_ref())?;
     let run = control.run.clone();
     let queued = control.store.write(move |tx| outbox::queue_one(tx, &chat, content, &run)).await?;
@@ -155,7 +155,7 @@ fn allowed(chat: &str, allowed: Option<&HashSet<i64>>) -> Result<Chat, ControlEr
 }
 
 /// What Telegram would refuse is refused here, where somebody can still correct it.
-fn judge(wanted: NewDeparture) -> Result<(String, Content), ControlError> {
+fn validate(wanted: NewDeparture) -> Result<(String, Content), ControlError> {
     match wanted {
         NewDeparture::Text { chat, text } => Ok((chat, Content::Text(filled("text", text)?))),
         NewDeparture::Edit { chat, message_id, text } => {

@@ -80,7 +80,7 @@ pub async fn cancel(
         Cancellation::Ended { state } => return Err(ControlError::TaskEnded(state)),
         Cancellation::NoSuchTask => return Err(ControlError::NoSuchTask),
     };
-    control.bell.ring();
+    control.cancel_signal.notify();
     Ok((status, Json(TaskState { task_id, state: state.to_owned() })))
 }
 

@@ -3,11 +3,11 @@
 //! A task's result is committed only after the journal was drained, so its tree is complete when it is
 //! done. Whatever is in progress when no worker runs is given back to the queue as a failed attempt.
 
-pub mod briefing;
-pub mod cancelling;
+pub mod cancel_signal;
 pub mod decide;
-mod desk;
-mod giving_back;
+mod requeue_abandoned;
+mod state;
+pub mod task_template;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use crate::random;
 use crate::store::attempt;
 use crate::store::claim::{self, Claim};
 use crate::store::{Store, StoreError, cancel, events};
-use briefing::{Briefing, Past};
-use cancelling::CancelBell;
-use desk::{Desk, Running, Work};
+use cancel_signal::CancelSignal;
+use state::{DispatchState, Running, Work};
+use task_template::{PriorContext, TaskTemplate};
 
 /// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -47,16 +47,16 @@ pub struct Dispatcher {
     /// This run's `process.started`.
     pub run: EventId,
     /// Rung when the task that runs may be one to cancel.
-    pub bell: CancelBell,
+    pub cancel_signal: CancelSignal,
     /// How often a task is tried.
     pub settings: TaskSettings,
     /// What every task is told.
-    pub briefing: Arc<Briefing>,
+    pub task_template: Arc<TaskTemplate>,
 }
 
 /// Why a worker is no longer served.
 #[derive(Debug, thiserror::Error)]
-pub enum Parting {
+pub enum DisconnectReason {
     /// It closed its output.
     #[error("it closed its output")]
     Left,
@@ -64,7 +64,7 @@ pub enum Parting {
     #[error("it said nothing for {} s", SILENCE.as_secs())]
     Silent,
     /// It goes on with a task that was cancelled.
-    #[error("it did not end a cancelled task within {} s", cancelling::PATIENCE.as_secs())]
+    #[error("it did not end a cancelled task within {} s", cancel_signal::GRACE_PERIOD.as_secs())]
     WillNotStop,
     /// It broke the protocol.
     #[error(transparent)]
@@ -73,57 +73,61 @@ pub enum Parting {
 
 impl Dispatcher {
     /// Serves one worker until it leaves or has to.
-    pub async fn serve(&self, mut link: WorkerLink, state: &watch::Sender<ChildState>) -> Parting {
-        let mut desk = Desk::default();
+    pub async fn serve(
+        &self,
+        mut link: WorkerLink,
+        child_state: &watch::Sender<ChildState>,
+    ) -> DisconnectReason {
+        let mut state = DispatchState::default();
         let mut changes = self.store.changes();
         let mut last_word = Instant::now();
         loop {
-            let idle = desk.ready && desk.running.is_none();
+            let idle = state.ready && state.running.is_none();
             if idle {
                 changes.mark_unchanged();
-                if let Err(error) = self.hand_out(&mut desk, &link).await {
+                if let Err(error) = self.give_task(&mut state, &link).await {
                     return error.into();
                 }
             }
-            let waits = desk.ready && desk.running.is_none();
-            let stop_by = desk.running.as_ref().and_then(|running| running.stop_by);
+            let waits = state.ready && state.running.is_none();
+            let stop_by = state.running.as_ref().and_then(|running| running.stop_by);
             tokio::select! {
                 line = timeout_at(last_word + SILENCE, link.next()) => {
                     last_word = Instant::now();
                     match line {
-                        Err(_) => return Parting::Silent,
-                        Ok(None) => return Parting::Left,
+                        Err(_) => return DisconnectReason::Silent,
+                        Ok(None) => return DisconnectReason::Left,
                         Ok(Some(Err(error))) => return error.into(),
-                        Ok(Some(Ok(message))) => self.take(&mut desk, message, state).await,
+                        Ok(Some(Ok(message))) => self.handle(&mut state, message, child_state).await,
                     }
                 }
-                () = self.bell.rung(), if !waits => {
-                    if let Err(error) = self.pass_on_cancel(&mut desk, &link).await {
+                () = self.cancel_signal.notified(), if !waits => {
+                    if let Err(error) = self.forward_cancel(&mut state, &link).await {
                         return error.into();
                     }
                 }
                 () = sleep_until(stop_by.unwrap_or(last_word)), if stop_by.is_some() => {
-                    return Parting::WillNotStop;
+                    return DisconnectReason::WillNotStop;
                 }
                 _ = changes.changed(), if waits => {}
-                () = sleep_until(desk.due.unwrap_or(last_word)), if waits && desk.due.is_some() => {}
+                () = sleep_until(state.due.unwrap_or(last_word)), if waits && state.due.is_some() => {}
             }
         }
     }
 
-    async fn hand_out(&self, desk: &mut Desk, link: &WorkerLink) -> Result<(), LineError> {
-        desk.due = None;
+    async fn give_task(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
+        state.due = None;
         match self.claim().await {
             Ok(Work::Task(task, past)) => {
-                let line = self.briefing.task(&task, past, &self.run);
+                let line = self.task_template.task(&task, past, &self.run);
                 link.send(&ToWorker::Task(Box::new(line))).await?;
                 tracing::info!(task_id = %task.id, attempt = task.attempt, "a task was given to the worker");
-                desk.running = Some(Running { task: *task, renewed: Instant::now(), stop_by: None });
+                state.running = Some(Running { task: *task, renewed: Instant::now(), stop_by: None });
             }
-            Ok(Work::Nothing { until_ms }) => desk.due = until_ms.map(instant_of),
+            Ok(Work::Nothing { until_ms }) => state.due = until_ms.map(instant_of),
             Err(error) => {
                 tracing::error!(%error, "no task could be claimed; trying again");
-                desk.due = Some(Instant::now() + STORE_PAUSE);
+                state.due = Some(Instant::now() + STORE_PAUSE);
             }
         }
         Ok(())
@@ -133,7 +137,7 @@ impl Dispatcher {
         let run = self.run.clone();
         let claim = self.store.write(move |tx| match claim::claim(tx, LEASE, &run)? {
             Claim::Task(task) => {
-                let past = Past::of(tx, &task)?;
+                let past = PriorContext::of(tx, &task)?;
                 Ok(Work::Task(task, past))
             }
             Claim::Nothing { until_ms } => Ok(Work::Nothing { until_ms }),
@@ -141,30 +145,35 @@ impl Dispatcher {
         claim.await
     }
 
-    async fn take(&self, desk: &mut Desk, message: FromWorker, state: &watch::Sender<ChildState>) {
+    async fn handle(
+        &self,
+        state: &mut DispatchState,
+        message: FromWorker,
+        child_state: &watch::Sender<ChildState>,
+    ) {
         match message {
             FromWorker::Heartbeat { .. } => {
-                if !desk.ready {
-                    desk.ready = true;
-                    state.send_replace(ChildState::Ready);
+                if !state.ready {
+                    state.ready = true;
+                    child_state.send_replace(ChildState::Ready);
                 }
-                self.renew(desk).await;
+                self.renew(state).await;
             }
-            FromWorker::Event(event) => self.keep_event(desk, event).await,
-            FromWorker::Result(result) => self.finish(desk, result).await,
+            FromWorker::Event(event) => self.store_event(state, event).await,
+            FromWorker::Result(result) => self.finish(state, result).await,
         }
     }
 
     /// Tells the worker to stop, if somebody asked for it.
-    async fn pass_on_cancel(&self, desk: &mut Desk, link: &WorkerLink) -> Result<(), LineError> {
-        let Some(running) = desk.running.as_mut().filter(|running| running.stop_by.is_none()) else {
+    async fn forward_cancel(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
+        let Some(running) = state.running.as_mut().filter(|running| running.stop_by.is_none()) else {
             return Ok(());
         };
         let (id, number) = (running.task.id.clone(), running.task.attempt);
         match self.store.write(move |tx| cancel::requested_by(tx, &id, number)).await {
             Ok(Some(by)) => {
                 tracing::info!(task_id = %running.task.id, by, "the running task is being cancelled");
-                running.stop_by = Some(Instant::now() + cancelling::PATIENCE);
+                running.stop_by = Some(Instant::now() + cancel_signal::GRACE_PERIOD);
                 link.send(&ToWorker::Cancel { task_id: running.task.id.clone() }).await
             }
             Ok(None) => Ok(()),
@@ -175,8 +184,8 @@ impl Dispatcher {
         }
     }
 
-    async fn renew(&self, desk: &mut Desk) {
-        let Some(running) = desk.running.as_mut().filter(|running| running.renewed.elapsed() >= RENEWAL)
+    async fn renew(&self, state: &mut DispatchState) {
+        let Some(running) = state.running.as_mut().filter(|running| running.renewed.elapsed() >= RENEWAL)
         else {
             return;
         };
@@ -187,8 +196,8 @@ impl Dispatcher {
         }
     }
 
-    async fn keep_event(&self, desk: &Desk, event: Event) {
-        let running = desk.running.as_ref().map(|running| &running.task.id);
+    async fn store_event(&self, state: &DispatchState, event: Event) {
+        let running = state.running.as_ref().map(|running| &running.task.id);
         let is_its_own = running.is_some() && event.task_id.as_ref() == running;
         if !is_its_own || !decide::is_for_the_worker_to_tell(event.event_type) {
             tracing::warn!(event_type = %event.event_type, "the worker sent an event that is not its to tell");
@@ -199,14 +208,14 @@ impl Dispatcher {
         }
     }
 
-    async fn finish(&self, desk: &mut Desk, result: TaskResult) {
+    async fn finish(&self, state: &mut DispatchState, result: TaskResult) {
         let is_running =
             |running: &Running| running.task.id == result.task_id && running.task.attempt == result.attempt;
-        if !desk.running.as_ref().is_some_and(is_running) {
+        if !state.running.as_ref().is_some_and(is_running) {
             tracing::warn!(task_id = %result.task_id, "the worker sent a result of a task that it does not run");
             return;
         }
-        let Some(Running { task, .. }) = desk.running.take() else { return };
+        let Some(Running { task, .. }) = state.running.take() else { return };
         self.journal.drain().await;
         let ending = decide::ending(result.outcome, task.tries, &self.settings, random::unit());
         tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task came back");

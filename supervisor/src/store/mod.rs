@@ -23,8 +23,8 @@ pub mod outbox;
 pub mod past;
 #[cfg(test)]
 mod properties;
-pub mod prune;
 pub mod requeue;
+pub mod retention;
 pub mod tool_calls;
 mod writer;
 

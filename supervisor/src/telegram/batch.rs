@@ -3,14 +3,14 @@
 use protocol::{EventId, TaskId, now_ms};
 use rusqlite::Transaction;
 
-use super::judge::{Judged, Verdict};
+use super::classify::{ClassifiedUpdate, UpdateAction};
 use crate::channel::{Channel, Chat};
 use crate::store::cancel::{self, InChat};
 use crate::store::inbox::{Arrival, enqueue, store_skipped};
 use crate::store::{StoreError, backlog, kv, outbox};
 
 /// A stranger is answered at most this often.
-const STRANGER_PAUSE_MS: i64 = 60 * 60 * 1000;
+const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;
 
 /// The messages that waited at start; none once they are through.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub(super) struct Backlog {
 /// What Telegram gave at once.
 pub(super) struct Batch {
     /// The updates, and what is to become of each.
-    pub(super) judged: Vec<Judged>,
+    pub(super) updates: Vec<ClassifiedUpdate>,
     /// The offset that confirms them.
     pub(super) next_offset: i64,
     /// Where they belong to the messages that waited at start: which.
@@ -40,7 +40,7 @@ impl Batch {
     pub(super) fn store(&self, tx: &Transaction<'_>) -> Result<Option<i64>, StoreError> {
         let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::newest_seq(tx), Ok);
         let since_seq = self.backlog.map(begins).transpose()?;
-        self.judged.iter().try_for_each(|update| store_update(tx, update, &self.run))?;
+        self.updates.iter().try_for_each(|update| store_update(tx, update, &self.run))?;
         if let Some(since) = since_seq {
             backlog::keep_newest(tx, Channel::Telegram, since, self.pending_max, &self.run)?;
         }
@@ -49,34 +49,34 @@ impl Batch {
     }
 }
 
-fn store_update(tx: &Transaction<'_>, judged: &Judged, run: &EventId) -> Result<(), StoreError> {
+fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) -> Result<(), StoreError> {
     let arrival = |text: &str| Arrival {
-        chat: judged.chat.clone(),
-        update_id: Some(judged.update_id),
-        message_id: judged.message_id,
+        chat: update.chat.clone(),
+        update_id: Some(update.update_id),
+        message_id: update.message_id,
         text: text.to_owned(),
     };
-    match &judged.verdict {
-        Verdict::Run(text) => {
+    match &update.action {
+        UpdateAction::Run(text) => {
             enqueue(tx, &arrival(text), run)?;
         }
-        Verdict::Late(text) => {
+        UpdateAction::Late(text) => {
             store_skipped(tx, &arrival(text), "the message waited longer than the pending window", run)?;
         }
-        Verdict::Cancel { all } => {
+        UpdateAction::Cancel { all } => {
             let task = store_skipped(tx, &arrival(""), "a command, carried out on receipt", run)?;
-            carry_out_cancel(tx, task, &judged.chat, *all, run)?;
+            carry_out_cancel(tx, task, &update.chat, *all, run)?;
         }
-        Verdict::Skip(reason) => {
+        UpdateAction::Skip(reason) => {
             store_skipped(tx, &arrival(""), reason, run)?;
         }
-        Verdict::Answer { reason, reply } => {
+        UpdateAction::Answer { reason, reply } => {
             let task = store_skipped(tx, &arrival(""), reason, run)?;
-            answer(tx, task, &judged.chat, reply, run)?;
+            answer(tx, task, &update.chat, reply, run)?;
         }
-        Verdict::Stranger => {
+        UpdateAction::UnknownChat => {
             let task = store_skipped(tx, &arrival(""), "the chat is not on the allowlist", run)?;
-            refuse_stranger(tx, task, &judged.chat, run)?;
+            refuse_unknown_chat(tx, task, &update.chat, run)?;
         }
     }
     Ok(())
@@ -111,7 +111,7 @@ fn cancelled_in_words(done: InChat) -> String {
     }
 }
 
-fn refuse_stranger(
+fn refuse_unknown_chat(
     tx: &Transaction<'_>,
     task: Option<TaskId>,
     chat: &Chat,
@@ -120,7 +120,7 @@ fn refuse_stranger(
     let key = format!("telegram.refused.{}", chat.id);
     let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
     let now = now_ms();
-    if task.is_none() || (0..STRANGER_PAUSE_MS).contains(&(now - last)) {
+    if task.is_none() || (0..REFUSAL_PAUSE_MS).contains(&(now - last)) {
         return Ok(());
     }
     kv::set(tx, &key, &now.to_string())?;

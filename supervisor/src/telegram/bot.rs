@@ -8,8 +8,8 @@ use std::time::Duration;
 use process::Secret;
 use teloxide::{ApiError, Bot, RequestError};
 
-use crate::causes;
 use crate::config::TelegramSettings;
+use crate::error_chain::error_chain;
 
 /// How long Telegram may hold a request for updates open.
 pub const LONG_POLL: Duration = Duration::from_secs(50);
@@ -25,15 +25,15 @@ const AFTER_ANOTHER_RECEIVER: Duration = Duration::from_secs(5);
 
 /// What an error asks of us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remedy {
+pub enum RetryPolicy {
     /// Wait as long as Telegram says.
     Wait(Duration),
     /// Try again with growing pauses; the network or Telegram has trouble.
     Retry,
     /// Telegram gives a reason that the client does not know: a few more times.
-    RetryAFewTimes,
+    RetryLimited,
     /// A person has to do something: the token is refused, or another program uses it.
-    Operator {
+    NeedsOperator {
         /// What has to be done.
         what: &'static str,
         /// How long to wait at least: nobody is faster, and another program is not to be disturbed.
@@ -73,7 +73,7 @@ impl TelegramBot {
         let words = match error {
             // The text that could not be read may be a whole page of some proxy.
             RequestError::InvalidJson { source, .. } => format!("the answer is not Telegram's: {source}"),
-            RequestError::Network(cause) => causes::in_one_line(cause.as_ref()),
+            RequestError::Network(cause) => error_chain(cause.as_ref()),
             RequestError::Api(_)
             | RequestError::MigrateToChatId(_)
             | RequestError::RetryAfter(_)
@@ -84,21 +84,23 @@ impl TelegramBot {
 }
 
 /// What an error asks of us.
-pub fn remedy(error: &RequestError) -> Remedy {
+pub fn retry_policy(error: &RequestError) -> RetryPolicy {
     match error {
-        RequestError::RetryAfter(seconds) => Remedy::Wait(seconds.duration()),
-        RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => Remedy::Retry,
-        RequestError::Api(ApiError::InvalidToken) => Remedy::Operator {
+        RequestError::RetryAfter(seconds) => RetryPolicy::Wait(seconds.duration()),
+        RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => {
+            RetryPolicy::Retry
+        }
+        RequestError::Api(ApiError::InvalidToken) => RetryPolicy::NeedsOperator {
             what: "Telegram refuses the bot's token (401): correct AUTONOUS_TELEGRAM_TOKEN",
             pause: AFTER_A_REFUSED_TOKEN,
         },
-        RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => Remedy::Operator {
+        RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => RetryPolicy::NeedsOperator {
             what: "another program receives this bot's updates (409): stop it, or use another bot",
             pause: AFTER_ANOTHER_RECEIVER,
         },
         // Telegram's own troubles have no name in the client: a server error, a webhook that is set.
-        RequestError::Api(ApiError::Unknown(_)) => Remedy::RetryAFewTimes,
-        RequestError::Api(_) | RequestError::MigrateToChatId(_) => Remedy::Never,
+        RequestError::Api(ApiError::Unknown(_)) => RetryPolicy::RetryLimited,
+        RequestError::Api(_) | RequestError::MigrateToChatId(_) => RetryPolicy::Never,
     }
 }
 
@@ -116,14 +118,14 @@ mod tests {
     #[test]
     fn an_error_asks_for_waiting_retrying_a_person_or_giving_up() {
         for (error, expected) in [
-            (RequestError::RetryAfter(Seconds::from_seconds(7)), Remedy::Wait(Duration::from_secs(7))),
-            (RequestError::Api(ApiError::Unknown("odd".to_owned())), Remedy::RetryAFewTimes),
-            (RequestError::Api(ApiError::BotBlocked), Remedy::Never),
+            (RequestError::RetryAfter(Seconds::from_seconds(7)), RetryPolicy::Wait(Duration::from_secs(7))),
+            (RequestError::Api(ApiError::Unknown("odd".to_owned())), RetryPolicy::RetryLimited),
+            (RequestError::Api(ApiError::BotBlocked), RetryPolicy::Never),
         ] {
-            assert_eq!(remedy(&error), expected, "{error}");
+            assert_eq!(retry_policy(&error), expected, "{error}");
         }
         for error in [ApiError::InvalidToken, ApiError::TerminatedByOtherGetUpdates] {
-            assert!(matches!(remedy(&RequestError::Api(error)), Remedy::Operator { .. }));
+            assert!(matches!(retry_policy(&RequestError::Api(error)), RetryPolicy::NeedsOperator { .. }));
         }
     }
 

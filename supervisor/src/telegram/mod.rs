@@ -5,9 +5,9 @@
 
 mod batch;
 pub mod bot;
-pub mod judge;
+pub mod classify;
 pub mod methods;
 pub mod receive;
 pub mod send;
 pub mod split;
-pub mod trouble;
+pub mod store_outage;

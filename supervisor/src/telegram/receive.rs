@@ -11,12 +11,12 @@ use teloxide::types::{AllowedUpdate, Update};
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Backlog, Batch};
-use super::bot::{LONG_POLL, Remedy, TelegramBot, pause, remedy};
-use super::judge::{Judged, Rules, Verdict, judge};
-use super::trouble::Trouble;
+use super::bot::{LONG_POLL, RetryPolicy, TelegramBot, pause, retry_policy};
+use super::classify::{ClassifiedUpdate, Rules, UpdateAction, classify};
+use super::store_outage::StoreOutage;
 use crate::channel::Chat;
 use crate::config::TelegramSettings;
-use crate::dispatch::cancelling::CancelBell;
+use crate::dispatch::cancel_signal::CancelSignal;
 use crate::store::{Store, StoreError, kv};
 
 /// The most updates that Telegram gives at once.
@@ -32,10 +32,10 @@ pub struct Receiver {
     run: EventId,
     allowed_chats: HashSet<i64>,
     pending_max: u32,
-    bell: CancelBell,
+    cancel_signal: CancelSignal,
     backlog: Option<Backlog>,
     failures: u32,
-    trouble: Trouble,
+    outage: StoreOutage,
 }
 
 impl Receiver {
@@ -45,7 +45,7 @@ impl Receiver {
         settings: &TelegramSettings,
         store: Store,
         run: EventId,
-        bell: CancelBell,
+        cancel_signal: CancelSignal,
     ) -> Self {
         let window = i64::try_from(settings.pending_window.as_secs()).unwrap_or(i64::MAX);
         Self {
@@ -54,10 +54,10 @@ impl Receiver {
             run,
             allowed_chats: settings.allowed_chats.clone(),
             pending_max: settings.pending_max,
-            bell,
+            cancel_signal,
             backlog: Some(Backlog { not_before: now_ms() / 1000 - window, since_seq: None }),
             failures: 0,
-            trouble: Trouble::default(),
+            outage: StoreOutage::default(),
         }
     }
 
@@ -112,12 +112,13 @@ impl Receiver {
             allowed_chats: &self.allowed_chats,
             not_before: self.backlog.map(|backlog| backlog.not_before),
         };
-        let judged: Vec<Judged> = updates.iter().map(|update| judge(update, &rules)).collect();
-        let cancels = judged.iter().any(|update| matches!(update.verdict, Verdict::Cancel { .. }));
-        let askers = judged.iter().filter(|update| matches!(update.verdict, Verdict::Run(_)));
+        let classified: Vec<ClassifiedUpdate> =
+            updates.iter().map(|update| classify(update, &rules)).collect();
+        let cancels = classified.iter().any(|update| matches!(update.action, UpdateAction::Cancel { .. }));
+        let askers = classified.iter().filter(|update| matches!(update.action, UpdateAction::Run(_)));
         let askers: Vec<Chat> = askers.map(|update| update.chat.clone()).collect();
         let batch = Batch {
-            judged,
+            updates: classified,
             next_offset: i64::from(last) + 1,
             backlog: self.backlog,
             pending_max: self.pending_max,
@@ -126,13 +127,13 @@ impl Receiver {
         let since_seq = match self.store.write(move |tx| batch.store(tx)).await {
             Ok(since_seq) => since_seq,
             Err(error) => {
-                self.trouble.tell(&self.bot, askers).await;
+                self.outage.notify(&self.bot, askers).await;
                 return Err(error);
             }
         };
-        self.trouble.is_over();
+        self.outage.ended();
         if cancels {
-            self.bell.ring();
+            self.cancel_signal.notify();
         }
         self.backlog = self.backlog.filter(|_| !is_last_of_backlog);
         if let Some(backlog) = &mut self.backlog {
@@ -148,18 +149,18 @@ impl Receiver {
     }
 
     fn wait_out(&mut self, error: &teloxide::RequestError) -> Duration {
-        let (words, remedy) = (self.bot.describe(error), remedy(error));
-        let wait = match remedy {
-            Remedy::Wait(wait) | Remedy::Operator { pause: wait, .. } => wait,
-            Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
+        let (words, policy) = (self.bot.describe(error), retry_policy(error));
+        let wait = match policy {
+            RetryPolicy::Wait(wait) | RetryPolicy::NeedsOperator { pause: wait, .. } => wait,
+            RetryPolicy::Retry | RetryPolicy::RetryLimited | RetryPolicy::Never => {
                 pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
             }
         };
         self.failures += 1;
         let wait_ms = wait.as_millis();
-        match remedy {
-            Remedy::Operator { what, .. } => tracing::error!(error = words, wait_ms, "{what}"),
-            Remedy::Wait(_) | Remedy::Retry | Remedy::RetryAFewTimes | Remedy::Never => {
+        match policy {
+            RetryPolicy::NeedsOperator { what, .. } => tracing::error!(error = words, wait_ms, "{what}"),
+            RetryPolicy::Wait(_) | RetryPolicy::Retry | RetryPolicy::RetryLimited | RetryPolicy::Never => {
                 tracing::warn!(error = words, wait_ms, "Telegram gives no updates; trying again");
             }
         }

@@ -6,7 +6,7 @@ use protocol::now_ms;
 use teloxide::types::ChatId;
 use tokio_util::sync::CancellationToken;
 
-use super::bot::{Remedy, TelegramBot, pause, remedy};
+use super::bot::{RetryPolicy, TelegramBot, pause, retry_policy};
 use super::methods;
 use crate::channel::Channel;
 use crate::store::delivery::{self, Next, Outgoing};
@@ -17,7 +17,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How long a message may still take when everything ends.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
-/// A refusal with an unknown reason is taken as final after this many times.
+/// A rejection with an unknown reason is taken as final after this many times.
 const A_FEW_TIMES: u32 = 5;
 
 /// What sends.
@@ -96,11 +96,11 @@ async fn send(sender: &Sender, message: &Outgoing) -> After {
         Ok(message_id) => return After::Delivered { message_id },
         Err(error) => error,
     };
-    let (words, remedy) = (sender.bot.describe(&error), remedy(&error));
-    if let Remedy::Operator { what, .. } = remedy {
+    let (words, policy) = (sender.bot.describe(&error), retry_policy(&error));
+    if let RetryPolicy::NeedsOperator { what, .. } = policy {
         tracing::error!(error = words, "{what}");
     }
-    let after = after_failure(remedy, words, message.attempt + 1, sender.max_attempts);
+    let after = after_failure(policy, words, message.attempt + 1, sender.max_attempts);
     if let After::GivenUp { error } = &after {
         tracing::error!(error, chat_id = message.chat.id, "a message can not be delivered and is given up");
     }
@@ -109,14 +109,14 @@ async fn send(sender: &Sender, message: &Outgoing) -> After {
 
 /// What follows from the failure of an attempt, counted from 1. Everything ends at some time, so that no
 /// message holds its chat back for ever.
-fn after_failure(remedy: Remedy, error: String, attempt: u32, max_attempts: u32) -> After {
+fn after_failure(policy: RetryPolicy, error: String, attempt: u32, max_attempts: u32) -> After {
     let growing = pause(FIRST_PAUSE, attempt - 1, LONGEST_PAUSE);
-    let (attempts, pause) = match remedy {
-        Remedy::Wait(told) => (max_attempts, told),
-        Remedy::Retry => (max_attempts, growing),
-        Remedy::RetryAFewTimes => (max_attempts.min(A_FEW_TIMES), growing),
-        Remedy::Operator { pause, .. } => (max_attempts, growing.max(pause)),
-        Remedy::Never => (0, growing),
+    let (attempts, pause) = match policy {
+        RetryPolicy::Wait(told) => (max_attempts, told),
+        RetryPolicy::Retry => (max_attempts, growing),
+        RetryPolicy::RetryLimited => (max_attempts.min(A_FEW_TIMES), growing),
+        RetryPolicy::NeedsOperator { pause, .. } => (max_attempts, growing.max(pause)),
+        RetryPolicy::Never => (0, growing),
     };
     if attempt < attempts { After::PutOff { error, pause } } else { After::GivenUp { error } }
 }
@@ -142,8 +142,8 @@ async fn sleep_until(until_ms: Option<i64>) {
 mod tests {
     use super::*;
 
-    fn after(remedy: Remedy, attempt: u32) -> After {
-        after_failure(remedy, "no luck".to_owned(), attempt, 20)
+    fn after(policy: RetryPolicy, attempt: u32) -> After {
+        after_failure(policy, "no luck".to_owned(), attempt, 20)
     }
 
     fn put_off(seconds: u64) -> After {
@@ -157,21 +157,21 @@ mod tests {
     #[test]
     fn the_network_is_waited_for_with_growing_pauses_and_not_for_ever() {
         for (attempt, seconds) in [(1, 1), (2, 2), (3, 4), (9, 256), (10, 300), (19, 300)] {
-            assert_eq!(after(Remedy::Retry, attempt), put_off(seconds), "{attempt}");
+            assert_eq!(after(RetryPolicy::Retry, attempt), put_off(seconds), "{attempt}");
         }
-        assert_eq!(after(Remedy::Retry, 20), given_up());
+        assert_eq!(after(RetryPolicy::Retry, 20), given_up());
     }
 
     #[test]
     fn telegrams_own_pause_is_kept_to_the_second() {
-        assert_eq!(after(Remedy::Wait(Duration::from_secs(1234)), 1), put_off(1234));
-        assert_eq!(after(Remedy::Wait(Duration::from_secs(1)), 20), given_up());
+        assert_eq!(after(RetryPolicy::Wait(Duration::from_secs(1234)), 1), put_off(1234));
+        assert_eq!(after(RetryPolicy::Wait(Duration::from_secs(1)), 20), given_up());
     }
 
     #[test]
     fn a_refusal_is_final_at_once_or_after_a_few_times_when_its_reason_is_unknown() {
-        assert_eq!(after(Remedy::Never, 1), given_up());
-        assert_eq!(after(Remedy::RetryAFewTimes, 4), put_off(8));
-        assert_eq!(after(Remedy::RetryAFewTimes, 5), given_up());
+        assert_eq!(after(RetryPolicy::Never, 1), given_up());
+        assert_eq!(after(RetryPolicy::RetryLimited, 4), put_off(8));
+        assert_eq!(after(RetryPolicy::RetryLimited, 5), given_up());
     }
 }

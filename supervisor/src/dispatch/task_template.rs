@@ -8,7 +8,7 @@ use crate::store::{StoreError, history, past};
 
 /// What every task is told.
 #[derive(Debug)]
-pub struct Briefing {
+pub struct TaskTemplate {
     /// In place of the worker's own system prompt.
     pub system_prompt: Option<String>,
     /// The directories that tools may use.
@@ -17,12 +17,12 @@ pub struct Briefing {
 
 /// What happened before an attempt.
 #[derive(Debug)]
-pub struct Past {
+pub struct PriorContext {
     history: Vec<HistoryMessage>,
     earlier: EarlierAttempts,
 }
 
-impl Past {
+impl PriorContext {
     /// What was said in the chat, and what earlier attempts at the task did.
     pub fn of(connection: &Connection, task: &Claimed) -> Result<Self, StoreError> {
         let earlier = match task.attempt {
@@ -33,17 +33,17 @@ impl Past {
     }
 }
 
-impl Briefing {
+impl TaskTemplate {
     /// The line for the worker. Its events hang under `run`.
-    pub fn task(&self, task: &Claimed, past: Past, run: &EventId) -> Task {
+    pub fn task(&self, task: &Claimed, prior: PriorContext, run: &EventId) -> Task {
         Task {
             task_id: task.id.clone(),
             attempt: task.attempt,
             session_id: task.chat.session(),
             parent_event_id: run.clone(),
             text: task.text.clone(),
-            history: past.history,
-            earlier: past.earlier,
+            history: prior.history,
+            earlier: prior.earlier,
             system_prompt: self.system_prompt.clone(),
             roots: self.roots.clone(),
             date: task.date.clone(),

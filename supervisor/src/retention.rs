@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::journal::chain::Position;
 use crate::journal::files::Files;
-use crate::store::prune::{Pruned, events, tasks};
+use crate::store::retention::{Pruned, events, tasks};
 use crate::store::{Store, StoreError, events as stored, kv, tool_calls};
 
 /// The shortest span: what is younger may still be under way.

@@ -1,6 +1,6 @@
 //! What is to be done with an update: a pure decision.
 //!
-//! Every kind of update gets a verdict and a row, so that none is fetched for ever.
+//! Every kind of update gets an action and a row, so that none is fetched for ever.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::channel::Chat;
 
 /// What is to be done with an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct ClassifiedUpdate {
     /// Telegram's number of it.
     pub update_id: i64,
     /// The number of the message in its chat, if it is one.
@@ -18,12 +18,12 @@ pub struct Judged {
     /// Where it comes from.
     pub chat: Chat,
     /// What is to be done with it.
-    pub verdict: Verdict,
+    pub action: UpdateAction,
 }
 
 /// Run it, or why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum UpdateAction {
     /// Run this text.
     Run(String),
     /// It waited too long to be run unasked; its text is kept, so that a person can put it into the queue.
@@ -43,7 +43,7 @@ pub enum Verdict {
         reply: &'static str,
     },
     /// A chat that is not on the allowlist: it is told its own number, but not again and again.
-    Stranger,
+    UnknownChat,
 }
 
 /// What decides.
@@ -58,15 +58,15 @@ pub struct Rules<'a> {
 const ONLY_TEXT: &str = "I understand text messages only. Please write what you need.";
 const CANCEL_USAGE: &str =
     "/cancel stops what I am doing, or else the newest message that waits. /cancel all stops everything.";
-const UNKNOWN_CHAT: &str = "none";
+const NO_CHAT: &str = "none";
 
 /// Judges one update.
-pub fn judge(update: &Update, rules: &Rules<'_>) -> Judged {
-    let chat = update.chat().map_or_else(|| Chat::telegram(UNKNOWN_CHAT), |chat| Chat::telegram(chat.id));
-    let verdict = match &update.kind {
-        UpdateKind::Message(message) => judge_message(message, rules),
-        UpdateKind::Error(_) => Verdict::Skip("the update could not be read"),
-        UpdateKind::EditedMessage(_) => Verdict::Skip("edited messages are not run again"),
+pub fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
+    let chat = update.chat().map_or_else(|| Chat::telegram(NO_CHAT), |chat| Chat::telegram(chat.id));
+    let action = match &update.kind {
+        UpdateKind::Message(message) => classify_message(message, rules),
+        UpdateKind::Error(_) => UpdateAction::Skip("the update could not be read"),
+        UpdateKind::EditedMessage(_) => UpdateAction::Skip("edited messages are not run again"),
         UpdateKind::ChannelPost(_)
         | UpdateKind::EditedChannelPost(_)
         | UpdateKind::BusinessConnection(_)
@@ -87,29 +87,33 @@ pub fn judge(update: &Update, rules: &Rules<'_>) -> Judged {
         | UpdateKind::ChatMember(_)
         | UpdateKind::ChatJoinRequest(_)
         | UpdateKind::ChatBoost(_)
-        | UpdateKind::RemovedChatBoost(_) => Verdict::Skip("only messages are run, not other updates"),
+        | UpdateKind::RemovedChatBoost(_) => UpdateAction::Skip("only messages are run, not other updates"),
     };
     let message_id = match &update.kind {
         UpdateKind::Message(message) => Some(i64::from(message.id.0)),
         _ => None,
     };
-    Judged { update_id: i64::from(update.id.0), message_id, chat, verdict }
+    ClassifiedUpdate { update_id: i64::from(update.id.0), message_id, chat, action }
 }
 
-fn judge_message(message: &Message, rules: &Rules<'_>) -> Verdict {
+fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
     let is_late = rules.not_before.is_some_and(|limit| message.date.timestamp() < limit);
     if !rules.allowed_chats.contains(&message.chat.id.0) {
-        return if is_late { Verdict::Skip("a message of a stranger waited") } else { Verdict::Stranger };
+        return if is_late {
+            UpdateAction::Skip("a message of a stranger waited")
+        } else {
+            UpdateAction::UnknownChat
+        };
     }
     match message.text() {
-        _ if is_late => Verdict::Late(message.text().unwrap_or_default().to_owned()),
-        Some(text) if is_cancel(text) => judge_cancel(text),
-        Some(text) if !text.trim().is_empty() => Verdict::Run(text.to_owned()),
+        _ if is_late => UpdateAction::Late(message.text().unwrap_or_default().to_owned()),
+        Some(text) if is_cancel(text) => classify_cancel(text),
+        Some(text) if !text.trim().is_empty() => UpdateAction::Run(text.to_owned()),
         // Empty: a kind of content that this client does not know yet.
         _ if matches!(message.kind, MessageKind::Common(_) | MessageKind::Empty {}) => {
-            Verdict::Answer { reason: "the message has no text", reply: ONLY_TEXT }
+            UpdateAction::Answer { reason: "the message has no text", reply: ONLY_TEXT }
         }
-        _ => Verdict::Skip("the message is about the chat itself"),
+        _ => UpdateAction::Skip("the message is about the chat itself"),
     }
 }
 
@@ -119,11 +123,11 @@ fn is_cancel(text: &str) -> bool {
     word == "/cancel" || word.starts_with("/cancel@")
 }
 
-fn judge_cancel(text: &str) -> Verdict {
+fn classify_cancel(text: &str) -> UpdateAction {
     match text.split_whitespace().skip(1).collect::<Vec<_>>().as_slice() {
-        [] => Verdict::Cancel { all: false },
-        ["all"] => Verdict::Cancel { all: true },
-        _ => Verdict::Answer { reason: "a /cancel that says something else", reply: CANCEL_USAGE },
+        [] => UpdateAction::Cancel { all: false },
+        ["all"] => UpdateAction::Cancel { all: true },
+        _ => UpdateAction::Answer { reason: "a /cancel that says something else", reply: CANCEL_USAGE },
     }
 }
 
@@ -143,57 +147,57 @@ mod tests {
         message
     }
 
-    fn verdict_of(kind: &str, body: Value, not_before: Option<i64>) -> Verdict {
+    fn action_of(kind: &str, body: Value, not_before: Option<i64>) -> UpdateAction {
         let update: Update = serde_json::from_str(&json!({"update_id": 5, kind: body}).to_string()).unwrap();
         let allowed_chats = HashSet::from([7]);
-        let judged = judge(&update, &Rules { allowed_chats: &allowed_chats, not_before });
-        assert_eq!(judged.update_id, 5);
-        judged.verdict
+        let classified = classify(&update, &Rules { allowed_chats: &allowed_chats, not_before });
+        assert_eq!(classified.update_id, 5);
+        classified.action
     }
 
     #[test]
     fn a_text_from_an_allowed_chat_is_run() {
-        let verdict = verdict_of("message", message(json!({"text": "hello"})), Some(1000));
-        assert_eq!(verdict, Verdict::Run("hello".to_owned()));
+        let action = action_of("message", message(json!({"text": "hello"})), Some(1000));
+        assert_eq!(action, UpdateAction::Run("hello".to_owned()));
     }
 
     #[test]
     fn a_message_older_than_the_window_is_kept_and_not_run_and_a_strangers_leaves_no_text() {
-        let verdict = verdict_of("message", message(json!({"text": "hello"})), Some(1001));
-        assert_eq!(verdict, Verdict::Late("hello".to_owned()));
+        let action = action_of("message", message(json!({"text": "hello"})), Some(1001));
+        assert_eq!(action, UpdateAction::Late("hello".to_owned()));
         let chat = json!({"text": "hi", "chat": {"id": 8, "type": "private", "first_name": "B"}});
-        assert!(matches!(verdict_of("message", message(chat), Some(1001)), Verdict::Skip(_)));
+        assert!(matches!(action_of("message", message(chat), Some(1001)), UpdateAction::Skip(_)));
     }
 
     #[test]
     fn a_cancel_is_a_command_and_not_a_task() {
         for (text, all) in [("/cancel", false), (" /cancel@played_bot ", false), ("/cancel  all", true)] {
-            let verdict = verdict_of("message", message(json!({"text": text})), None);
-            assert_eq!(verdict, Verdict::Cancel { all }, "{text}");
+            let action = action_of("message", message(json!({"text": text})), None);
+            assert_eq!(action, UpdateAction::Cancel { all }, "{text}");
         }
         for text in ["/cancel please", "/cancel all of it"] {
-            let verdict = verdict_of("message", message(json!({"text": text})), None);
-            assert!(matches!(verdict, Verdict::Answer { .. }), "{text}");
+            let action = action_of("message", message(json!({"text": text})), None);
+            assert!(matches!(action, UpdateAction::Answer { .. }), "{text}");
         }
-        let task = verdict_of("message", message(json!({"text": "/cancelled flights"})), None);
-        assert_eq!(task, Verdict::Run("/cancelled flights".to_owned()));
+        let task = action_of("message", message(json!({"text": "/cancelled flights"})), None);
+        assert_eq!(task, UpdateAction::Run("/cancelled flights".to_owned()));
     }
 
     #[test]
-    fn a_chat_that_is_not_allowed_is_a_stranger() {
+    fn a_chat_that_is_not_allowed_is_unknown() {
         let chat = json!({"text": "hi", "chat": {"id": 8, "type": "private", "first_name": "B"}});
-        assert_eq!(verdict_of("message", message(chat), None), Verdict::Stranger);
+        assert_eq!(action_of("message", message(chat), None), UpdateAction::UnknownChat);
     }
 
     #[test]
     fn a_message_without_text_is_answered_and_a_notice_is_not() {
         let voice = json!({"file_id": "f", "file_unique_id": "u", "duration": 1, "mime_type": "audio/ogg"});
         for content in [json!({"voice": voice}), json!({"something_new": {}}), json!({"text": " "})] {
-            let answered = verdict_of("message", message(content.clone()), None);
-            assert!(matches!(answered, Verdict::Answer { .. }), "{content}: {answered:?}");
+            let answered = action_of("message", message(content.clone()), None);
+            assert!(matches!(answered, UpdateAction::Answer { .. }), "{content}: {answered:?}");
         }
         let title = json!({"new_chat_title": "new"});
-        assert!(matches!(verdict_of("message", message(title), None), Verdict::Skip(_)));
+        assert!(matches!(action_of("message", message(title), None), UpdateAction::Skip(_)));
     }
 
     #[test]
@@ -204,7 +208,7 @@ mod tests {
             ("something_new", json!({"a": 1})),
             ("message", json!({"nonsense": true})),
         ] {
-            assert!(matches!(verdict_of(kind, body, None), Verdict::Skip(_)), "{kind}");
+            assert!(matches!(action_of(kind, body, None), UpdateAction::Skip(_)), "{kind}");
         }
     }
 }

@@ -11,23 +11,23 @@ use teloxide::types::ChatId;
 use super::bot::TelegramBot;
 use crate::channel::Chat;
 
-const WORDS: &str = "I cannot store messages at the moment: my database, or the disk that it lies on, takes \
+const NOTICE: &str = "I cannot store messages at the moment: my database, or the disk that it lies on, takes \
                      no changes. Your message is not lost. It waits at Telegram, and I go on by myself as \
                      soon as there is room.";
 
 /// Who was told.
 #[derive(Debug, Default)]
-pub struct Trouble {
-    told: HashSet<Chat>,
+pub struct StoreOutage {
+    notified: HashSet<Chat>,
 }
 
-impl Trouble {
+impl StoreOutage {
     /// Tells those chats that do not know yet. Nobody waits for a success: it is told at most once.
-    pub async fn tell(&mut self, bot: &TelegramBot, chats: Vec<Chat>) {
+    pub async fn notify(&mut self, bot: &TelegramBot, chats: Vec<Chat>) {
         for chat in chats {
             let Ok(id) = chat.id.parse() else { continue };
-            if self.told.insert(chat)
-                && let Err(error) = bot.api.send_message(ChatId(id), WORDS).await
+            if self.notified.insert(chat)
+                && let Err(error) = bot.api.send_message(ChatId(id), NOTICE).await
             {
                 tracing::warn!(
                     error = bot.describe(&error),
@@ -39,7 +39,7 @@ impl Trouble {
     }
 
     /// It is over; the next one is news again.
-    pub fn is_over(&mut self) {
-        self.told.clear();
+    pub fn ended(&mut self) {
+        self.notified.clear();
     }
 }

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::ControlError;
-use crate::prune::{SHORTEST, prune};
-use crate::store::prune::Pruned;
+use crate::retention::{SHORTEST, prune};
+use crate::store::retention::Pruned;
 use crate::terminal::age::Span;
 
 const HINT: &str = "Send {\"older_than_seconds\": 2592000}; an hour is the least.";
@@ -21,7 +21,7 @@ const HINT: &str = "Send {\"older_than_seconds\": 2592000}; an hour is the least
 /// What `POST /prune` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PruneWish {
+pub struct PruneRequest {
     /// How long ago a task must have ended, in seconds.
     pub older_than_seconds: u64,
 }
@@ -32,8 +32,8 @@ pub async fn post_prune(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Pruned>, ControlError> {
-    let wish: PruneWish = body::parse(&headers, body, HINT)?;
-    let span = Span(Duration::from_secs(wish.older_than_seconds));
+    let request: PruneRequest = body::parse(&headers, body, HINT)?;
+    let span = Span(Duration::from_secs(request.older_than_seconds));
     if span.0 < SHORTEST {
         return Err(invalid("less than an hour is not old", HINT));
     }

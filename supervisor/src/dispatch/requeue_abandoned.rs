@@ -11,7 +11,7 @@ use crate::store::claim::{self, Claimed};
 
 impl Dispatcher {
     /// Gives back what nobody works on any more, as a failed attempt.
-    pub async fn give_back(&self, why: &str) {
+    pub async fn requeue_abandoned(&self, why: &str) {
         let (settings, why, jitter) = (self.settings, why.to_owned(), random::unit());
         self.end_all(move |task| {
             let outcome = Outcome::Failed { error: why.clone(), retryable: true, retry_after_ms: None };
@@ -21,7 +21,7 @@ impl Dispatcher {
     }
 
     /// Gives back what an orderly stop cut short: whatever attempt it was, that was no failure of the task.
-    pub async fn give_back_at_stop(&self) {
+    pub async fn requeue_at_shutdown(&self) {
         let error = "The supervisor was stopped in the middle of the task.";
         self.end_all(|_| Ending::Retry { error: error.to_owned(), after: Duration::ZERO }).await;
     }

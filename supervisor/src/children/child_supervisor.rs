@@ -1,0 +1,148 @@
+//! Starts one child and restarts it whenever it exits, until the supervisor stops.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use protocol::{Event, EventId, EventType};
+use serde_json::{Value, json};
+use tokio::process::Child;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::ChildState;
+use super::restart::{Exit, RestartPolicy};
+use super::spawn::{SpawnError, SpawnSpec, spawn};
+use super::terminate::{ExitReport, terminate};
+use crate::error_chain::error_chain;
+use crate::store::{Store, events};
+
+/// What differs between the children.
+pub trait ManagedChild: Send {
+    /// The program's name.
+    const NAME: &'static str;
+
+    /// What to start it with; asked for before each start.
+    fn spawn_spec(&self) -> Result<SpawnSpec, SpawnError>;
+
+    /// Works with a running child, owns its stdin, and reports when it is ready. Returns when the child has
+    /// exited or has to be ended.
+    fn serve(
+        &mut self,
+        process: &mut Child,
+        state: &watch::Sender<ChildState>,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// Cleans up after a child that exited; runs before the next start.
+    fn after_exit(&mut self, status: &str) -> impl Future<Output = ()> + Send;
+}
+
+/// Restarts one child until the supervisor stops.
+pub struct ChildSupervisor {
+    store: Store,
+    run: EventId,
+    state: watch::Sender<ChildState>,
+    rejection: SettingsRejection,
+    began: Instant,
+    policy: RestartPolicy,
+}
+
+/// The child that rejected its settings, if one did: set by its `ChildSupervisor`, read at the end of the run.
+#[derive(Debug, Clone, Default)]
+pub struct SettingsRejection {
+    child: Arc<OnceLock<&'static str>>,
+}
+
+impl SettingsRejection {
+    /// The child's name.
+    pub fn child(&self) -> Option<&'static str> {
+        self.child.get().copied()
+    }
+}
+
+impl ChildSupervisor {
+    /// Also returns a receiver for the child's state.
+    pub fn new(
+        store: Store,
+        run: EventId,
+        rejection: SettingsRejection,
+    ) -> (Self, watch::Receiver<ChildState>) {
+        let (state, receiver) = watch::channel(ChildState::Starting);
+        let (began, policy) = (Instant::now(), RestartPolicy::default());
+        (Self { store, run, state, rejection, began, policy }, receiver)
+    }
+
+    /// Starts the child and restarts it whenever it exits, until `stop`; then ends it. A child that rejects its
+    /// settings before it was ever ready stops the supervisor: another start would not help.
+    pub async fn supervise<A: ManagedChild>(mut self, mut child: A, stop: CancellationToken) {
+        let mut was_ever_ready = false;
+        while !stop.is_cancelled() {
+            let began = Instant::now();
+            let ExitReport { status, rejected_settings } = self.run_once(&mut child, &stop).await;
+            let was_ready = *self.state.borrow() == ChildState::Ready;
+            was_ever_ready |= was_ready;
+            self.state.send_replace(ChildState::Restarting);
+            if rejected_settings && !was_ever_ready {
+                let _ = self.rejection.child.set(A::NAME);
+                stop.cancel();
+            }
+            if stop.is_cancelled() {
+                return;
+            }
+            child.after_exit(&status).await;
+            let exit = Exit { at: self.began.elapsed(), lived: began.elapsed(), was_ready };
+            self.pause::<A>(exit, &status, &stop).await;
+        }
+    }
+
+    async fn run_once<A: ManagedChild>(&mut self, managed: &mut A, stop: &CancellationToken) -> ExitReport {
+        self.state.send_replace(ChildState::Starting);
+        let began = Instant::now();
+        let mut child = match managed.spawn_spec().and_then(spawn) {
+            Ok(child) => child,
+            Err(error) => {
+                tracing::error!(child = A::NAME, error = error_chain(&error), "could not start a child");
+                return ExitReport::never_started();
+            }
+        };
+        let pid = child.id();
+        let spawned =
+            self.record(EventType::WorkerSpawned, None, json!({"child": A::NAME, "pid": pid})).await;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = managed.serve(&mut child, &self.state) => {}
+        }
+        let ended = terminate(&mut child).await;
+        let lived_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let payload = json!({"child": A::NAME, "pid": pid, "status": ended.status, "lived_ms": lived_ms});
+        self.record(EventType::WorkerExited, Some(&spawned), payload).await;
+        ended
+    }
+
+    async fn pause<A: ManagedChild>(&mut self, exit: Exit, status: &str, stop: &CancellationToken) {
+        let restart = self.policy.after_exit(exit);
+        let after_ms = u64::try_from(restart.after.as_millis()).unwrap_or(u64::MAX);
+        tracing::warn!(child = A::NAME, status, after_ms, "a child exited; restarting it");
+        if restart.loop_detected {
+            tracing::error!(child = A::NAME, "a child keeps exiting before it is ready; see its log");
+            self.record(EventType::CrashLoopDetected, None, json!({"child": A::NAME, "status": status}))
+                .await;
+        }
+        wait(restart.after, stop).await;
+    }
+
+    async fn record(&self, event_type: EventType, parent: Option<&EventId>, payload: Value) -> EventId {
+        let event = Event::now(event_type, Some(parent.unwrap_or(&self.run)), None, payload);
+        let id = event.id.clone();
+        if let Err(error) = self.store.write(move |tx| events::append(tx, &event)).await {
+            tracing::error!(%error, %event_type, "could not store an event about a child");
+        }
+        id
+    }
+}
+
+async fn wait(pause: Duration, stop: &CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = tokio::time::sleep(pause) => {}
+    }
+}

@@ -1,0 +1,60 @@
+//! Ends a child: by closing its stdin, then with SIGTERM, then with SIGKILL.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use process::exit::BAD_SETTINGS;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::Child;
+
+/// How long a child may take to exit once its stdin is closed.
+const AFTER_STDIN: Duration = Duration::from_secs(3);
+/// How long it may take to exit after SIGTERM.
+const AFTER_TERM: Duration = Duration::from_secs(2);
+
+/// How a child ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExitReport {
+    /// Its exit code or signal, in words.
+    pub status: String,
+    /// Whether it exited because its settings are invalid.
+    pub rejected_settings: bool,
+}
+
+/// Waits for a child whose stdin is closed, signals it if it takes too long, and reaps it.
+pub async fn terminate(child: &mut Child) -> ExitReport {
+    for (patience, signal) in [(AFTER_STDIN, Signal::TERM), (AFTER_TERM, Signal::KILL)] {
+        if let Ok(waited) = tokio::time::timeout(patience, child.wait()).await {
+            return ExitReport::of(waited.ok());
+        }
+        send(child, signal);
+    }
+    ExitReport::of(child.wait().await.ok())
+}
+
+impl ExitReport {
+    /// A child that could not be started.
+    pub fn never_started() -> Self {
+        Self { status: "it could not be started".to_owned(), rejected_settings: false }
+    }
+
+    fn of(exit: Option<ExitStatus>) -> Self {
+        let status = match exit.map(|exit| (exit.code(), exit.signal())) {
+            Some((Some(code), _)) => format!("exit {code}"),
+            Some((None, Some(signal))) => format!("signal {signal}"),
+            Some((None, None)) | None => "unknown".to_owned(),
+        };
+        let code = exit.and_then(|exit| exit.code());
+        Self { status, rejected_settings: code == Some(i32::from(BAD_SETTINGS)) }
+    }
+}
+
+fn send(child: &Child, signal: Signal) {
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(pid) = pid
+        && let Err(error) = kill_process(pid, signal)
+    {
+        tracing::warn!(%error, ?signal, "could not signal a child");
+    }
+}

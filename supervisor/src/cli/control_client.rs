@@ -1,0 +1,69 @@
+//! A client for the control port of the running supervisor, found through the data directory.
+
+use reqwest::{Client, RequestBuilder};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::data_dir::DataDir;
+use crate::tokens::{Tokens, TokensError};
+
+/// Why a request to the running supervisor failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlClientError {
+    /// There are no tokens.
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
+    /// Nothing listens there.
+    #[error("no supervisor answers at {0} for {1}: start one with `supervisor run`")]
+    NotRunning(String, String),
+    /// The response is an error.
+    #[error("the supervisor refused: {0}")]
+    Refused(String),
+    /// The response could not be read.
+    #[error("could not read the supervisor's response")]
+    Response(#[source] reqwest::Error),
+}
+
+/// Sends requests to one supervisor.
+pub struct ControlClient {
+    client: Client,
+    tokens: Tokens,
+    data: String,
+}
+
+impl ControlClient {
+    /// A client for the supervisor of a data directory, whether or not it is running.
+    pub fn new(data: &DataDir) -> Result<Self, ControlClientError> {
+        let tokens = Tokens::read(&data.tokens())?;
+        let client = Client::builder().no_proxy().build().map_err(ControlClientError::Response)?;
+        Ok(Self { client, tokens, data: data.path().display().to_string() })
+    }
+
+    /// A GET request for a path.
+    pub fn get(&self, path: &str) -> RequestBuilder {
+        self.client.get(format!("{}{path}", self.tokens.control_url))
+    }
+
+    /// A POST request to a path.
+    pub fn post(&self, path: &str) -> RequestBuilder {
+        self.client.post(format!("{}{path}", self.tokens.control_url))
+    }
+
+    /// Sends a request with the token and reads the response.
+    pub async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ControlClientError> {
+        let response = request.bearer_auth(&self.tokens.control_token).send().await.map_err(|error| {
+            if error.is_connect() {
+                ControlClientError::NotRunning(self.tokens.control_url.clone(), self.data.clone())
+            } else {
+                ControlClientError::Response(error)
+            }
+        })?;
+        if response.status().is_success() {
+            return response.json().await.map_err(ControlClientError::Response);
+        }
+        let status = response.status();
+        let error: Value = response.json().await.unwrap_or_default();
+        let text = |field: &str| error["error"][field].as_str().unwrap_or_default().to_owned();
+        Err(ControlClientError::Refused(format!("{}. {} ({status})", text("message"), text("hint"))))
+    }
+}

@@ -1,0 +1,54 @@
+//! How a command may change the database: through the running supervisor, or itself when none is running.
+
+use protocol::EventId;
+
+use crate::data_dir::{DataDir, DataDirError, DataDirLock};
+use crate::look::{self, LookError};
+use crate::store::{Store, StoreError, events};
+
+/// Who may write to the database.
+pub enum DatabaseAccess {
+    /// The running supervisor: send it a request.
+    ViaSupervisor,
+    /// This process.
+    Exclusive(ExclusiveStore),
+}
+
+/// The database, opened under the lock that a running supervisor would hold.
+pub struct ExclusiveStore {
+    /// The database.
+    pub store: Store,
+    /// The last run: what is done now is recorded under it.
+    pub run: EventId,
+    _lock: DataDirLock,
+}
+
+/// Why the database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseAccessError {
+    /// There is no database to change.
+    #[error(transparent)]
+    Look(#[from] LookError),
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Locks and opens the database, unless a running supervisor holds the lock.
+pub async fn database_access(data: &DataDir) -> Result<DatabaseAccess, DatabaseAccessError> {
+    look::open(&data.database())?;
+    let lock = match data.lock() {
+        Err(DataDirError::InUse(_)) => return Ok(DatabaseAccess::ViaSupervisor),
+        lock => lock?,
+    };
+    let store = Store::open(&data.database())?;
+    let run = store.write(|tx| events::newest_run(tx)).await?;
+    Ok(DatabaseAccess::Exclusive(ExclusiveStore {
+        store,
+        run: run.unwrap_or_else(EventId::new),
+        _lock: lock,
+    }))
+}

@@ -1,0 +1,30 @@
+//! Wakes the dispatcher when somebody asked to cancel a task.
+//!
+//! The request itself is stored in the task's row. The signal only says that the row is worth reading now: a
+//! spurious signal does no harm, and one that nobody is waiting for is kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// How long the worker may take to end a cancelled task before the worker itself is ended.
+pub const GRACE_PERIOD: Duration = Duration::from_secs(5);
+
+/// Sent after a commit that may have asked to cancel the running task.
+#[derive(Debug, Clone, Default)]
+pub struct CancelSignal {
+    notify: Arc<Notify>,
+}
+
+impl CancelSignal {
+    /// Says that somebody asked.
+    pub fn notify(&self) {
+        self.notify.notify_one();
+    }
+
+    /// Resolves once somebody has asked since the last call.
+    pub async fn notified(&self) {
+        self.notify.notified().await;
+    }
+}
