@@ -91,7 +91,7 @@ impl Breaker {
     /// Takes note of how a request that was let through ended.
     pub fn settle(&mut self, end: Result<(), ModelErrorClass>, now: Instant) -> Vec<Change> {
         // Whoever refuses a request for what it is, is there and works.
-        let failed = end.err().filter(|class| class.can_pass());
+        let failed = end.err().filter(|class| class.is_transient());
         self.each().filter_map(|(class, circuit)| step(class, circuit, end.is_ok(), failed, now)).collect()
     }
 
@@ -279,7 +279,7 @@ mod tests {
                     match change {
                         Change::Opened(class) => {
                             let before = open.insert(class.as_str(), "open");
-                            prop_assert!(class.can_pass() && before != Some("open"), "{before:?}");
+                            prop_assert!(class.is_transient() && before != Some("open"), "{before:?}");
                         }
                         Change::HalfOpened(class) => {
                             prop_assert!(open.insert(class.as_str(), "half").is_some());

@@ -22,7 +22,7 @@ pub struct Limits {
 
 /// What one task has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct TaskUsage {
     /// Turns that began.
     pub turns: u32,
     /// All input, the cached part too.
@@ -46,10 +46,10 @@ pub enum Limit {
 
 impl Limits {
     /// The limit that forbids another turn, if any.
-    pub fn before_turn(&self, spent: &Spent) -> Option<Limit> {
-        if spent.turns >= self.max_turns {
+    pub fn before_turn(&self, usage: &TaskUsage) -> Option<Limit> {
+        if usage.turns >= self.max_turns {
             Some(Limit::Turns)
-        } else if spent.counted_tokens() >= self.max_tokens {
+        } else if usage.counted_tokens() >= self.max_tokens {
             Some(Limit::Tokens)
         } else {
             None
@@ -57,7 +57,7 @@ impl Limits {
     }
 
     /// The limit in words: its value, and the variable that sets it.
-    pub fn in_words(&self, limit: Limit) -> String {
+    pub fn describe(&self, limit: Limit) -> String {
         match limit {
             Limit::Turns => format!("{} turns (AUTONOUS_CONTROL_MAX_TURNS)", self.max_turns),
             Limit::WallTime => {
@@ -79,7 +79,7 @@ impl Limit {
     }
 }
 
-impl Spent {
+impl TaskUsage {
     /// Adds what a reply cost.
     pub fn add(&mut self, usage: Usage) {
         self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
@@ -102,31 +102,31 @@ mod tests {
 
     #[test]
     fn a_turn_is_forbidden_once_turns_or_tokens_are_used_up() {
-        let spent = |turns, input_tokens, cached_input_tokens, output_tokens| Spent {
+        let usage = |turns, input_tokens, cached_input_tokens, output_tokens| TaskUsage {
             turns,
             input_tokens,
             cached_input_tokens,
             output_tokens,
         };
-        for (spent, expected) in [
-            (spent(0, 0, 0, 0), None),
-            (spent(2, 99, 0, 0), None),
-            (spent(3, 0, 0, 0), Some(Limit::Turns)),
-            (spent(2, 60, 0, 40), Some(Limit::Tokens)),
-            (spent(2, 1000, 950, 40), None),
-            (spent(2, 1000, 950, 50), Some(Limit::Tokens)),
-            (spent(2, 10, 20, 0), None),
+        for (usage, expected) in [
+            (usage(0, 0, 0, 0), None),
+            (usage(2, 99, 0, 0), None),
+            (usage(3, 0, 0, 0), Some(Limit::Turns)),
+            (usage(2, 60, 0, 40), Some(Limit::Tokens)),
+            (usage(2, 1000, 950, 40), None),
+            (usage(2, 1000, 950, 50), Some(Limit::Tokens)),
+            (usage(2, 10, 20, 0), None),
         ] {
-            assert_eq!(LIMITS.before_turn(&spent), expected, "{spent:?}");
+            assert_eq!(LIMITS.before_turn(&usage), expected, "{usage:?}");
         }
     }
 
     #[test]
     fn absurd_usage_does_not_overflow() {
-        let mut spent = Spent::default();
+        let mut usage = TaskUsage::default();
         for _ in 0..2 {
-            spent.add(Usage { input_tokens: u64::MAX, cached_input_tokens: 0, output_tokens: u64::MAX });
+            usage.add(Usage { input_tokens: u64::MAX, cached_input_tokens: 0, output_tokens: u64::MAX });
         }
-        assert_eq!(LIMITS.before_turn(&spent), Some(Limit::Tokens));
+        assert_eq!(LIMITS.before_turn(&usage), Some(Limit::Tokens));
     }
 }

@@ -9,17 +9,17 @@ use reqwest::{Request, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::http::{self, Answer, HttpError};
+use crate::http::{self, HttpError, HttpResponse};
 
 /// How long the list of models may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// More than any list of models.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
 /// How a provider is asked for its models.
 #[derive(Debug)]
-pub struct Question {
+pub struct Probe {
     /// The provider.
     pub provider: &'static str,
     /// The model that tasks are given to; none where there is no model.
@@ -41,25 +41,25 @@ pub struct Finding {
 }
 
 /// Asks, and judges the answer.
-pub async fn check(question: Question) -> Finding {
-    let who = match &question.model {
-        Some(model) => format!("{}, {model}", question.provider),
-        None => question.provider.to_owned(),
+pub async fn check(probe: Probe) -> Finding {
+    let who = match &probe.model {
+        Some(model) => format!("{}, {model}", probe.provider),
+        None => probe.provider.to_owned(),
     };
-    let Some(request) = question.request else {
+    let Some(request) = probe.request else {
         return Finding { verdict: "ok", what: format!("{who}: nothing on the network"), remedy: None };
     };
     let address = request.url().to_string();
-    let answer = match http::client(PATIENCE) {
-        Ok(client) => http::exchange(&client, request, MAX_LIST_BYTES).await,
+    let answer = match http::client(TIMEOUT) {
+        Ok(client) => http::send(&client, request, MAX_LIST_BYTES).await,
         Err(error) => Err(error),
     };
-    let (verdict, what, remedy) = judge(answer, question.model.as_deref());
+    let (verdict, what, remedy) = judge(answer, probe.model.as_deref());
     Finding { verdict, what: format!("{who} at {address}: {what}"), remedy }
 }
 
 fn judge(
-    answer: Result<Answer, HttpError>,
+    answer: Result<HttpResponse, HttpError>,
     model: Option<&str>,
 ) -> (&'static str, String, Option<&'static str>) {
     const ADDRESS: &str = "Look at AUTONOUS_MODEL_BASE_URL and at the network.";
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn judged(status: u16, body: &str) -> &'static str {
-        let answer = Answer {
+        let answer = HttpResponse {
             status: StatusCode::from_u16(status).unwrap(),
             retry_after: None,
             headers: HeaderMap::new(),

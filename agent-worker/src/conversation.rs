@@ -1,19 +1,19 @@
 //! What the model gets to see of a task: the prompt, the chat's past, the message, and what followed.
 //!
 //! It only grows: a message that the model has seen is not changed, so a provider's prompt cache holds.
-//! The one exception is an outgrown window, which [`crate::fitting`] deals with.
+//! The one exception is an outgrown window, which [`crate::compaction`] deals with.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use protocol::{Task, ToolSpec};
 
-use crate::context::{self, Bounds};
+use crate::compaction_note::CompactionNote;
 use crate::model::{Message, Request};
-use crate::outside;
-use crate::past;
+use crate::prior_context;
 use crate::prompt;
-use crate::recap::Recap;
+use crate::untrusted;
+use crate::window::{self, WindowBounds};
 
 /// What is kept free for the model's reply, as a divisor of the window, and at most this many tokens.
 const REPLY_SHARE: usize = 8;
@@ -35,7 +35,7 @@ pub struct Conversation {
     /// The messages of the task's own request, which stay whatever happens.
     pub(crate) pinned: Range<usize>,
     /// What stands for turns that had to be left out.
-    recap: Option<Recap>,
+    recap: Option<CompactionNote>,
     /// The model's window, in tokens; smaller once a provider has refused what should have fitted.
     window: usize,
     has_shrunk: bool,
@@ -44,9 +44,9 @@ pub struct Conversation {
 impl Conversation {
     /// The beginning: the past of the chat, what earlier attempts did, then what the user wrote now.
     pub fn assemble(task: &Task, tools: Arc<Vec<ToolSpec>>, window: usize) -> Self {
-        let mut messages: Vec<Message> = task.history.iter().map(past::message).collect();
+        let mut messages: Vec<Message> = task.history.iter().map(prior_context::message).collect();
         let start = messages.len();
-        messages.extend(past::earlier_attempts(task).map(Message::User));
+        messages.extend(prior_context::earlier_attempts(task).map(Message::User));
         messages.push(Message::User(task.text.clone()));
         let pinned = start..messages.len();
         let system = prompt::system(task);
@@ -75,7 +75,7 @@ impl Conversation {
     }
 
     /// Takes what stands for left-out turns away, to be put back with more in it.
-    pub(crate) fn take_recap(&mut self) -> Option<Recap> {
+    pub(crate) fn take_recap(&mut self) -> Option<CompactionNote> {
         let recap = self.recap.take()?;
         self.pinned.end -= 1;
         self.messages.remove(self.pinned.end);
@@ -83,11 +83,11 @@ impl Conversation {
     }
 
     /// Puts a recap behind the user's message, within so many tokens; where there is no room, none.
-    pub(crate) fn put_recap(&mut self, recap: Recap, room: usize) {
+    pub(crate) fn put_recap(&mut self, recap: CompactionNote, room: usize) {
         if room < MIN_RECAP_TOKENS {
             return;
         }
-        let max_bytes = context::bytes_of(room - MIN_RECAP_TOKENS / 2);
+        let max_bytes = window::bytes_of(room - MIN_RECAP_TOKENS / 2);
         self.messages.insert(self.pinned.end, recap.message(max_bytes));
         self.pinned.end += 1;
         self.recap = Some(recap);
@@ -95,7 +95,7 @@ impl Conversation {
 
     /// Adds a result, cut to its share of the window.
     pub(crate) fn push_result(&mut self, call_id: String, text: &str) {
-        let text = outside::shortened(text, self.bounds().result_bytes());
+        let text = untrusted::shortened(text, self.bounds().result_bytes());
         self.messages.push(Message::ToolResult { call_id, text });
     }
 
@@ -106,13 +106,13 @@ impl Conversation {
 
     /// What all messages take, in tokens.
     pub(crate) fn tokens(&self) -> usize {
-        self.messages.iter().map(context::tokens_of).sum()
+        self.messages.iter().map(window::tokens_of).sum()
     }
 
     /// What the messages may take: the window without the prompt, the tools and room for a reply.
-    pub(crate) fn bounds(&self) -> Bounds {
+    pub(crate) fn bounds(&self) -> WindowBounds {
         let reply = (self.window / REPLY_SHARE).min(MAX_REPLY_TOKENS);
-        Bounds { limit: self.window.saturating_sub(reply + self.fixed_tokens) }
+        WindowBounds { limit: self.window.saturating_sub(reply + self.fixed_tokens) }
     }
 
     /// What the prompt and the tools take, in tokens.
@@ -135,5 +135,5 @@ impl Conversation {
 fn fixed_tokens(system: &str, tools: &[ToolSpec]) -> usize {
     let length =
         |tool: &ToolSpec| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len();
-    context::tokens_of_text(system.len() + tools.iter().map(length).sum::<usize>())
+    window::tokens_of_text(system.len() + tools.iter().map(length).sum::<usize>())
 }

@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// Sending or receiving failed, or took too long.
-    #[error("{}", with_causes(.0))]
+    #[error("{}", error_chain(.0))]
     Transport(#[from] reqwest::Error),
     /// The answer is longer than anybody needs.
     #[error("the answer is longer than {0} bytes")]
@@ -23,7 +23,7 @@ pub enum HttpError {
 
 /// What a server answered, whole.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
     /// How long it asks to wait, if it does.
@@ -40,12 +40,12 @@ pub fn client(timeout: Duration) -> Result<Client, HttpError> {
 }
 
 /// A client whose requests last for as long as somebody waits for them.
-pub fn patient_client() -> Result<Client, HttpError> {
+pub fn client_without_timeout() -> Result<Client, HttpError> {
     Ok(builder().build()?)
 }
 
 /// Sends a request and takes the answer, whose body has at most `max_bytes`.
-pub async fn exchange(client: &Client, request: Request, max_bytes: usize) -> Result<Answer, HttpError> {
+pub async fn send(client: &Client, request: Request, max_bytes: usize) -> Result<HttpResponse, HttpError> {
     let mut response = client.execute(request).await?;
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -55,7 +55,7 @@ pub async fn exchange(client: &Client, request: Request, max_bytes: usize) -> Re
         body.extend_from_slice(&chunk);
     }
     let (status, headers) = (response.status(), response.headers().clone());
-    Ok(Answer { status, retry_after: retry_after(&headers), headers, body })
+    Ok(HttpResponse { status, retry_after: retry_after(&headers), headers, body })
 }
 
 /// How long a server asks to wait: `retry-after-ms`, which is finer, or else `Retry-After`, in seconds or
@@ -87,7 +87,7 @@ fn builder() -> ClientBuilder {
 }
 
 /// An error with the causes below it, in one line; reqwest's own text stops at the first.
-fn with_causes(error: &reqwest::Error) -> String {
+fn error_chain(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(below) = cause {

@@ -1,40 +1,41 @@
 //! The worker: asks a model what to do next, and the tool server to do it.
 //!
 //! Its one power is the model key. It has no files, starts no child processes, and knows neither the
-//! database nor Telegram: a task comes in with everything it needs, events and a result go out, and
-//! nothing of a task is kept for the next one, so the worker can be killed at any instant.
+//! database nor Telegram. A task comes in with everything it needs, events and a result go out, and the
+//! worker keeps nothing of a task for the next one, so it can be killed at any instant.
 //!
-//! The journey of a task: [`serve`] takes it from a line, [`agent`] runs its turns within the
-//! [`budget`], each [`turn`] asks a [`model`] and runs the calls of its reply through the [`tools`], what
-//! came from [`outside`] is marked, a [`conversation`] that outgrows the window is fitted by [`context`],
-//! and [`answer`] words the end when a limit or a person ended it early.
+//! The journey of a task: [`serve`] reads it from a line, [`agent_loop`] takes turns within the [`budget`],
+//! each [`turn`] asks the model through [`model_request`] and runs the calls of the reply through
+//! [`tool_calls`], results are marked as [`untrusted`], [`compaction`] shortens a [`conversation`] that
+//! outgrows the window, and [`partial_answer`] words the reply when a limit or a person ended the task early.
 
-pub mod agent;
-pub mod answer;
-mod ask;
-pub mod breaker;
-pub mod budget;
-mod calls;
+mod agent;
+mod agent_loop;
+mod breaker;
+mod budget;
 mod catalogue;
 pub mod check;
+mod compaction;
+mod compaction_note;
 pub mod config;
-pub mod context;
-pub mod conversation;
-mod fitting;
-pub mod http;
-pub mod lines;
+mod conversation;
+mod http;
+mod json_lines;
 pub mod model;
+mod model_request;
 pub mod once;
-pub mod outside;
-mod past;
-pub mod progress;
-pub mod prompt;
-mod recap;
-pub mod repetition;
-pub mod retry;
+mod partial_answer;
+mod prior_context;
+mod prompt;
+mod repetition;
+mod retry;
 pub mod serve;
-mod stop;
+mod stop_reason;
 mod summary;
-pub mod tools;
-pub mod trail;
-pub mod turn;
+mod task_progress;
+mod tool_calls;
+mod tool_client;
+mod trail;
+mod turn;
+pub mod untrusted;
+pub mod window;

@@ -65,9 +65,7 @@ fn run() -> anyhow::Result<ExitCode> {
     let runtime = runtime.context("the async runtime could not start")?;
     let end = runtime.block_on(async {
         match arguments.command {
-            Some(Command::Check { json }) => {
-                print_finding(&check::check(config.model.question()?).await, json)
-            }
+            Some(Command::Check { json }) => print_finding(&check::check(config.model.probe()?).await, json),
             Some(Command::Once { text }) => once::run(&config.into_agent()?, &text).await,
             None => Ok(exit_code(serve::run(config.into_agent()?).await)),
         }

@@ -9,36 +9,36 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub const EQUAL_TURNS: u32 = 3;
 
 /// What the model is told one turn before the end.
-pub const NUDGE: &str = "[You made the same calls with the same results twice in a row. A third time ends \
+pub const WARNING: &str = "[You made the same calls with the same results twice in a row. A third time ends \
      the task. Try another way, or answer with what you know and say what is missing.]";
 
 /// What follows from a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum LoopStatus {
     /// Go on.
-    Moving,
+    Progressing,
     /// Tell the model.
-    Slowing,
+    Repeating,
     /// End the task.
     Stalled,
 }
 
 /// The turns of a task, as far as they matter here.
 #[derive(Debug, Default)]
-pub struct Repetition {
+pub struct RepetitionDetector {
     last: Option<u64>,
     equal: u32,
 }
 
-impl Repetition {
+impl RepetitionDetector {
     /// Takes note of a turn.
-    pub fn note(&mut self, fingerprint: u64) -> Pace {
+    pub fn observe(&mut self, fingerprint: u64) -> LoopStatus {
         self.equal = if self.last == Some(fingerprint) { self.equal + 1 } else { 1 };
         self.last = Some(fingerprint);
         match self.equal {
-            EQUAL_TURNS.. => Pace::Stalled,
-            equal if equal + 1 == EQUAL_TURNS => Pace::Slowing,
-            _ => Pace::Moving,
+            EQUAL_TURNS.. => LoopStatus::Stalled,
+            equal if equal + 1 == EQUAL_TURNS => LoopStatus::Repeating,
+            _ => LoopStatus::Progressing,
         }
     }
 }
@@ -56,15 +56,15 @@ mod tests {
 
     #[test]
     fn the_second_equal_turn_in_a_row_warns_and_the_third_ends() {
-        use Pace::{Moving, Slowing, Stalled};
+        use LoopStatus::{Progressing, Repeating, Stalled};
         for (turns, expected) in [
-            (&[1, 1, 1, 1][..], &[Moving, Slowing, Stalled, Stalled][..]),
-            (&[1, 2, 1, 2, 1, 2], &[Moving; 6]),
-            (&[1, 1, 2, 1, 1], &[Moving, Slowing, Moving, Moving, Slowing]),
+            (&[1, 1, 1, 1][..], &[Progressing, Repeating, Stalled, Stalled][..]),
+            (&[1, 2, 1, 2, 1, 2], &[Progressing; 6]),
+            (&[1, 1, 2, 1, 1], &[Progressing, Repeating, Progressing, Progressing, Repeating]),
         ] {
-            let mut repetition = Repetition::default();
-            let paces: Vec<Pace> = turns.iter().map(|turn| repetition.note(*turn)).collect();
-            assert_eq!(paces, expected, "{turns:?}");
+            let mut repetition = RepetitionDetector::default();
+            let statuses: Vec<LoopStatus> = turns.iter().map(|turn| repetition.observe(*turn)).collect();
+            assert_eq!(statuses, expected, "{turns:?}");
         }
     }
 

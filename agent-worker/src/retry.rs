@@ -25,14 +25,14 @@ const TOOLS_LONGEST: Duration = Duration::from_secs(2);
 /// `failed` requests failed so far, this one included. Waits are 1, 2, 4 … at most 30 s, or what the
 /// provider asked for, and up to a quarter longer by `jitter` (0 to 1), so that many workers do not come
 /// back at the same instant. A wait beyond `remaining` would only end at the task's own limit.
-pub fn before_asking_again(
+pub fn model_retry_delay(
     error: &ModelError,
     failed: u32,
     max_retries: u32,
     remaining: Duration,
     jitter: f64,
 ) -> Option<Duration> {
-    if !can_be_tried_later(error) || failed > max_retries {
+    if !is_retryable(error) || failed > max_retries {
         return None;
     }
     let own = Duration::from_secs(1).saturating_mul(1 << failed.saturating_sub(1).min(5)).min(MODEL_LONGEST);
@@ -42,12 +42,12 @@ pub fn before_asking_again(
 }
 
 /// Whether the same request can succeed within minutes.
-pub fn can_be_tried_later(error: &ModelError) -> bool {
-    error.class.can_pass() && error.retry_after.is_none_or(|wait| wait <= LONGEST_GRANTED)
+pub fn is_retryable(error: &ModelError) -> bool {
+    error.class.is_transient() && error.retry_after.is_none_or(|wait| wait <= LONGEST_GRANTED)
 }
 
 /// How long to wait before the tool server is called again after `failed` failures in a row.
-pub fn before_calling_again(failed: u32) -> Duration {
+pub fn tool_server_retry_delay(failed: u32) -> Duration {
     TOOLS_FIRST.saturating_mul(1 << failed.saturating_sub(1).min(6)).min(TOOLS_LONGEST)
 }
 
@@ -65,7 +65,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     fn waits(error: &ModelError) -> Vec<Option<u64>> {
-        let wait = |failed| before_asking_again(error, failed, 7, LONG, 0.0);
+        let wait = |failed| model_retry_delay(error, failed, 7, LONG, 0.0);
         (1..=8).map(|failed| wait(failed).map(|wait| wait.as_secs())).collect()
     }
 
@@ -80,33 +80,33 @@ mod tests {
     fn what_the_provider_asks_for_goes_before_our_own_wait() {
         let retry_after = Some(Duration::from_secs(45));
         let error = ModelError { retry_after, ..ModelError::new(ModelErrorClass::RateLimit, "") };
-        assert_eq!(before_asking_again(&error, 1, 3, LONG, 0.0), retry_after);
-        assert_eq!(before_asking_again(&error, 1, 3, Duration::from_secs(40), 0.0), None);
+        assert_eq!(model_retry_delay(&error, 1, 3, LONG, 0.0), retry_after);
+        assert_eq!(model_retry_delay(&error, 1, 3, Duration::from_secs(40), 0.0), None);
         let minutes = ModelError { retry_after: Some(Duration::from_secs(121)), ..error.clone() };
-        assert_eq!(before_asking_again(&minutes, 1, 3, LONG, 0.0), None);
+        assert_eq!(model_retry_delay(&minutes, 1, 3, LONG, 0.0), None);
         let endless = ModelError { retry_after: Some(Duration::MAX), ..error };
-        assert_eq!(before_asking_again(&endless, 1, 3, LONG, 1.0), None);
+        assert_eq!(model_retry_delay(&endless, 1, 3, LONG, 1.0), None);
     }
 
     #[test]
     fn only_classes_that_can_pass_are_tried_again() {
         for class in ModelErrorClass::ALL {
             let error = ModelError::new(class, "");
-            let again = before_asking_again(&error, 1, 1, LONG, 0.0).is_some();
-            assert_eq!(again, class.can_pass(), "{}", class.as_str());
+            let again = model_retry_delay(&error, 1, 1, LONG, 0.0).is_some();
+            assert_eq!(again, class.is_transient(), "{}", class.as_str());
         }
     }
 
     #[test]
     fn jitter_adds_at_most_a_quarter() {
         let error = ModelError::new(ModelErrorClass::Network, "");
-        assert_eq!(before_asking_again(&error, 1, 1, LONG, 1.0), Some(Duration::from_millis(1250)));
+        assert_eq!(model_retry_delay(&error, 1, 1, LONG, 1.0), Some(Duration::from_millis(1250)));
         assert!((0..100).map(|_| jitter()).all(|jitter| (0.0..=1.0).contains(&jitter)));
     }
 
     #[test]
     fn the_tool_server_is_called_again_soon_and_then_every_two_seconds() {
-        let waits: Vec<u128> = (1..=8).map(|failed| before_calling_again(failed).as_millis()).collect();
+        let waits: Vec<u128> = (1..=8).map(|failed| tool_server_retry_delay(failed).as_millis()).collect();
         assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
     }
 }

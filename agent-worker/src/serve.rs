@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::lines::{self, LineError};
+use crate::json_lines::{self, LineError};
 use crate::trail::Trail;
 
 /// Far below the silence after which the supervisor gives a worker up.
@@ -45,8 +45,8 @@ struct Running {
 /// Works on tasks from stdin until it ends.
 pub async fn run(agent: Agent) -> Result<(), ServeError> {
     let agent = Arc::new(agent);
-    let mut incoming = lines::incoming(tokio::io::stdin());
-    let outgoing = lines::outgoing(tokio::io::stdout());
+    let mut incoming = json_lines::incoming(tokio::io::stdin());
+    let outgoing = json_lines::outgoing(tokio::io::stdout());
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut running: Option<Running> = None;

@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
-use crate::agent::{Agent, Run};
-use crate::ask::ask;
-use crate::context::{self, Bounds};
+use crate::agent::TaskRun;
 use crate::model::{Message, Request};
-use crate::outside;
-use crate::progress::Progress;
+use crate::model_request;
+use crate::task_progress::TaskProgress;
+use crate::untrusted;
+use crate::window::{self, WindowBounds};
 
 /// What the model is asked to do.
 const SYSTEM: &str = include_str!("../prompts/summary.md");
@@ -23,44 +23,43 @@ const SUMMARY_SHARE: usize = 12;
 
 /// A summary of what was lost, if the model gives one.
 pub(crate) async fn of(
-    agent: &Agent,
-    run: &Run<'_>,
-    progress: &mut Progress,
+    run: &TaskRun<'_>,
+    progress: &mut TaskProgress,
     request: &str,
     lost: &[Message],
-    bounds: Bounds,
+    bounds: WindowBounds,
 ) -> Option<String> {
-    let told = transcript(request, lost, context::bytes_of(bounds.target()));
+    let told = transcript(request, lost, window::bytes_of(bounds.target()));
     let messages = [Message::User(told)];
     let request = Request { system: SYSTEM, messages: &messages, tools: &[] };
-    let reply = ask(agent, run, &run.agent_id, request).await.ok()?;
-    progress.spent.add(reply.usage);
+    let reply = model_request::send(run, &run.agent_id, request).await.ok()?;
+    progress.usage.add(reply.usage);
     let summary = reply.text.trim();
-    let max_bytes = context::bytes_of(bounds.limit / SUMMARY_SHARE);
-    (!summary.is_empty()).then(|| outside::without_middle(summary, max_bytes))
+    let max_bytes = window::bytes_of(bounds.limit / SUMMARY_SHARE);
+    (!summary.is_empty()).then(|| untrusted::cut_middle(summary, max_bytes))
 }
 
 /// What is to be summarised, in at most `max_bytes`.
 fn transcript(request: &str, lost: &[Message], max_bytes: usize) -> String {
-    let mut text = format!("The task:\n{}\n\nThe steps:", outside::without_middle(request, MAX_TEXT_BYTES));
+    let mut text = format!("The task:\n{}\n\nThe steps:", untrusted::cut_middle(request, MAX_TEXT_BYTES));
     for message in lost {
         match message {
             Message::User(note) => {
-                let _ = write!(text, "\n\n{}", outside::without_middle(note, MAX_TEXT_BYTES));
+                let _ = write!(text, "\n\n{}", untrusted::cut_middle(note, MAX_TEXT_BYTES));
             }
             Message::Assistant { text: said, calls } => {
-                let _ = write!(text, "\n\nYou said: {}", outside::without_middle(said, MAX_TEXT_BYTES));
+                let _ = write!(text, "\n\nYou said: {}", untrusted::cut_middle(said, MAX_TEXT_BYTES));
                 for call in calls {
-                    let arguments = outside::without_middle(&call.arguments, MAX_TEXT_BYTES);
+                    let arguments = untrusted::cut_middle(&call.arguments, MAX_TEXT_BYTES);
                     let _ = write!(text, "\nYou called: {} {arguments}", call.name);
                 }
             }
             Message::ToolResult { text: result, .. } => {
-                let _ = write!(text, "\nResult: {}", outside::shortened(result, MAX_TEXT_BYTES));
+                let _ = write!(text, "\nResult: {}", untrusted::shortened(result, MAX_TEXT_BYTES));
             }
         }
     }
-    outside::without_middle(&text, max_bytes)
+    untrusted::cut_middle(&text, max_bytes)
 }
 
 #[cfg(test)]

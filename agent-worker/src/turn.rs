@@ -7,61 +7,60 @@ use protocol::{EventId, EventType};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::agent::{Agent, Run};
-use crate::ask::ask;
-use crate::calls;
+use crate::agent::TaskRun;
+use crate::compaction::compact;
 use crate::conversation::Conversation;
-use crate::fitting::make_room;
 use crate::model::{Message, ModelErrorClass, Reply};
-use crate::outside;
-use crate::progress::Progress;
+use crate::model_request;
 use crate::repetition::fingerprint;
-use crate::stop::Stop;
-use crate::tools::Caller;
+use crate::stop_reason::StopReason;
+use crate::task_progress::TaskProgress;
+use crate::tool_calls;
+use crate::tool_client::CallContext;
+use crate::untrusted;
 
 /// What the model is told when its reply was cut before it called or said anything usable.
-const CUT: &str = "[Your reply was cut at the length limit, so none of its tool calls were run. \
+const TRUNCATED_REPLY: &str = "[Your reply was cut at the length limit, so none of its tool calls were run. \
      Write a shorter reply: one call at a time, with smaller arguments.]";
 
 /// What the user is told when an answer was cut.
-const CUT_ANSWER: &str = "\n\n(The model's answer was cut at its length limit.)";
+const TRUNCATED_ANSWER: &str = "\n\n(The model's answer was cut at its length limit.)";
 
 /// What follows from a reply.
 #[derive(Debug, PartialEq, Eq)]
-enum Next {
+enum ReplyAction {
     Answer(String),
-    Calls,
-    SayShorter,
+    RunCalls,
+    AskShorter,
 }
 
 /// How a turn ended.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum TurnOutcome {
     /// With the answer to the user.
     Answered(String),
     /// With more for the model to read.
-    Went {
+    Continue {
         /// Equal for turns with equal calls and results.
         fingerprint: u64,
     },
 }
 
 /// Runs one turn.
-pub(crate) async fn turn(
-    agent: &Agent,
-    run: &Run<'_>,
+pub(crate) async fn take(
+    run: &TaskRun<'_>,
     conversation: &mut Conversation,
-    progress: &mut Progress,
-) -> Result<Turn, Stop> {
-    progress.spent.turns += 1;
-    let model_name = agent.model.name();
-    let facts = json!({"turn": progress.spent.turns, "model_name": model_name});
+    progress: &mut TaskProgress,
+) -> Result<TurnOutcome, StopReason> {
+    progress.usage.turns += 1;
+    let model_name = run.agent.model.name();
+    let facts = json!({"turn": progress.usage.turns, "model_name": model_name});
     let turn_id = run.trail.record(EventType::TurnStarted, &run.agent_id, facts).await;
-    if agent.tools.has_other_tools() {
-        conversation.replace_tools(agent.tools.catalogue().await?);
+    if run.agent.tools.has_other_tools() {
+        conversation.replace_tools(run.agent.tools.catalogue().await?);
     }
     let asked = Instant::now();
-    let reply = ask_within_window(agent, run, &turn_id, conversation, progress).await?;
+    let reply = send_within_window(run, &turn_id, conversation, progress).await?;
     let facts = json!({
         "model_name": reply.model_name.as_deref().unwrap_or(model_name),
         "latency_ms": asked.elapsed().as_millis(),
@@ -71,50 +70,48 @@ pub(crate) async fn turn(
         "tool_calls": reply.calls.len(),
         "cut": reply.cut,
     });
-    progress.spent.add(reply.usage);
-    let end = follow(agent, run, &turn_id, conversation, progress, reply).await?;
+    progress.usage.add(reply.usage);
+    let end = act_on(run, &turn_id, conversation, progress, reply).await?;
     run.trail.record(EventType::TurnCompleted, &turn_id, facts).await;
     Ok(end)
 }
 
 /// Asks the model; once in a task a conversation that the provider finds too long is made shorter.
-async fn ask_within_window(
-    agent: &Agent,
-    run: &Run<'_>,
+async fn send_within_window(
+    run: &TaskRun<'_>,
     turn_id: &EventId,
     conversation: &mut Conversation,
-    progress: &mut Progress,
-) -> Result<Reply, Stop> {
+    progress: &mut TaskProgress,
+) -> Result<Reply, StopReason> {
     loop {
-        match ask(agent, run, turn_id, conversation.request()).await {
-            Err(Stop::Model(error))
+        match model_request::send(run, turn_id, conversation.request()).await {
+            Err(StopReason::Model(error))
                 if error.class == ModelErrorClass::ContextTooLong && conversation.shrink() =>
             {
-                make_room(agent, run, conversation, progress).await?;
+                compact(run, conversation, progress).await?;
             }
             end => return end,
         }
     }
 }
 
-async fn follow(
-    agent: &Agent,
-    run: &Run<'_>,
+async fn act_on(
+    run: &TaskRun<'_>,
     turn_id: &EventId,
     conversation: &mut Conversation,
-    progress: &mut Progress,
+    progress: &mut TaskProgress,
     reply: Reply,
-) -> Result<Turn, Stop> {
-    match next(&reply) {
-        Next::Answer(answer) => Ok(Turn::Answered(answer)),
-        Next::SayShorter => {
-            conversation.messages.push(Message::User(CUT.to_owned()));
-            Ok(Turn::Went { fingerprint: fingerprint(CUT) })
+) -> Result<TurnOutcome, StopReason> {
+    match action(&reply) {
+        ReplyAction::Answer(answer) => Ok(TurnOutcome::Answered(answer)),
+        ReplyAction::AskShorter => {
+            conversation.messages.push(Message::User(TRUNCATED_REPLY.to_owned()));
+            Ok(TurnOutcome::Continue { fingerprint: fingerprint(TRUNCATED_REPLY) })
         }
-        Next::Calls => {
+        ReplyAction::RunCalls => {
             progress.said.clone_from(&reply.text);
-            let caller = Caller { task: run.task, turn_id };
-            let envelopes = calls::run(agent, caller, conversation, &reply.calls, progress).await?;
+            let caller = CallContext { task: run.task, turn_id };
+            let envelopes = tool_calls::run_all(run, caller, conversation, &reply.calls, progress).await?;
             let asked = reply.calls.iter().map(|call| (&call.name, &call.arguments));
             let found =
                 envelopes.iter().map(|envelope| (envelope.exit_code, &envelope.stdout, &envelope.stderr));
@@ -122,19 +119,21 @@ async fn follow(
             let ids: Vec<String> = reply.calls.iter().map(|call| call.id.clone()).collect();
             conversation.messages.push(Message::Assistant { text: reply.text, calls: reply.calls });
             for (id, envelope) in ids.into_iter().zip(&envelopes) {
-                conversation.push_result(id, &outside::result(envelope));
+                conversation.push_result(id, &untrusted::result(envelope));
             }
-            Ok(Turn::Went { fingerprint })
+            Ok(TurnOutcome::Continue { fingerprint })
         }
     }
 }
 
-fn next(reply: &Reply) -> Next {
+fn action(reply: &Reply) -> ReplyAction {
     match (reply.cut, reply.calls.is_empty()) {
-        (false, false) => Next::Calls,
-        (false, true) => Next::Answer(reply.text.clone()),
-        (true, true) if !reply.text.is_empty() => Next::Answer(format!("{}{CUT_ANSWER}", reply.text)),
-        (true, _) => Next::SayShorter,
+        (false, false) => ReplyAction::RunCalls,
+        (false, true) => ReplyAction::Answer(reply.text.clone()),
+        (true, true) if !reply.text.is_empty() => {
+            ReplyAction::Answer(format!("{}{TRUNCATED_ANSWER}", reply.text))
+        }
+        (true, _) => ReplyAction::AskShorter,
     }
 }
 
@@ -148,13 +147,13 @@ mod tests {
         let call = || ToolCall { id: "a".into(), name: "write".into(), arguments: "{\"path\":".into() };
         let reply = |text: &str, calls, cut| Reply { text: text.into(), calls, cut, ..Reply::default() };
         for (reply, expected) in [
-            (reply("hm", vec![call()], true), Next::SayShorter),
-            (reply("", vec![], true), Next::SayShorter),
-            (reply("half", vec![], true), Next::Answer(format!("half{CUT_ANSWER}"))),
-            (reply("hm", vec![call()], false), Next::Calls),
-            (reply("whole", vec![], false), Next::Answer("whole".into())),
+            (reply("hm", vec![call()], true), ReplyAction::AskShorter),
+            (reply("", vec![], true), ReplyAction::AskShorter),
+            (reply("half", vec![], true), ReplyAction::Answer(format!("half{TRUNCATED_ANSWER}"))),
+            (reply("hm", vec![call()], false), ReplyAction::RunCalls),
+            (reply("whole", vec![], false), ReplyAction::Answer("whole".into())),
         ] {
-            assert_eq!(next(&reply), expected, "{reply:?}");
+            assert_eq!(action(&reply), expected, "{reply:?}");
         }
     }
 }

@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use agent_worker::context::{Bounds, fit};
 use agent_worker::model::Message;
+use agent_worker::window::{WindowBounds, fit};
 use anyhow::Context as _;
 use axum::extract::State;
 use axum::routing::{get, post};
@@ -194,7 +194,7 @@ fn fits() -> anyhow::Result<Durations> {
     for _ in 0..FITS {
         let conversation = messages.clone();
         let began = Instant::now();
-        let fitted = fit(conversation, MESSAGES - 1..MESSAGES, Bounds { limit: 110_000 });
+        let fitted = fit(conversation, MESSAGES - 1..MESSAGES, WindowBounds { limit: 110_000 });
         durations.push(began.elapsed());
         let fitted = fitted.map_err(|error| anyhow::anyhow!("{error:?}"))?;
         anyhow::ensure!(fitted.dropped_before > 0, "nothing had to be fitted");

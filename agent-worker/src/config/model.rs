@@ -5,12 +5,12 @@ use process::{Secret, VariableError, Variables};
 use reqwest::RequestBuilder;
 
 use super::url;
-use crate::check::Question;
+use crate::check::Probe;
 use crate::http::{self, HttpError};
 use crate::model::Model;
 use crate::model::anthropic::{self, Anthropic};
 use crate::model::direct::Direct;
-use crate::model::endpoint::{Patience, Settings};
+use crate::model::endpoint::{Settings, Timeouts};
 use crate::model::fallback::Fallback;
 use crate::model::json_protocol::JsonProtocol;
 use crate::model::openai::{self, OpenAi};
@@ -115,23 +115,23 @@ impl ModelConfig {
     }
 
     /// How to find out whether the model can be reached: by the list of models at its address.
-    pub fn question(&self) -> anyhow::Result<Question> {
+    pub fn probe(&self) -> anyhow::Result<Probe> {
         let remote = match &self.provider {
-            Provider::Direct => return Ok(Question { provider: "direct", model: None, request: None }),
+            Provider::Direct => return Ok(Probe { provider: "direct", model: None, request: None }),
             Provider::Scripted(_) => {
-                return Ok(Question { provider: "scripted", model: None, request: None });
+                return Ok(Probe { provider: "scripted", model: None, request: None });
             }
             Provider::Remote(remote) => remote,
         };
         let Settings { base_url, key, model, .. } = &remote.first;
         let list = format!("{}/models", base_url.as_str().trim_end_matches('/'));
-        let request = http::patient_client()?.get(list);
+        let request = http::client_without_timeout()?.get(list);
         let request = match key {
             Some(key) => (remote.vendor.sign)(request, key),
             None => request,
         };
         let request = request.build().context("the request for the list of models could not be made")?;
-        Ok(Question { provider: remote.vendor.name, model: Some(model.clone()), request: Some(request) })
+        Ok(Probe { provider: remote.vendor.name, model: Some(model.clone()), request: Some(request) })
     }
 
     /// The model that this describes.
@@ -182,7 +182,7 @@ impl Provider {
             return Err(VariableError::new(KEY, "", expected));
         }
         let model = variables.text(NAME).unwrap_or(vendor.model).to_owned();
-        let first = Settings { base_url, key, model, patience: Patience::default() };
+        let first = Settings { base_url, key, model, timeouts: Timeouts::default() };
         let second = match variables.text(FALLBACK) {
             Some(name) if name == first.model => {
                 return Err(VariableError::new(FALLBACK, name, "another model than the first"));

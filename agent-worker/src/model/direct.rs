@@ -8,7 +8,7 @@ use protocol::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::{Message, Model, Reply, ReplyFuture, Request, ToolCall};
-use crate::outside;
+use crate::untrusted;
 
 /// The provider.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Model for Direct {
 
 fn reply(request: Request<'_>) -> Reply {
     match request.messages.last() {
-        Some(Message::ToolResult { text, .. }) => Reply::answer(outside::unmarked(text)),
+        Some(Message::ToolResult { text, .. }) => Reply::answer(untrusted::unmarked(text)),
         Some(Message::User(text)) => match call(text, request.tools) {
             Ok(call) => Reply { calls: vec![call], ..Reply::default() },
             Err(problem) => Reply::answer(help(&problem, request.tools)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// No reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} ({detail})", class.for_the_user())]
+#[error("{} ({detail})", class.user_message())]
 pub struct ModelError {
     /// What kind of failure it is.
     pub class: ModelErrorClass,
@@ -73,7 +73,7 @@ impl ModelErrorClass {
     }
 
     /// Whether the same request can succeed later.
-    pub const fn can_pass(self) -> bool {
+    pub const fn is_transient(self) -> bool {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Network | Self::Stalled | Self::InvalidReply => true,
             Self::Auth | Self::BadRequest | Self::ContextTooLong => false,
@@ -81,7 +81,7 @@ impl ModelErrorClass {
     }
 
     /// What the class means for the person, and what to do.
-    pub const fn for_the_user(self) -> &'static str {
+    pub const fn user_message(self) -> &'static str {
         match self {
             Self::RateLimit => "The model's provider accepts no more requests right now; try again later",
             Self::Overloaded => "The model's provider is overloaded or failing; try again later",
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_the_request_itself_causes_does_not_pass_by_asking_again() {
-        let lasting = ModelErrorClass::ALL.into_iter().filter(|class| !class.can_pass());
+        let lasting = ModelErrorClass::ALL.into_iter().filter(|class| !class.is_transient());
         let lasting: Vec<&str> = lasting.map(ModelErrorClass::as_str).collect();
         assert_eq!(lasting, ["auth", "bad_request", "context_too_long"]);
     }

@@ -59,8 +59,11 @@ fn can_help(class: ModelErrorClass) -> bool {
 
 /// The failure of the first, unless asking again can help with the second alone.
 fn worth_telling(first: ModelError, second: ModelError) -> ModelError {
-    let (mut told, other) =
-        if second.class.can_pass() && !first.class.can_pass() { (second, first) } else { (first, second) };
+    let (mut told, other) = if second.class.is_transient() && !first.class.is_transient() {
+        (second, first)
+    } else {
+        (first, second)
+    };
     told.detail = format!("{}; the other model: {}", told.detail, other.detail);
     told
 }

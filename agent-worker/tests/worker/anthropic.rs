@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_worker::model::anthropic::Anthropic;
-use agent_worker::model::endpoint::{Patience, Settings};
+use agent_worker::model::endpoint::{Settings, Timeouts};
 use agent_worker::model::{Message, Model, ModelErrorClass, Request};
 use process::Secret;
 use protocol::{EventType, Outcome};
@@ -81,7 +81,7 @@ async fn a_task_with_two_calls_in_one_message_gets_its_answer() {
 
     let mut messages = model.requests()[1]["messages"].clone();
     for result in messages[2]["content"].as_array_mut().unwrap() {
-        result["content"] = json!(agent_worker::outside::unmarked(result["content"].as_str().unwrap()));
+        result["content"] = json!(agent_worker::untrusted::unmarked(result["content"].as_str().unwrap()));
     }
     let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "exit 0\na.txt"});
     let mut last = result("toolu_2");
@@ -144,9 +144,9 @@ async fn a_message_that_was_cut_runs_no_call() {
 async fn a_stream_that_stalls_is_noticed() {
     let half = events(&[vec![begins()], text_block("half")].concat(), End::Hang);
     let server = ModelServer::start([Reply::Stream(half)]).await;
-    let patience = Patience { first: Duration::from_secs(10), next: Duration::from_millis(200) };
+    let timeouts = Timeouts { first_byte: Duration::from_secs(10), idle: Duration::from_millis(200) };
     let (base_url, key) = (server.base_url.parse().unwrap(), Some(Secret::from(KEY)));
-    let provider = Anthropic::new(Settings { base_url, key, model: "m".into(), patience }).unwrap();
+    let provider = Anthropic::new(Settings { base_url, key, model: "m".into(), timeouts }).unwrap();
     let messages = [Message::User("hi".into())];
     let end = soon(provider.reply(Request { system: "", messages: &messages, tools: &[] })).await;
     assert_eq!(end.unwrap_err().class, ModelErrorClass::Stalled);

@@ -1,6 +1,6 @@
 //! A model without function calling: it writes its calls as JSON, cleanly or not.
 
-use agent_worker::outside::unmarked;
+use agent_worker::untrusted::unmarked;
 use protocol::Outcome;
 use serde_json::Value;
 

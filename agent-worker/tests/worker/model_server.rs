@@ -75,7 +75,7 @@ impl ModelServer {
         let request = self.requests().pop().unwrap();
         let messages = request["messages"].as_array().unwrap().clone();
         let results = messages.into_iter().filter(|message| message["role"] == "tool");
-        results.map(|result| agent_worker::outside::unmarked(result["content"].as_str().unwrap())).collect()
+        results.map(|result| agent_worker::untrusted::unmarked(result["content"].as_str().unwrap())).collect()
     }
 
     pub(crate) fn headers(&self) -> Vec<HeaderMap> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent_worker::model::endpoint::{Patience, Settings};
+use agent_worker::model::endpoint::{Settings, Timeouts};
 use agent_worker::model::openai::OpenAi;
 use agent_worker::model::{self, Message, Model, ModelError, ModelErrorClass, Request, Usage};
 use process::Secret;
@@ -13,10 +13,10 @@ use crate::model_server::{KEY, ModelServer, Reply, calls, refuses, says};
 use crate::process::soon;
 
 fn provider(server: &ModelServer) -> OpenAi {
-    let patience = Patience { first: Duration::from_secs(10), next: Duration::from_millis(200) };
+    let timeouts = Timeouts { first_byte: Duration::from_secs(10), idle: Duration::from_millis(200) };
     let base_url = server.base_url.parse().unwrap();
     let key = Some(Secret::from(KEY));
-    OpenAi::new(Settings { base_url, key, model: "played".to_owned(), patience }).unwrap()
+    OpenAi::new(Settings { base_url, key, model: "played".to_owned(), timeouts }).unwrap()
 }
 
 async fn ask(provider: &OpenAi) -> Result<model::Reply, ModelError> {
@@ -106,9 +106,9 @@ async fn a_stream_that_stalls_is_noticed() {
 #[tokio::test]
 async fn a_server_that_never_begins_to_answer_is_noticed() {
     let server = ModelServer::start([Reply::Silence]).await;
-    let patience = Patience { first: Duration::from_millis(200), next: Duration::from_secs(60) };
+    let timeouts = Timeouts { first_byte: Duration::from_millis(200), idle: Duration::from_secs(60) };
     let base_url = server.base_url.parse().unwrap();
-    let settings = Settings { base_url, key: Some(Secret::from(KEY)), model: "m".to_owned(), patience };
+    let settings = Settings { base_url, key: Some(Secret::from(KEY)), model: "m".to_owned(), timeouts };
     assert_eq!(ask(&OpenAi::new(settings).unwrap()).await.unwrap_err().class, ModelErrorClass::Stalled);
 }
 

@@ -1,263 +1,117 @@
-//! The shape of a request for a message.
-//!
-//! The protocol is strict where ours is not: roles alternate, a text is never empty, the results of one
-//! message's calls come first in the one message after it, and every call has an id of its own, made of
-//! few characters. What does not fit is made to fit, always in the same way, so that the cache holds.
+//! The shapes of a message on the wire: the events of a stream, or a whole body.
 
-use std::collections::HashSet;
+use serde::Deserialize;
+use serde_json::Value;
 
-use protocol::ToolSpec;
-use serde_json::{Value, json};
+use crate::model::Usage;
 
-use crate::model::{Message, Request, ToolCall};
-
-/// The longest reply; the protocol wants to know. Every current model can write as much, and files fit.
-const MAX_TOKENS: u32 = 16_000;
-
-/// The longest id and the longest name of a tool that are taken.
-const MAX_ID_CHARS: usize = 64;
-
-/// What stands before a conversation whose first message is the model's: it must not be.
-const EARLIER: &str = "(The conversation began earlier.)";
-
-/// The body of a request.
-pub(super) fn body(model: &str, request: Request<'_>) -> Value {
-    let mut body = json!({
-        "model": model,
-        "max_tokens": MAX_TOKENS,
-        "stream": true,
-        "messages": Messages::of(request.messages),
-    });
-    if !request.system.trim().is_empty() {
-        // What is marked is kept together with the tools, which come before it.
-        body["system"] = json!([kept(json!({"type": "text", "text": request.system}))]);
-    }
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
-    }
-    body
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Event {
+    MessageStart {
+        message: Start,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Block,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: Delta,
+    },
+    MessageDelta {
+        delta: End,
+        #[serde(default)]
+        usage: Value,
+    },
+    MessageStop,
+    Error {
+        error: Value,
+    },
+    #[serde(other)]
+    Other,
 }
 
-fn tool(tool: &ToolSpec) -> Value {
-    json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
+#[derive(Deserialize)]
+pub(super) struct Start {
+    #[serde(default)]
+    pub(super) usage: Value,
 }
 
-/// Marks the end of what the provider keeps for the next request.
-fn kept(mut block: Value) -> Value {
-    block["cache_control"] = json!({"type": "ephemeral"});
-    block
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Block {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    ToolUse {
+        #[serde(default)]
+        id: String,
+        #[serde(default)]
+        name: String,
+        #[serde(default)]
+        input: Value,
+    },
+    #[serde(other)]
+    Other,
 }
 
-/// The messages under way: blocks by role, and the ids of the calls.
-#[derive(Default)]
-struct Messages {
-    messages: Vec<(&'static str, Vec<Value>)>,
-    ids: HashSet<String>,
-    /// The ids of the newest calls: ours, and as they are sent.
-    calls: Vec<(String, String)>,
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+pub(super) enum Delta {
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    Input { partial_json: String },
+    #[serde(other)]
+    Other,
 }
 
-impl Messages {
-    fn of(messages: &[Message]) -> Value {
-        let mut under_way = Self::default();
-        for message in messages {
-            under_way.add(message);
-        }
-        under_way.finish()
-    }
-
-    fn add(&mut self, message: &Message) {
-        match message {
-            Message::User(text) => self.push_text("user", text),
-            Message::Assistant { text, calls } => {
-                // A text of the model that ends in blanks is refused.
-                self.push_text("assistant", text.trim_end());
-                self.calls.clear();
-                for call in calls {
-                    self.push_call(call);
-                }
-            }
-            Message::ToolResult { call_id, text } => {
-                let known = self.calls.iter().find(|(ours, _)| ours == call_id);
-                let id = known.map_or_else(|| in_few_characters(call_id), |(_, sent)| sent.clone());
-                let mut block = json!({"type": "tool_result", "tool_use_id": id});
-                if !text.trim().is_empty() {
-                    block["content"] = json!(text);
-                }
-                self.push("user", block);
-            }
-        }
-    }
-
-    fn push_text(&mut self, role: &'static str, text: &str) {
-        if !text.trim().is_empty() {
-            self.push(role, json!({"type": "text", "text": text}));
-        }
-    }
-
-    fn push_call(&mut self, call: &ToolCall) {
-        let id = in_few_characters(&call.id);
-        let others = (2..).map(|number| format!("{id}_{number}"));
-        let free = std::iter::once(id.clone()).chain(others).find(|id| !self.ids.contains(id));
-        let id = free.unwrap_or(id);
-        let input = call.arguments_object().unwrap_or_else(|wrapped| wrapped);
-        let name = in_few_characters(&call.name);
-        self.push("assistant", json!({"type": "tool_use", "id": id, "name": name, "input": input}));
-        self.ids.insert(id.clone());
-        self.calls.push((call.id.clone(), id));
-    }
-
-    fn push(&mut self, role: &'static str, block: Value) {
-        if self.messages.is_empty() && role != "user" {
-            self.push_text("user", EARLIER);
-        }
-        match self.messages.last_mut() {
-            Some((last, blocks)) if *last == role => blocks.push(block),
-            _ => self.messages.push((role, vec![block])),
-        }
-    }
-
-    fn finish(mut self) -> Value {
-        for (_, blocks) in &mut self.messages {
-            blocks.sort_by_key(|block| block["type"] != "tool_result");
-        }
-        if let Some(newest) = self.messages.last_mut().and_then(|(_, blocks)| blocks.last_mut()) {
-            *newest = kept(newest.take());
-        }
-        self.messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
-    }
+#[derive(Deserialize)]
+pub(super) struct End {
+    pub(super) stop_reason: Option<String>,
 }
 
-fn in_few_characters(text: &str) -> String {
-    let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let few: String = text.chars().take(MAX_ID_CHARS).map(|c| if is_known(c) { c } else { '_' }).collect();
-    if few.is_empty() { "_".to_owned() } else { few }
+#[derive(Deserialize)]
+pub(super) struct Body {
+    #[serde(default)]
+    pub(super) content: Vec<Block>,
+    pub(super) stop_reason: Option<String>,
+    #[serde(default)]
+    pub(super) usage: Value,
+    pub(super) error: Option<Value>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What a message cost. What is told twice or more in a stream is told anew each time, and never less.
+#[derive(Debug, Default)]
+pub(super) struct Cost {
+    fresh: u64,
+    read_from_cache: u64,
+    written_to_cache: u64,
+    output: u64,
+}
 
-    fn user(text: &str) -> Message {
-        Message::User(text.into())
-    }
-
-    fn assistant(text: &str, calls: &[(&str, &str)]) -> Message {
-        let call = |(id, arguments): &(&str, &str)| ToolCall {
-            id: (*id).into(),
-            name: "ls".into(),
-            arguments: (*arguments).into(),
-        };
-        Message::Assistant { text: text.into(), calls: calls.iter().map(call).collect() }
-    }
-
-    fn result(call_id: &str, text: &str) -> Message {
-        Message::ToolResult { call_id: call_id.into(), text: text.into() }
-    }
-
-    fn check(messages: &[Message], expected: &Value) {
-        let request = Request { system: "", messages, tools: &[] };
-        let mut sent = body("m", request)["messages"].take();
-        for block in sent
-            .as_array_mut()
-            .into_iter()
-            .flatten()
-            .flat_map(|message| message["content"].as_array_mut().into_iter().flatten())
-        {
-            block.as_object_mut().unwrap().remove("cache_control");
+impl Cost {
+    /// Takes what an event tells; a count that makes no sense must not cost the message itself.
+    pub(super) fn add(&mut self, usage: &Value) {
+        for (count, name) in [
+            (&mut self.fresh, "input_tokens"),
+            (&mut self.read_from_cache, "cache_read_input_tokens"),
+            (&mut self.written_to_cache, "cache_creation_input_tokens"),
+            (&mut self.output, "output_tokens"),
+        ] {
+            *count = (*count).max(usage[name].as_u64().unwrap_or(0));
         }
-        assert_eq!(sent, *expected);
     }
 
-    fn text(text: &str) -> Value {
-        json!({"type": "text", "text": text})
-    }
-
-    fn call(id: &str, input: Value) -> Value {
-        json!({"type": "tool_use", "id": id, "name": "ls", "input": input})
-    }
-
-    fn answer(id: &str, text: &str) -> Value {
-        json!({"type": "tool_result", "tool_use_id": id, "content": text})
-    }
-
-    #[test]
-    fn the_results_of_one_message_come_first_in_the_one_after_it() {
-        check(
-            &[
-                user("go"),
-                assistant("I look. ", &[("a", "{\"b\":1}"), ("c", "{}")]),
-                user("and hurry"),
-                result("a", "x"),
-                result("c", "y"),
-            ],
-            &json!([
-                {"role": "user", "content": [text("go")]},
-                {"role": "assistant", "content": [text("I look."), call("a", json!({"b": 1})), call("c", json!({}))]},
-                {"role": "user", "content": [answer("a", "x"), answer("c", "y"), text("and hurry")]},
-            ]),
-        );
-    }
-
-    #[test]
-    fn roles_alternate_from_the_user_on_and_no_text_is_empty() {
-        check(
-            &[assistant("hello", &[]), user(""), assistant("", &[]), user("a"), user("b")],
-            &json!([
-                {"role": "user", "content": [text(EARLIER)]},
-                {"role": "assistant", "content": [text("hello")]},
-                {"role": "user", "content": [text("a"), text("b")]},
-            ]),
-        );
-        check(
-            &[user("a"), assistant("", &[("x", "{}")]), result("x", "")],
-            &json!([
-                {"role": "user", "content": [text("a")]},
-                {"role": "assistant", "content": [call("x", json!({}))]},
-                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]},
-            ]),
-        );
-    }
-
-    #[test]
-    fn every_call_has_an_id_of_its_own_in_few_characters() {
-        check(
-            &[
-                user("a"),
-                assistant("", &[("call.1", "{}")]),
-                result("call.1", "first"),
-                assistant("", &[("call.1", "{}")]),
-                result("call.1", "second"),
-            ],
-            &json!([
-                {"role": "user", "content": [text("a")]},
-                {"role": "assistant", "content": [call("call_1", json!({}))]},
-                {"role": "user", "content": [answer("call_1", "first")]},
-                {"role": "assistant", "content": [call("call_1_2", json!({}))]},
-                {"role": "user", "content": [answer("call_1_2", "second")]},
-            ]),
-        );
-    }
-
-    #[test]
-    fn broken_arguments_go_back_as_the_model_wrote_them() {
-        check(
-            &[user("a"), assistant("", &[("x", "{\"path\":")]), result("x", "no JSON")],
-            &json!([
-                {"role": "user", "content": [text("a")]},
-                {"role": "assistant", "content": [call("x", json!({"invalid_arguments": "{\"path\":"}))]},
-                {"role": "user", "content": [answer("x", "no JSON")]},
-            ]),
-        );
-    }
-
-    #[test]
-    fn the_prompt_and_the_newest_message_are_marked_to_be_kept() {
-        let messages = [user("a"), assistant("b", &[]), user("c")];
-        let body = body("m", Request { system: "s", messages: &messages, tools: &[] });
-        let mark = json!({"type": "ephemeral"});
-        assert_eq!(body["system"][0]["cache_control"], mark);
-        assert_eq!(body["messages"][2]["content"][0]["cache_control"], mark);
-        assert_eq!(body.to_string().matches("cache_control").count(), 2);
+    /// The protocol counts what was read from the cache, or written to it, beside the rest of the input.
+    pub(super) fn taken(&self) -> Usage {
+        let input_tokens = self.fresh.saturating_add(self.read_from_cache);
+        Usage {
+            input_tokens: input_tokens.saturating_add(self.written_to_cache),
+            cached_input_tokens: self.read_from_cache,
+            output_tokens: self.output,
+        }
     }
 }

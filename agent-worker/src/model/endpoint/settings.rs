@@ -15,20 +15,20 @@ pub struct Settings {
     /// The model's name.
     pub model: String,
     /// How long to wait without hearing anything.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 /// How long a provider may be silent.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Timeouts {
     /// Before the first piece of a reply: a slow machine reads a long conversation first.
-    pub first: Duration,
+    pub first_byte: Duration,
     /// After it.
-    pub next: Duration,
+    pub idle: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
-        Self { first: Duration::from_secs(300), next: Duration::from_secs(60) }
+        Self { first_byte: Duration::from_secs(300), idle: Duration::from_secs(60) }
     }
 }

@@ -1,88 +1,81 @@
-//! The shape of a request for a chat completion.
+//! The shapes of a completion on the wire: a chunk of a stream, or a whole body, which has a `message`
+//! where a chunk has a `delta`. Whatever is absent or null is empty.
 
-use protocol::ToolSpec;
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use crate::model::{Message, Request, ToolCall};
+use crate::model::Usage;
 
-/// What asks for the cost of a streamed reply, and what some servers do not know.
-const STREAM_OPTIONS: &str = "stream_options";
-
-/// The body of a request.
-pub(super) fn body(model: &str, request: Request<'_>) -> Value {
-    let mut messages = vec![json!({"role": "system", "content": request.system})];
-    messages.extend(request.messages.iter().map(message));
-    let mut body = json!({"model": model, "messages": messages, "stream": true});
-    body[STREAM_OPTIONS] = json!({"include_usage": true});
-    // An empty list is refused by some servers.
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
-    }
-    body
+#[derive(Deserialize)]
+pub(super) struct Chunk {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) choices: Vec<Choice>,
+    pub(super) usage: Option<Value>,
+    pub(super) error: Option<Value>,
 }
 
-/// The same body for a server that refuses to be asked what a stream costs.
-pub(super) fn without_stream_options(mut body: Value) -> Value {
-    if let Some(body) = body.as_object_mut() {
-        body.remove(STREAM_OPTIONS);
-    }
-    body
+#[derive(Deserialize)]
+pub(super) struct Choice {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) index: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) delta: Content,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) message: Content,
+    pub(super) finish_reason: Option<String>,
 }
 
-fn message(message: &Message) -> Value {
-    match message {
-        Message::User(text) => json!({"role": "user", "content": text}),
-        Message::Assistant { text, calls } if calls.is_empty() => {
-            json!({"role": "assistant", "content": text})
-        }
-        Message::Assistant { text, calls } => {
-            let calls: Vec<Value> = calls.iter().map(call).collect();
-            let text = Some(text).filter(|text| !text.is_empty());
-            json!({"role": "assistant", "content": text, "tool_calls": calls})
-        }
-        Message::ToolResult { call_id, text } => {
-            json!({"role": "tool", "tool_call_id": call_id, "content": text})
-        }
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Content {
+    pub(super) content: Value,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) refusal: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) tool_calls: Vec<Call>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Call {
+    pub(super) index: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) function: Function,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Function {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) name: String,
+    pub(super) arguments: Value,
+}
+
+/// What a reply cost, if it is told: a count that makes no sense must not cost the reply itself.
+pub(super) fn cost(usage: &Value) -> Usage {
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    Usage {
+        input_tokens: count(&usage["prompt_tokens"]),
+        cached_input_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
+        output_tokens: count(&usage["completion_tokens"]),
     }
 }
 
-/// A call of an earlier turn; what was an object goes back as the very text that the model wrote.
-fn call(call: &ToolCall) -> Value {
-    let arguments = match call.arguments_object() {
-        Ok(_) => call.arguments.clone(),
-        Err(wrapped) => Value::Object(wrapped).to_string(),
-    };
-    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+impl Content {
+    /// What is said in it: a text, or the texts among its parts.
+    pub(super) fn text(&self) -> String {
+        let said = match &self.content {
+            Value::String(text) => text.clone(),
+            Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+            _ => String::new(),
+        };
+        said + &self.refusal
+    }
 }
 
-fn tool(tool: &ToolSpec) -> Value {
-    json!({"type": "function", "function": {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.input_schema,
-    }})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn broken_arguments_of_earlier_turns_are_sent_as_an_object() {
-        let broken = ToolCall { id: "a".into(), name: "ls".into(), arguments: "{\"path\":".into() };
-        let function = &call(&broken)["function"];
-        assert_eq!(function["arguments"], "{\"invalid_arguments\":\"{\\\"path\\\":\"}");
-        let sound = ToolCall { arguments: "{ \"b\":1,  \"a\":2 }".into(), ..broken };
-        assert_eq!(call(&sound)["function"]["arguments"], "{ \"b\":1,  \"a\":2 }");
-    }
-
-    #[test]
-    fn a_server_that_knows_no_stream_options_is_asked_the_same_without_them() {
-        let request = Request { system: "s", messages: &[], tools: &[] };
-        let body = body("m", request);
-        assert_eq!(body["stream_options"]["include_usage"], true);
-        let expected =
-            json!({"model": "m", "messages": [{"role": "system", "content": "s"}], "stream": true});
-        assert_eq!(without_stream_options(body), expected);
-    }
+/// Null is what several servers write for nothing.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
+    Option::deserialize(value).map(Option::unwrap_or_default)
 }

@@ -14,7 +14,7 @@ use reqwest::{Client, Method, Request, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
 use crate::catalogue::Catalogue;
-use crate::http::{self, Answer, HttpError};
+use crate::http::{self, HttpError, HttpResponse};
 use crate::model::ToolCall;
 use crate::retry;
 
@@ -29,7 +29,7 @@ const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// The tool server.
 #[derive(Debug)]
-pub struct ToolServer {
+pub struct ToolClient {
     client: Client,
     url: Url,
     token: Option<Secret>,
@@ -44,7 +44,7 @@ pub enum ToolServerError {
     Refused(ToolError),
     /// Something else answers at its address.
     #[error("What answers at {0} (HTTP {1}) is not the tool server; AUTONOUS_TOOL_URL should be checked")]
-    Stranger(Url, StatusCode),
+    NotAToolServer(Url, StatusCode),
     /// A request could not be put together, or its answer was beyond every bound.
     #[error("The tool server cannot be used: {0}")]
     Unusable(#[from] HttpError),
@@ -52,7 +52,7 @@ pub enum ToolServerError {
 
 /// Under what a call happens.
 #[derive(Debug, Clone, Copy)]
-pub struct Caller<'a> {
+pub struct CallContext<'a> {
     /// The task that the call is for.
     pub task: &'a Task,
     /// The `turn.started` event that the call hangs under.
@@ -61,19 +61,19 @@ pub struct Caller<'a> {
 
 /// What `GET /tools` answers.
 #[derive(Deserialize)]
-struct Listed {
+struct CatalogueResponse {
     tools: Vec<ToolSpec>,
 }
 
 /// An attempt without a result.
-enum Failure {
+enum AttemptError {
     /// It can pass; the server may have said when.
-    Passing { why: String, after: Option<Duration> },
+    Transient { why: String, after: Option<Duration> },
     /// It stays.
-    Lasting(ToolServerError),
+    Permanent(ToolServerError),
 }
 
-impl ToolServer {
+impl ToolClient {
     /// The server at this address. Nothing is sent yet.
     pub fn new(url: Url, token: Option<Secret>) -> Result<Self, HttpError> {
         let client = http::client(CALL_TIMEOUT)?;
@@ -86,14 +86,14 @@ impl ToolServer {
         if let Some(tag) = self.catalogue.tag() {
             request = request.header(IF_NONE_MATCH, tag);
         }
-        let answer = self.answered(&built(request)?).await?;
+        let answer = self.send_until_answered(&built(request)?).await?;
         if let Some(tools) = self.catalogue.unchanged().filter(|_| answer.status == StatusCode::NOT_MODIFIED)
         {
             return Ok(tools);
         }
-        let Listed { tools } = self.read(&answer).or_else(|stranger| {
+        let CatalogueResponse { tools } = self.read(&answer).or_else(|not_a_tool_server| {
             let envelope: Envelope = self.read(&answer)?;
-            Err(envelope.meta.error.map_or(stranger, ToolServerError::Refused))
+            Err(envelope.meta.error.map_or(not_a_tool_server, ToolServerError::Refused))
         })?;
         Ok(self.catalogue.take(tools, &answer.headers))
     }
@@ -104,7 +104,7 @@ impl ToolServer {
     }
 
     /// Makes a call and returns what the server answered, whether it went well or not.
-    pub async fn call(&self, call: &ToolCall, caller: Caller<'_>) -> Result<Envelope, ToolServerError> {
+    pub async fn call(&self, call: &ToolCall, caller: CallContext<'_>) -> Result<Envelope, ToolServerError> {
         let request = self
             .request(Method::POST, Some(&call.name))
             .header(CONTENT_TYPE, "application/json")
@@ -113,7 +113,7 @@ impl ToolServer {
             .header("X-Parent-Event-Id", caller.turn_id.as_str())
             .header("Idempotency-Key", uuid::Uuid::now_v7().to_string())
             .body(call.arguments.clone());
-        let answer = self.answered(&built(request)?).await?;
+        let answer = self.send_until_answered(&built(request)?).await?;
         self.catalogue.note(&answer.headers);
         self.read(&answer)
     }
@@ -132,43 +132,43 @@ impl ToolServer {
     }
 
     /// Sends a request until it is answered.
-    async fn answered(&self, request: &Request) -> Result<Answer, ToolServerError> {
+    async fn send_until_answered(&self, request: &Request) -> Result<HttpResponse, ToolServerError> {
         let mut failed = 0;
         loop {
             let request = request.try_clone().expect("a body of text can be sent twice");
             let (why, after) = match self.attempt(request).await {
                 Ok(answer) => return Ok(answer),
-                Err(Failure::Lasting(error)) => return Err(error),
-                Err(Failure::Passing { why, after }) => (why, after),
+                Err(AttemptError::Permanent(error)) => return Err(error),
+                Err(AttemptError::Transient { why, after }) => (why, after),
             };
             failed += 1;
-            let wait = retry::before_calling_again(failed).max(after.unwrap_or_default());
+            let wait = retry::tool_server_retry_delay(failed).max(after.unwrap_or_default());
             tracing::warn!(why, ?wait, "the tool server is called again");
             tokio::time::sleep(wait).await;
         }
     }
 
-    async fn attempt(&self, request: Request) -> Result<Answer, Failure> {
-        let answer = match http::exchange(&self.client, request, MAX_BODY_BYTES).await {
+    async fn attempt(&self, request: Request) -> Result<HttpResponse, AttemptError> {
+        let answer = match http::send(&self.client, request, MAX_BODY_BYTES).await {
             Ok(answer) => answer,
             Err(HttpError::Transport(error)) => {
                 let why = HttpError::Transport(error).to_string();
-                return Err(Failure::Passing { why, after: None });
+                return Err(AttemptError::Transient { why, after: None });
             }
-            Err(error @ HttpError::TooLong(_)) => return Err(Failure::Lasting(error.into())),
+            Err(error @ HttpError::TooLong(_)) => return Err(AttemptError::Permanent(error.into())),
         };
-        match why_passing(&answer) {
-            Some(why) => Err(Failure::Passing { why, after: answer.retry_after }),
+        match transient_reason(&answer) {
+            Some(why) => Err(AttemptError::Transient { why, after: answer.retry_after }),
             None => Ok(answer),
         }
     }
 
-    fn read<T: for<'de> Deserialize<'de>>(&self, answer: &Answer) -> Result<T, ToolServerError> {
-        serde_json::from_slice(&answer.body).map_err(|_| self.stranger(answer.status))
+    fn read<T: for<'de> Deserialize<'de>>(&self, answer: &HttpResponse) -> Result<T, ToolServerError> {
+        serde_json::from_slice(&answer.body).map_err(|_| self.not_a_tool_server(answer.status))
     }
 
-    fn stranger(&self, status: StatusCode) -> ToolServerError {
-        ToolServerError::Stranger(self.url.clone(), status)
+    fn not_a_tool_server(&self, status: StatusCode) -> ToolServerError {
+        ToolServerError::NotAToolServer(self.url.clone(), status)
     }
 }
 
@@ -178,15 +178,15 @@ fn built(request: RequestBuilder) -> Result<Request, HttpError> {
 
 /// Why an answer is none yet: the server is too busy, still runs the same call (an earlier attempt of
 /// ours), or something in between speaks for a server that is away.
-fn why_passing(answer: &Answer) -> Option<String> {
+fn transient_reason(answer: &HttpResponse) -> Option<String> {
     if !matches!(answer.status.as_u16(), 409 | 502 | 503 | 504) {
         return None;
     }
     match serde_json::from_slice::<Envelope>(&answer.body) {
         Ok(envelope) => {
             let error = envelope.meta.error?;
-            let passing = matches!(error.code, ErrorCode::Overloaded | ErrorCode::InProgress);
-            passing.then(|| error.to_string())
+            let transient = matches!(error.code, ErrorCode::Overloaded | ErrorCode::InProgress);
+            transient.then(|| error.to_string())
         }
         Err(_) => (answer.status != StatusCode::CONFLICT).then(|| format!("HTTP {}", answer.status.as_u16())),
     }

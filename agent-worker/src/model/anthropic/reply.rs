@@ -3,16 +3,14 @@
 //! Events and blocks that are not known are left out, as the protocol asks; so is what the model thinks.
 //! The input of a call is put together as text and never parsed.
 
-mod shape;
-
-use crate::model::endpoint::{Assembly, MAX_REPLY_BYTES, NoReply, Refusal, Stage};
+use crate::model::endpoint::{MAX_REPLY_BYTES, ProviderError, ReplyBuilder, ReplyError, ReplyStage};
 use crate::model::{Reply, ToolCall};
 
-use shape::{Block, Body, Cost, Delta, Event};
+use super::wire::{Block, Body, Cost, Delta, Event};
 
 /// A message under way.
 #[derive(Debug, Default)]
-pub(super) struct MessageUnderWay {
+pub(super) struct MessageBuilder {
     blocks: Vec<(u64, Part)>,
     bytes: usize,
     stop_reason: Option<String>,
@@ -27,9 +25,9 @@ enum Part {
     Call { id: String, name: String, input: String },
 }
 
-impl Assembly for MessageUnderWay {
-    fn event(&mut self, data: &[u8]) -> Result<(), NoReply> {
-        let event: Event = serde_json::from_slice(data).map_err(NoReply::invalid)?;
+impl ReplyBuilder for MessageBuilder {
+    fn event(&mut self, data: &[u8]) -> Result<(), ReplyError> {
+        let event: Event = serde_json::from_slice(data).map_err(ReplyError::invalid)?;
         match event {
             Event::MessageStart { message } => self.cost.add(&message.usage),
             Event::ContentBlockStart { index, content_block } => self.begin(index, content_block),
@@ -39,16 +37,16 @@ impl Assembly for MessageUnderWay {
                 self.cost.add(&usage);
             }
             Event::MessageStop => self.is_done = true,
-            Event::Error { error } => return Err(NoReply::Refused(Refusal::in_reply(&error))),
+            Event::Error { error } => return Err(ReplyError::Refused(ProviderError::in_reply(&error))),
             Event::Other => {}
         }
         self.bounded()
     }
 
-    fn whole(&mut self, body: &[u8]) -> Result<(), NoReply> {
-        let body: Body = serde_json::from_slice(body).map_err(NoReply::invalid)?;
+    fn whole(&mut self, body: &[u8]) -> Result<(), ReplyError> {
+        let body: Body = serde_json::from_slice(body).map_err(ReplyError::invalid)?;
         if let Some(error) = body.error {
-            return Err(NoReply::Refused(Refusal::in_reply(&error)));
+            return Err(ReplyError::Refused(ProviderError::in_reply(&error)));
         }
         for (index, block) in (0..).zip(body.content) {
             self.begin(index, block);
@@ -59,36 +57,36 @@ impl Assembly for MessageUnderWay {
         self.bounded()
     }
 
-    fn stage(&self) -> Stage {
+    fn stage(&self) -> ReplyStage {
         if self.is_done {
-            Stage::Ended
+            ReplyStage::Ended
         } else if self.stop_reason.is_some() {
-            Stage::Whole
+            ReplyStage::Complete
         } else if self.bytes > 0 {
-            Stage::Begun
+            ReplyStage::Started
         } else {
-            Stage::Awaited
+            ReplyStage::Pending
         }
     }
 
-    fn reply(self) -> Result<Reply, NoReply> {
+    fn reply(self) -> Result<Reply, ReplyError> {
         let usage = self.cost.taken();
         let (text, calls) = parts(self.blocks)?;
         let reason = self.stop_reason.as_deref();
         let reply = match reason {
-            Some("refusal") => Reply::withheld(text),
+            Some("refusal") => Reply::filtered(text),
             _ => Reply { text, calls, ..Reply::default() },
         };
         // The last is for tools of the provider's own, which nobody asks for: the message is not done.
         let cut = matches!(reason, Some("max_tokens" | "model_context_window_exceeded" | "pause_turn"));
         if reply.text.trim().is_empty() && reply.calls.is_empty() && !cut {
-            return Err(NoReply::invalid("the reply has neither text nor tool calls"));
+            return Err(ReplyError::invalid("the reply has neither text nor tool calls"));
         }
         Ok(Reply { cut, usage, ..reply })
     }
 }
 
-impl MessageUnderWay {
+impl MessageBuilder {
     fn begin(&mut self, index: u64, block: Block) {
         let part = match block {
             Block::Text { text } => Part::Text(text),
@@ -119,22 +117,22 @@ impl MessageUnderWay {
         self.bytes += more.len();
     }
 
-    fn bounded(&self) -> Result<(), NoReply> {
+    fn bounded(&self) -> Result<(), ReplyError> {
         // A flood of empty blocks counts, too.
         if self.bytes + self.blocks.len() > MAX_REPLY_BYTES {
-            return Err(NoReply::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
+            return Err(ReplyError::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
         }
         Ok(())
     }
 }
 
-fn parts(blocks: Vec<(u64, Part)>) -> Result<(String, Vec<ToolCall>), NoReply> {
+fn parts(blocks: Vec<(u64, Part)>) -> Result<(String, Vec<ToolCall>), ReplyError> {
     let (mut said, mut calls) = (String::new(), Vec::new());
     for (_, part) in blocks {
         match part {
             Part::Text(text) => said.push_str(&text),
             Part::Call { name, .. } if name.trim().is_empty() => {
-                return Err(NoReply::invalid("a tool call has no name"));
+                return Err(ReplyError::invalid("a tool call has no name"));
             }
             Part::Call { id, name, input } => {
                 let arguments = if input.trim().is_empty() { "{}".to_owned() } else { input };
@@ -152,16 +150,16 @@ mod tests {
     use crate::model::{ModelErrorClass, Usage};
     use serde_json::{Value, json};
 
-    fn streamed(events: &[Value]) -> Result<Reply, NoReply> {
-        let mut message = MessageUnderWay::default();
+    fn streamed(events: &[Value]) -> Result<Reply, ReplyError> {
+        let mut message = MessageBuilder::default();
         for event in events {
             message.event(event.to_string().as_bytes())?;
         }
         message.reply()
     }
 
-    fn whole(content: &Value, stop_reason: &str) -> Result<Reply, NoReply> {
-        let mut message = MessageUnderWay::default();
+    fn whole(content: &Value, stop_reason: &str) -> Result<Reply, ReplyError> {
+        let mut message = MessageBuilder::default();
         let body = json!({"type": "message", "content": content, "stop_reason": stop_reason});
         message.whole(body.to_string().as_bytes())?;
         message.reply()
@@ -237,12 +235,12 @@ mod tests {
         assert!(whole(&text, "refusal").unwrap().text.starts_with("half\n\n("));
         assert!(whole(&json!([]), "refusal").unwrap().text.contains("withheld"));
         assert!(whole(&json!([]), "max_tokens").unwrap().cut);
-        assert!(matches!(whole(&json!([]), "end_turn"), Err(NoReply::Invalid(_))));
+        assert!(matches!(whole(&json!([]), "end_turn"), Err(ReplyError::Invalid(_))));
     }
 
     #[test]
     fn a_reply_goes_from_awaited_to_ended() {
-        let mut message = MessageUnderWay::default();
+        let mut message = MessageBuilder::default();
         let mut stages = vec![message.stage()];
         let events = [
             start(0, &json!({"type": "text", "text": ""})),
@@ -252,28 +250,30 @@ mod tests {
             message.event(event.to_string().as_bytes()).unwrap();
             stages.push(message.stage());
         }
-        use Stage::{Awaited, Begun, Ended, Whole};
-        assert_eq!(stages, [Awaited, Awaited, Begun, Whole, Ended]);
+        use ReplyStage::{Complete, Ended, Pending, Started};
+        assert_eq!(stages, [Pending, Pending, Started, Complete, Ended]);
     }
 
     #[test]
     fn an_error_has_its_class_wherever_it_comes() {
         let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
-        let mut message = MessageUnderWay::default();
+        let mut message = MessageBuilder::default();
         for result in
             [message.event(error.to_string().as_bytes()), message.whole(error.to_string().as_bytes())]
         {
-            let Err(NoReply::Refused(refusal)) = result else { panic!("the error was not seen: {result:?}") };
+            let Err(ReplyError::Refused(refusal)) = result else {
+                panic!("the error was not seen: {result:?}")
+            };
             assert_eq!(refusal.class, ModelErrorClass::Overloaded);
         }
     }
 
     #[test]
     fn what_is_no_message_is_refused_with_the_reason() {
-        assert!(matches!(MessageUnderWay::default().event(b"{\"type\":"), Err(NoReply::Invalid(_))));
+        assert!(matches!(MessageBuilder::default().event(b"{\"type\":"), Err(ReplyError::Invalid(_))));
         let nameless = json!([{"type": "tool_use", "id": "i", "name": " ", "input": {}}]);
-        assert_eq!(whole(&nameless, "tool_use"), Err(NoReply::invalid("a tool call has no name")));
+        assert_eq!(whole(&nameless, "tool_use"), Err(ReplyError::invalid("a tool call has no name")));
         let long = json!([{"type": "text", "text": "a".repeat(MAX_REPLY_BYTES + 1)}]);
-        assert!(matches!(whole(&long, "end_turn"), Err(NoReply::Invalid(_))));
+        assert!(matches!(whole(&long, "end_turn"), Err(ReplyError::Invalid(_))));
     }
 }

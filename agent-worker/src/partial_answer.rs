@@ -1,6 +1,6 @@
 //! The words for a task that ended early: what was done, what is open, and what to do about it.
 //!
-//! Pure text from [`Progress`]; it claims nothing that is not in there.
+//! Pure text from [`TaskProgress`]; it claims nothing that is not in there.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use protocol::Outcome;
 use crate::breaker::{FAILURES_TO_OPEN, Paused};
 use crate::budget::{Limit, Limits};
 use crate::model::ModelError;
-use crate::progress::{CallMade, Progress};
 use crate::repetition::EQUAL_TURNS;
+use crate::task_progress::{CallRecord, TaskProgress};
 
 /// The most calls that an answer lists.
 const MAX_CALLS: usize = 20;
@@ -22,8 +22,8 @@ const MAX_REPLY_BYTES: usize = 1024 * 1024;
 const OPEN: &str = "\n\nOpen: there is no final answer to your message yet. ";
 
 /// The answer when a limit ended the task.
-pub fn at_limit(limits: &Limits, limit: Limit, progress: &Progress) -> String {
-    let mut text = format!("I had to stop at the limit of {}.", limits.in_words(limit));
+pub fn at_limit(limits: &Limits, limit: Limit, progress: &TaskProgress) -> String {
+    let mut text = format!("I had to stop at the limit of {}.", limits.describe(limit));
     if !progress.tools_answered {
         text.push_str(" The tool server did not answer in this time.");
     }
@@ -34,7 +34,7 @@ pub fn at_limit(limits: &Limits, limit: Limit, progress: &Progress) -> String {
 }
 
 /// The answer when the same calls kept bringing the same results.
-pub fn stalled(progress: &Progress) -> String {
+pub fn stalled(progress: &TaskProgress) -> String {
     let (done, turns) = (done(progress), EQUAL_TURNS);
     format!(
         "I had to stop: I made the same calls {turns} times in a row, and they brought the same results.\
@@ -55,17 +55,17 @@ pub fn of_pause(Paused { class, wait }: &Paused) -> String {
     let seconds = wait.as_secs_f64().ceil();
     format!(
         "{} (it failed {FAILURES_TO_OPEN} times in a row, and is left alone for {seconds} seconds)",
-        class.for_the_user()
+        class.user_message()
     )
 }
 
 /// The answer when somebody cancelled the task.
-pub fn cancelled(progress: &Progress) -> String {
+pub fn cancelled(progress: &TaskProgress) -> String {
     format!("Cancelled.{}", done(progress))
 }
 
 /// The message when the task failed.
-pub fn failed(error: &str, progress: &Progress) -> String {
+pub fn failed(error: &str, progress: &TaskProgress) -> String {
     let error = error.trim_end_matches('.');
     if progress.calls.is_empty() && progress.earlier.is_empty() {
         return format!("{error}.");
@@ -92,8 +92,8 @@ fn cut(mut reply: String) -> String {
     reply
 }
 
-fn done(progress: &Progress) -> String {
-    let calls: Vec<&CallMade> = progress.earlier.iter().chain(&progress.calls).collect();
+fn done(progress: &TaskProgress) -> String {
+    let calls: Vec<&CallRecord> = progress.earlier.iter().chain(&progress.calls).collect();
     let mut text = "\n\nDone so far:".to_owned();
     if calls.is_empty() {
         text.push_str(" no tool was called.");
@@ -119,8 +119,8 @@ mod tests {
     const LIMITS: Limits =
         Limits { max_turns: 2, wall_time: Duration::from_secs(9), max_tokens: 7, context_tokens: 1 };
 
-    fn call(arguments: &str, outcome: Option<&str>) -> CallMade {
-        CallMade {
+    fn call(arguments: &str, outcome: Option<&str>) -> CallRecord {
+        CallRecord {
             name: "ls".to_owned(),
             arguments: arguments.to_owned(),
             outcome: outcome.map(str::to_owned),
@@ -130,8 +130,12 @@ mod tests {
     #[test]
     fn a_limit_names_what_was_done_what_was_under_way_and_what_is_open() {
         let calls = vec![call("{}", Some("exit 0")), call(r#"{"path":"a"}"#, None)];
-        let progress =
-            Progress { calls, said: "nearly".to_owned(), tools_answered: true, ..Progress::default() };
+        let progress = TaskProgress {
+            calls,
+            said: "nearly".to_owned(),
+            tools_answered: true,
+            ..TaskProgress::default()
+        };
         assert_eq!(
             at_limit(&LIMITS, Limit::Turns, &progress),
             "I had to stop at the limit of 2 turns (AUTONOUS_CONTROL_MAX_TURNS).\n\n\
@@ -145,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_tool_server_that_never_answered_is_named() {
-        let text = at_limit(&LIMITS, Limit::WallTime, &Progress::default());
+        let text = at_limit(&LIMITS, Limit::WallTime, &TaskProgress::default());
         assert!(text.contains("9 seconds") && text.contains("The tool server did not answer"), "{text}");
         assert!(text.contains("no tool was called"), "{text}");
     }
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     fn a_long_past_is_shortened() {
         let calls = (0..25).map(|_| call(&"é".repeat(200), Some("exit 0"))).collect();
-        let text = cancelled(&Progress { calls, ..Progress::default() });
+        let text = cancelled(&TaskProgress { calls, ..TaskProgress::default() });
         assert!(text.contains("\n- 5 earlier calls\n") && text.lines().count() == 24, "{text}");
         assert!(text.contains(&format!("{}…: exit 0", "é".repeat(120))), "{text}");
     }

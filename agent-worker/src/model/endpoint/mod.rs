@@ -3,11 +3,11 @@
 //!
 //! A model may think for minutes before the first piece of a reply, and never for long after it; so
 //! there are two patiences, and no bound on the whole: the task's own wall time drops the request.
-//! It reads nothing of a reply itself: that is each provider's [`Assembly`].
+//! It reads nothing of a reply itself: that is each provider's [`ReplyBuilder`].
 
-mod assembly;
-mod incoming;
-mod refusal;
+mod body_reader;
+mod provider_error;
+mod reply_builder;
 mod settings;
 mod sse;
 
@@ -19,17 +19,17 @@ use tokio::time::timeout;
 use super::{ModelError, ModelErrorClass, Reply};
 use crate::http::{self, HttpError};
 
-pub(super) use assembly::{Assembly, MAX_REPLY_BYTES, NoReply, Stage};
-use incoming::{Broken, Incoming};
-pub(super) use refusal::Refusal;
-pub use settings::{Patience, Settings};
+use body_reader::{BodyError, BodyReader};
+pub(super) use provider_error::ProviderError;
+pub(super) use reply_builder::{MAX_REPLY_BYTES, ReplyBuilder, ReplyError, ReplyStage};
+pub use settings::{Settings, Timeouts};
 
 /// The most of a refusal that is read, and the most of it that is passed on.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 const MAX_DETAIL_CHARS: usize = 300;
 
 /// How long the end of a stream is waited for when the reply itself is there.
-const LAST_PATIENCE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A provider's address.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Endpoint {
 }
 
 /// What a provider answered.
-pub(super) enum Answer {
+pub(super) enum ProviderResponse {
     /// Something that is a reply, or becomes one.
     Accepted(Accepted),
     /// A status that is no success.
@@ -54,7 +54,7 @@ pub(super) enum Answer {
 
 /// The body of a success, of which the beginning was looked at.
 pub(super) struct Accepted {
-    incoming: Incoming,
+    incoming: BodyReader,
     beginning: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ impl Endpoint {
     /// The endpoint at a path below the base address. Nothing is sent yet.
     pub(super) fn new(settings: Settings, path: &str) -> Result<Self, HttpError> {
         let url = format!("{}/{path}", settings.base_url.as_str().trim_end_matches('/'));
-        Ok(Self { client: http::patient_client()?, url, settings })
+        Ok(Self { client: http::client_without_timeout()?, url, settings })
     }
 
     /// Where to ask, as whom, for which model.
@@ -76,31 +76,31 @@ impl Endpoint {
     }
 
     /// Sends a request and waits for the beginning of the answer.
-    pub(super) async fn send(&self, post: RequestBuilder) -> Result<Answer, ModelError> {
+    pub(super) async fn send(&self, post: RequestBuilder) -> Result<ProviderResponse, ModelError> {
         let request = post.build().map_err(|error| self.transport(error))?;
-        let first = self.settings.patience.first;
+        let first = self.settings.timeouts.first_byte;
         let response = timeout(first, self.client.execute(request)).await;
-        let response = response.map_err(|_| self.broken(Broken::Silent(first)))?;
+        let response = response.map_err(|_| self.broken(BodyError::Timeout(first)))?;
         let response = response.map_err(|error| self.transport(error))?;
         let status = response.status();
         let retry_after = http::retry_after(response.headers());
-        let mut incoming = Incoming::of(response);
+        let mut incoming = BodyReader::of(response);
         if status.is_success() {
             let beginning = incoming.beginning(first).await.map_err(|broken| self.broken(broken))?;
-            return Ok(Answer::Accepted(Accepted { incoming, beginning }));
+            return Ok(ProviderResponse::Accepted(Accepted { incoming, beginning }));
         }
-        let body = incoming.as_it_comes(MAX_REFUSAL_BYTES, LAST_PATIENCE).await;
-        let Refusal { class, message } = Refusal::of_status(status.as_u16(), &body);
+        let body = incoming.as_it_comes(MAX_REFUSAL_BYTES, CLOSE_TIMEOUT).await;
+        let ProviderError { class, message } = ProviderError::of_status(status.as_u16(), &body);
         let error = self.error(class, &format!("HTTP {}: {message}", status.as_u16()));
-        Ok(Answer::Refused { status: status.as_u16(), error: ModelError { retry_after, ..error } })
+        Ok(ProviderResponse::Refused { status: status.as_u16(), error: ModelError { retry_after, ..error } })
     }
 
     /// Reads a reply to its end, whether it comes as a stream or as one body.
-    pub(super) async fn reply<A: Assembly>(&self, answer: Accepted) -> Result<Reply, ModelError> {
+    pub(super) async fn reply<A: ReplyBuilder>(&self, answer: Accepted) -> Result<Reply, ModelError> {
         let Accepted { mut incoming, beginning } = answer;
         let mut assembly = A::default();
         if beginning.first() == Some(&b'{') {
-            let body = incoming.rest(beginning, self.settings.patience.next).await;
+            let body = incoming.rest(beginning, self.settings.timeouts.idle).await;
             let body = body.map_err(|broken| self.broken(broken))?;
             assembly.whole(&body).map_err(|why| self.no_reply(why))?;
         } else {
@@ -111,9 +111,9 @@ impl Endpoint {
 
     async fn stream(
         &self,
-        mut incoming: Incoming,
+        mut incoming: BodyReader,
         beginning: Vec<u8>,
-        assembly: &mut impl Assembly,
+        assembly: &mut impl ReplyBuilder,
     ) -> Result<(), ModelError> {
         let mut parser = sse::Parser::default();
         let mut bytes = Some(beginning);
@@ -128,35 +128,35 @@ impl Endpoint {
                 assembly.event(&data).map_err(|why| self.no_reply(why))?;
             }
             match (assembly.stage(), bytes.is_none()) {
-                (Stage::Ended, _) | (Stage::Whole, true) => return Ok(()),
-                (Stage::Awaited | Stage::Begun, true) => return Err(self.torn(has_events)),
-                (Stage::Awaited | Stage::Begun | Stage::Whole, false) => {}
+                (ReplyStage::Ended, _) | (ReplyStage::Complete, true) => return Ok(()),
+                (ReplyStage::Pending | ReplyStage::Started, true) => return Err(self.torn(has_events)),
+                (ReplyStage::Pending | ReplyStage::Started | ReplyStage::Complete, false) => {}
             }
-            bytes = match incoming.next(self.patience(assembly.stage())).await {
+            bytes = match incoming.next(self.idle_timeout(assembly.stage())).await {
                 Ok(bytes) => bytes,
                 // What is missing says only what the reply cost.
-                Err(_) if assembly.stage() == Stage::Whole => return Ok(()),
+                Err(_) if assembly.stage() == ReplyStage::Complete => return Ok(()),
                 Err(broken) => return Err(self.broken(broken)),
             };
         }
     }
 
-    fn patience(&self, stage: Stage) -> Duration {
+    fn idle_timeout(&self, stage: ReplyStage) -> Duration {
         match stage {
-            Stage::Awaited => self.settings.patience.first,
-            Stage::Begun => self.settings.patience.next,
-            Stage::Whole | Stage::Ended => LAST_PATIENCE.min(self.settings.patience.next),
+            ReplyStage::Pending => self.settings.timeouts.first_byte,
+            ReplyStage::Started => self.settings.timeouts.idle,
+            ReplyStage::Complete | ReplyStage::Ended => CLOSE_TIMEOUT.min(self.settings.timeouts.idle),
         }
     }
 
-    fn broken(&self, broken: Broken) -> ModelError {
+    fn broken(&self, broken: BodyError) -> ModelError {
         match broken {
-            Broken::Silent(patience) => {
+            BodyError::Timeout(patience) => {
                 let detail = format!("nothing came for {} seconds", patience.as_secs_f32());
                 self.error(ModelErrorClass::Stalled, &detail)
             }
-            Broken::Transport(error) => self.transport(error),
-            Broken::TooLong => self.invalid("the answer is longer than any reply"),
+            BodyError::Transport(error) => self.transport(error),
+            BodyError::TooLong => self.invalid("the answer is longer than any reply"),
         }
     }
 
@@ -173,10 +173,10 @@ impl Endpoint {
         self.error(class, &HttpError::Transport(error).to_string())
     }
 
-    fn no_reply(&self, why: NoReply) -> ModelError {
+    fn no_reply(&self, why: ReplyError) -> ModelError {
         match why {
-            NoReply::Invalid(why) => self.invalid(&why),
-            NoReply::Refused(Refusal { class, message }) => self.error(class, &message),
+            ReplyError::Invalid(why) => self.invalid(&why),
+            ReplyError::Refused(ProviderError { class, message }) => self.error(class, &message),
         }
     }
 

@@ -1,44 +1,43 @@
 //! Making room in a conversation that has outgrown the model's window, and recording it.
 //!
-//! What is taken away is decided by [`crate::context`]. When the task's own turns have to go, the model is
+//! What is taken away is decided by [`crate::window`]. When the task's own turns have to go, the model is
 //! asked once for a summary of them, which then stands in their place; where that fails, or for turns that
 //! go later, a list of the calls does. The summary is in the event, so that another attempt can have it.
 
 use protocol::EventType;
 use serde_json::json;
 
-use crate::agent::{Agent, Run};
-use crate::context::{self, Bounds, TooLarge};
+use crate::agent::TaskRun;
+use crate::compaction_note::CompactionNote;
 use crate::conversation::Conversation;
 use crate::model::{Message, ModelError, ModelErrorClass};
-use crate::progress::Progress;
-use crate::recap::Recap;
-use crate::stop::Stop;
+use crate::stop_reason::StopReason;
 use crate::summary;
+use crate::task_progress::TaskProgress;
+use crate::window::{self, RequestTooLarge, WindowBounds};
 
 /// The part of the limit that the recap may take, as a divisor.
 const RECAP_SHARE: usize = 10;
 
 /// Fits the conversation into the window, if it has outgrown it.
-pub(crate) async fn make_room(
-    agent: &Agent,
-    run: &Run<'_>,
+pub(crate) async fn compact(
+    run: &TaskRun<'_>,
     conversation: &mut Conversation,
-    progress: &mut Progress,
-) -> Result<(), Stop> {
+    progress: &mut TaskProgress,
+) -> Result<(), StopReason> {
     let bounds = conversation.bounds();
     if conversation.tokens() <= bounds.limit {
         return Ok(());
     }
     let messages = std::mem::take(&mut conversation.messages);
-    let fitted = context::fit(messages, conversation.pinned.clone(), bounds);
+    let fitted = window::fit(messages, conversation.pinned.clone(), bounds);
     let fitted = fitted.map_err(|error| too_large(error, conversation, bounds))?;
     let (shortened, dropped) = (fitted.shortened, fitted.dropped_before + fitted.lost.len());
     conversation.messages = fitted.messages;
     conversation.pinned = fitted.pinned;
     let summary = match fitted.lost.as_slice() {
         [] => None,
-        lost => retell(agent, run, conversation, progress, lost, bounds).await,
+        lost => retell(run, conversation, progress, lost, bounds).await,
     };
     let mut facts = json!({
         "messages": conversation.messages.len(),
@@ -57,18 +56,17 @@ pub(crate) async fn make_room(
 /// Puts a recap of what was lost behind the user's message, or brings the one that is there up to date.
 /// Returns a summary that was made for it.
 async fn retell(
-    agent: &Agent,
-    run: &Run<'_>,
+    run: &TaskRun<'_>,
     conversation: &mut Conversation,
-    progress: &mut Progress,
+    progress: &mut TaskProgress,
     lost: &[Message],
-    bounds: Bounds,
+    bounds: WindowBounds,
 ) -> Option<String> {
     let (recap, summary) = match conversation.take_recap() {
         Some(recap) => (recap.with(lost), None),
-        None => match summary::of(agent, run, progress, conversation.user_request(), lost, bounds).await {
-            Some(summary) => (Recap::new(summary.clone()), Some(summary)),
-            None => (Recap::default().with(lost), None),
+        None => match summary::of(run, progress, conversation.user_request(), lost, bounds).await {
+            Some(summary) => (CompactionNote::new(summary.clone()), Some(summary)),
+            None => (CompactionNote::default().with(lost), None),
         },
     };
     let room = bounds.limit.saturating_sub(conversation.tokens()).min(bounds.limit / RECAP_SHARE);
@@ -76,12 +74,16 @@ async fn retell(
     summary
 }
 
-fn too_large(TooLarge { tokens }: TooLarge, conversation: &Conversation, bounds: Bounds) -> Stop {
+fn too_large(
+    RequestTooLarge { tokens }: RequestTooLarge,
+    conversation: &Conversation,
+    bounds: WindowBounds,
+) -> StopReason {
     let detail = format!(
         "the message takes about {tokens} tokens; beside the prompt and the tools, which take about {}, and a \
          reply, AUTONOUS_MODEL_CONTEXT_TOKENS leaves {} for it",
         conversation.fixed_tokens(),
         bounds.limit
     );
-    Stop::Model(ModelError::new(ModelErrorClass::ContextTooLong, detail))
+    StopReason::Model(ModelError::new(ModelErrorClass::ContextTooLong, detail))
 }

@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
-use super::shape;
+use super::wire;
 use crate::model::ToolCall;
-use crate::model::endpoint::NoReply;
+use crate::model::endpoint::ReplyError;
 
 /// The calls so far.
 #[derive(Debug, Default)]
@@ -26,8 +26,8 @@ struct Partial {
 
 impl Calls {
     /// Adds a piece.
-    pub(super) fn add(&mut self, piece: shape::Call) {
-        let shape::Call { index, id, function: shape::Function { name, arguments } } = piece;
+    pub(super) fn add(&mut self, piece: wire::Call) {
+        let wire::Call { index, id, function: wire::Function { name, arguments } } = piece;
         let arguments = match arguments {
             Value::Null => String::new(),
             Value::String(text) => text,
@@ -54,11 +54,11 @@ impl Calls {
     }
 
     /// The calls, when no piece is missing.
-    pub(super) fn whole(self) -> Result<Vec<ToolCall>, NoReply> {
+    pub(super) fn whole(self) -> Result<Vec<ToolCall>, ReplyError> {
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
         for Partial { id, name, arguments, .. } in self.calls {
             if name.trim_matches(['.', ' ']).is_empty() {
-                return Err(NoReply::invalid(format!("a tool call has no usable name: {name:?}")));
+                return Err(ReplyError::invalid(format!("a tool call has no usable name: {name:?}")));
             }
             // A result is told apart by its id alone.
             let is_taken = id.is_empty() || calls.iter().any(|call| call.id == id);
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn piece(index: u64, id: &str, name: &str, arguments: &str) -> shape::Call {
+    fn piece(index: u64, id: &str, name: &str, arguments: &str) -> wire::Call {
         let function = json!({"name": name, "arguments": arguments});
         serde_json::from_value(json!({"index": index, "id": id, "function": function})).unwrap()
     }

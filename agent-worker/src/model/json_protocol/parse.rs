@@ -17,7 +17,7 @@ const ANSWER: &str = "final_answer";
 
 /// What a text means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum ParsedReply {
     /// An answer to the user.
     Answer(String),
     /// Calls, and what was said before them.
@@ -27,11 +27,11 @@ pub(super) enum Read {
 }
 
 /// Reads a reply.
-pub(super) fn read(text: &str) -> Read {
+pub(super) fn parse(text: &str) -> ParsedReply {
     let text = text.rsplit_once("</think>").map_or(text, |(_, after)| after).trim();
     let Some((said, object)) = protocol_object(text) else {
         let is_answer = !text.is_empty() && !looks_like_protocol(text);
-        return if is_answer { Read::Answer(text.to_owned()) } else { Read::Unusable };
+        return if is_answer { ParsedReply::Answer(text.to_owned()) } else { ParsedReply::Unusable };
     };
     let answer = match &object[ANSWER] {
         Value::Null => String::new(),
@@ -39,9 +39,9 @@ pub(super) fn read(text: &str) -> Read {
         other => other.to_string(),
     };
     match calls(&object[CALLS]) {
-        Some(calls) if !calls.is_empty() => Read::Calls { said: without_fence(said), calls },
-        Some(_) if !answer.is_empty() => Read::Answer(answer),
-        Some(_) | None => Read::Unusable,
+        Some(calls) if !calls.is_empty() => ParsedReply::Calls { said: without_fence(said), calls },
+        Some(_) if !answer.is_empty() => ParsedReply::Answer(answer),
+        Some(_) | None => ParsedReply::Unusable,
     }
 }
 
@@ -118,8 +118,8 @@ mod tests {
     }
 
     fn check_call(text: &str, said: &str, arguments: &str) {
-        let expected = Read::Calls { said: said.into(), calls: vec![call(arguments)] };
-        assert_eq!(read(text), expected, "{text}");
+        let expected = ParsedReply::Calls { said: said.into(), calls: vec![call(arguments)] };
+        assert_eq!(parse(text), expected, "{text}");
     }
 
     #[test]
@@ -150,10 +150,13 @@ mod tests {
         for text in
             ["There are 3 files.", r#"{"files":["a","b"]}"#, r#"{"name":"ls","arguments":{}}"#, "{", "[1]"]
         {
-            assert_eq!(read(text), Read::Answer(text.into()));
+            assert_eq!(parse(text), ParsedReply::Answer(text.into()));
         }
-        assert_eq!(read(r#"Sure: {"final_answer":" 3 files "}"#), Read::Answer("3 files".into()));
-        assert_eq!(read(r#"{"tool_calls":null,"final_answer":{"n":3}}"#), Read::Answer(r#"{"n":3}"#.into()));
+        assert_eq!(parse(r#"Sure: {"final_answer":" 3 files "}"#), ParsedReply::Answer("3 files".into()));
+        assert_eq!(
+            parse(r#"{"tool_calls":null,"final_answer":{"n":3}}"#),
+            ParsedReply::Answer(r#"{"n":3}"#.into())
+        );
     }
 
     #[test]
@@ -168,7 +171,7 @@ mod tests {
             r#"{"tool_calls":["ls"]}"#,
             "{\"tool_calls\":[],\"final_answer\":\"two\nlines\"}",
         ] {
-            assert_eq!(read(text), Read::Unusable, "{text:?}");
+            assert_eq!(parse(text), ParsedReply::Unusable, "{text:?}");
         }
     }
 
@@ -177,12 +180,12 @@ mod tests {
         fn what_is_written_is_read_again(path in "\\PC{0,20}", said in "[a-z .]{0,20}") {
             let call = call(&json!({"path": path}).to_string());
             let text = written(said.trim(), std::slice::from_ref(&call));
-            prop_assert_eq!(read(&text), Read::Calls { said: said.trim().to_owned(), calls: vec![call] });
+            prop_assert_eq!(parse(&text), ParsedReply::Calls { said: said.trim().to_owned(), calls: vec![call] });
         }
 
         #[test]
         fn no_text_ends_the_reading_in_a_panic(text in "[{}\\[\\]\":,a-z`\\\\ é\n]{0,80}") {
-            read(&text);
+            parse(&text);
         }
     }
 }

@@ -4,21 +4,18 @@
 //! instead of a text, calls without an id or an index, content in parts, a success that holds an error.
 //! The arguments of a call are put together as text and never parsed.
 
-mod calls;
-mod shape;
-
-use crate::model::endpoint::{Assembly, MAX_REPLY_BYTES, NoReply, Refusal, Stage};
+use crate::model::endpoint::{MAX_REPLY_BYTES, ProviderError, ReplyBuilder, ReplyError, ReplyStage};
 use crate::model::{Reply, Usage};
 
-use calls::Calls;
-use shape::{Chunk, Content};
+use super::calls::Calls;
+use super::wire::{self, Chunk, Content};
 
 /// How a stream says that nothing follows.
 const DONE: &[u8] = b"[DONE]";
 
 /// A completion under way.
 #[derive(Debug, Default)]
-pub(super) struct Completion {
+pub(super) struct CompletionBuilder {
     text: String,
     calls: Calls,
     finish_reason: Option<String>,
@@ -26,19 +23,19 @@ pub(super) struct Completion {
     is_done: bool,
 }
 
-impl Assembly for Completion {
-    fn event(&mut self, data: &[u8]) -> Result<(), NoReply> {
+impl ReplyBuilder for CompletionBuilder {
+    fn event(&mut self, data: &[u8]) -> Result<(), ReplyError> {
         if data.trim_ascii() == DONE {
             self.is_done = true;
             return Ok(());
         }
-        self.take(serde_json::from_slice(data).map_err(NoReply::invalid)?)
+        self.take(serde_json::from_slice(data).map_err(ReplyError::invalid)?)
     }
 
-    fn whole(&mut self, body: &[u8]) -> Result<(), NoReply> {
-        let mut chunk: Chunk = serde_json::from_slice(body).map_err(NoReply::invalid)?;
+    fn whole(&mut self, body: &[u8]) -> Result<(), ReplyError> {
+        let mut chunk: Chunk = serde_json::from_slice(body).map_err(ReplyError::invalid)?;
         if chunk.choices.is_empty() && chunk.error.is_none() {
-            return Err(NoReply::invalid("the reply has no choice"));
+            return Err(ReplyError::invalid("the reply has no choice"));
         }
         for choice in &mut chunk.choices {
             for (index, call) in (0..).zip(&mut choice.message.tool_calls) {
@@ -49,41 +46,41 @@ impl Assembly for Completion {
         self.take(chunk)
     }
 
-    fn stage(&self) -> Stage {
+    fn stage(&self) -> ReplyStage {
         if self.is_done {
-            Stage::Ended
+            ReplyStage::Ended
         } else if self.finish_reason.is_some() {
-            Stage::Whole
+            ReplyStage::Complete
         } else if self.bytes() > 0 {
-            Stage::Begun
+            ReplyStage::Started
         } else {
-            Stage::Awaited
+            ReplyStage::Pending
         }
     }
 
-    fn reply(self) -> Result<Reply, NoReply> {
+    fn reply(self) -> Result<Reply, ReplyError> {
         let reason = self.finish_reason.as_deref();
         let reply = match reason {
             // What the filter left of calls may be torn.
-            Some("content_filter") => Reply::withheld(self.text),
-            Some("error") => return Err(NoReply::invalid("the reply ended in an error")),
+            Some("content_filter") => Reply::filtered(self.text),
+            Some("error") => return Err(ReplyError::invalid("the reply ended in an error")),
             _ => Reply { text: self.text, calls: self.calls.whole()?, ..Reply::default() },
         };
         let cut = reason == Some("length");
         if reply.text.trim().is_empty() && reply.calls.is_empty() && !cut {
-            return Err(NoReply::invalid("the reply has neither text nor tool calls"));
+            return Err(ReplyError::invalid("the reply has neither text nor tool calls"));
         }
         Ok(Reply { cut, usage: self.usage, ..reply })
     }
 }
 
-impl Completion {
-    fn take(&mut self, chunk: Chunk) -> Result<(), NoReply> {
+impl CompletionBuilder {
+    fn take(&mut self, chunk: Chunk) -> Result<(), ReplyError> {
         if let Some(error) = chunk.error {
-            return Err(NoReply::Refused(Refusal::in_reply(&error)));
+            return Err(ReplyError::Refused(ProviderError::in_reply(&error)));
         }
         if let Some(usage) = chunk.usage {
-            self.usage = shape::cost(&usage);
+            self.usage = wire::cost(&usage);
         }
         // Only one choice is asked for.
         if let Some(choice) = chunk.choices.into_iter().find(|choice| choice.index == 0) {
@@ -93,7 +90,7 @@ impl Completion {
             self.finish_reason = reason.or(self.finish_reason.take());
         }
         if self.bytes() > MAX_REPLY_BYTES {
-            return Err(NoReply::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
+            return Err(ReplyError::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
         }
         Ok(())
     }
@@ -116,16 +113,16 @@ mod tests {
     use crate::model::{ModelErrorClass, ToolCall};
     use serde_json::{Value, json};
 
-    fn streamed(chunks: &[Value]) -> Result<Reply, NoReply> {
-        let mut completion = Completion::default();
+    fn streamed(chunks: &[Value]) -> Result<Reply, ReplyError> {
+        let mut completion = CompletionBuilder::default();
         for chunk in chunks {
             completion.event(chunk.to_string().as_bytes())?;
         }
         completion.reply()
     }
 
-    fn whole(message: &Value, finish_reason: &str) -> Result<Reply, NoReply> {
-        let mut completion = Completion::default();
+    fn whole(message: &Value, finish_reason: &str) -> Result<Reply, ReplyError> {
+        let mut completion = CompletionBuilder::default();
         let body = json!({"choices": [{"message": message, "finish_reason": finish_reason}]});
         completion.whole(body.to_string().as_bytes())?;
         completion.reply()
@@ -204,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_reply_goes_from_awaited_to_ended() {
-        let mut completion = Completion::default();
+        let mut completion = CompletionBuilder::default();
         let mut stages = vec![completion.stage()];
         for data in [
             r#"{"choices":[{"delta":{"role":"assistant","content":null}}]}"#,
@@ -215,8 +212,8 @@ mod tests {
             completion.event(data.as_bytes()).unwrap();
             stages.push(completion.stage());
         }
-        use Stage::{Awaited, Begun, Ended, Whole};
-        assert_eq!(stages, [Awaited, Awaited, Begun, Whole, Ended]);
+        use ReplyStage::{Complete, Ended, Pending, Started};
+        assert_eq!(stages, [Pending, Pending, Started, Complete, Ended]);
     }
 
     #[test]
@@ -271,24 +268,27 @@ mod tests {
             (json!({"content": " \n"}), "the reply has neither text nor tool calls"),
             (json!({"tool_calls": [{"function": {"name": ".."}}]}), "a tool call has no usable name: \"..\""),
         ] {
-            assert_eq!(whole(&message, "stop").unwrap_err(), NoReply::invalid(expected));
+            assert_eq!(whole(&message, "stop").unwrap_err(), ReplyError::invalid(expected));
         }
-        let mut completion = Completion::default();
-        assert_eq!(completion.whole(br#"{"choices":[]}"#), Err(NoReply::invalid("the reply has no choice")));
-        assert!(matches!(completion.event(b"{\"choices\": [{"), Err(NoReply::Invalid(_))));
+        let mut completion = CompletionBuilder::default();
+        assert_eq!(
+            completion.whole(br#"{"choices":[]}"#),
+            Err(ReplyError::invalid("the reply has no choice"))
+        );
+        assert!(matches!(completion.event(b"{\"choices\": [{"), Err(ReplyError::Invalid(_))));
     }
 
     #[test]
     fn a_reply_is_bounded() {
-        let mut completion = Completion::default();
+        let mut completion = CompletionBuilder::default();
         let chunk = json!({"choices": [{"delta": {"content": "a".repeat(MAX_REPLY_BYTES)}}]}).to_string();
         assert_eq!(completion.event(chunk.as_bytes()), Ok(()));
-        assert!(matches!(completion.event(chunk.as_bytes()), Err(NoReply::Invalid(_))));
+        assert!(matches!(completion.event(chunk.as_bytes()), Err(ReplyError::Invalid(_))));
     }
 
     #[test]
     fn an_error_in_a_success_is_an_error_with_its_class() {
-        let NoReply::Refused(refusal) =
+        let ReplyError::Refused(refusal) =
             streamed(&[json!({"error": {"code": 429, "message": "wait"}})]).unwrap_err()
         else {
             panic!("the error was not seen");

@@ -17,7 +17,7 @@ fn turn(number: usize, results: &[usize]) -> Vec<Message> {
     let asked = Message::Assistant { text: format!("turn {number}"), calls };
     let result = |(index, size): (usize, &usize)| Message::ToolResult {
         call_id: id(index),
-        text: format!("exit 0\n<outside w>\n{}\n</outside w>", "x".repeat(*size)),
+        text: format!("exit 0\n<untrusted w>\n{}\n</untrusted w>", "x".repeat(*size)),
     };
     [asked].into_iter().chain(results.iter().enumerate().map(result)).collect()
 }
@@ -74,7 +74,7 @@ proptest! {
     ) {
         let (messages, pinned) = conversation(past, request, &turns);
         let asked = messages[pinned.start].clone();
-        let bounds = Bounds { limit };
+        let bounds = WindowBounds { limit };
         let fitted = match fit(messages.clone(), pinned.clone(), bounds) {
             Err(too_large) => {
                 prop_assert!(too_large.tokens > limit);
@@ -107,7 +107,7 @@ proptest! {
 fn what_fits_is_left_alone() {
     let (messages, pinned) = conversation(3, 10, &[vec![100]]);
     let limit = tokens(&messages);
-    let fitted = fit(messages.clone(), pinned, Bounds { limit }).unwrap();
+    let fitted = fit(messages.clone(), pinned, WindowBounds { limit }).unwrap();
     assert_eq!((fitted.messages, fitted.shortened, fitted.dropped_before), (messages, 0, 0));
 }
 
@@ -115,16 +115,16 @@ fn what_fits_is_left_alone() {
 fn old_results_are_shortened_before_anything_is_dropped_and_more_than_needed() {
     let (messages, pinned) = conversation(3, 10, &[vec![9000], vec![9000], vec![9000]]);
     let limit = tokens(&messages) - 1;
-    let fitted = fit(messages.clone(), pinned, Bounds { limit }).unwrap();
+    let fitted = fit(messages.clone(), pinned, WindowBounds { limit }).unwrap();
     assert_eq!((fitted.messages.len(), fitted.shortened, fitted.lost.len()), (messages.len(), 1, 0));
-    assert!(fitted.tokens <= Bounds { limit }.target());
+    assert!(fitted.tokens <= WindowBounds { limit }.target());
     assert_eq!(fitted.messages.last(), messages.last(), "the newest result is whole");
 }
 
 #[test]
 fn the_past_goes_before_the_tasks_own_turns_question_and_answer_together() {
     let (messages, pinned) = conversation(100, 10, &[vec![300], vec![300]]);
-    let fitted = fit(messages, pinned, Bounds { limit: 1000 }).unwrap();
+    let fitted = fit(messages, pinned, WindowBounds { limit: 1000 }).unwrap();
     assert!(fitted.lost.is_empty() && fitted.dropped_before > 0 && fitted.pinned.start > 0);
     assert!(matches!(&fitted.messages[0], Message::User(text) if text.starts_with("question")));
 }
@@ -132,7 +132,7 @@ fn the_past_goes_before_the_tasks_own_turns_question_and_answer_together() {
 #[test]
 fn a_newest_turn_that_is_too_large_keeps_a_part_of_each_result() {
     let (messages, pinned) = conversation(0, 10, &[vec![90_000; 3]]);
-    let fitted = fit(messages, pinned, Bounds { limit: 3000 }).unwrap();
+    let fitted = fit(messages, pinned, WindowBounds { limit: 3000 }).unwrap();
     assert_eq!((fitted.messages.len(), fitted.shortened), (5, 3));
     assert!(fitted.tokens > 2500, "the room is used: {}", fitted.tokens);
 }

@@ -108,7 +108,7 @@ impl Reply {
     }
 
     /// What the provider's own filter left of an answer, and a word about it.
-    pub(crate) fn withheld(text: String) -> Self {
+    pub(crate) fn filtered(text: String) -> Self {
         if text.trim().is_empty() {
             return Self::answer("(The model's provider withheld the answer: its content filter objects.)");
         }

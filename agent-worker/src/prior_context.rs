@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use protocol::{HistoryMessage, PastCallStatus, Role, Task};
 
 use crate::model::Message;
-use crate::outside;
-use crate::progress::CallMade;
+use crate::task_progress::CallRecord;
+use crate::untrusted;
 
 /// The most calls of one past message, and of all earlier attempts, that are told: the newest.
 const MAX_CALLS_OF_MESSAGE: usize = 12;
@@ -25,7 +25,7 @@ pub(crate) fn message(past: &HistoryMessage) -> Message {
             let mut text = past.text.clone();
             if !past.calls.is_empty() {
                 let skipped = past.calls.len().saturating_sub(MAX_CALLS_OF_MESSAGE);
-                let calls = past.calls[skipped..].iter().map(|call| CallMade::from(call).to_string());
+                let calls = past.calls[skipped..].iter().map(|call| CallRecord::from(call).to_string());
                 let calls: Vec<String> = calls.collect();
                 let _ = write!(text, "\n\n[Tool calls behind this answer: {}]", calls.join("; "));
             }
@@ -54,13 +54,13 @@ pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
         let _ = write!(text, "\n- {skipped} earlier calls");
     }
     for call in &calls[skipped..] {
-        let _ = write!(text, "\n- {}", CallMade::from(call));
+        let _ = write!(text, "\n- {}", CallRecord::from(call));
         if call.status == PastCallStatus::Interrupted {
             text.push_str("; it may have had its effect, so look before you repeat it");
         }
         if !call.output.is_empty() {
-            let output = outside::without_middle(&call.output, MAX_OUTPUT_BYTES);
-            let _ = write!(text, "\n{}", outside::enclosed(&output));
+            let output = untrusted::cut_middle(&call.output, MAX_OUTPUT_BYTES);
+            let _ = write!(text, "\n{}", untrusted::enclosed(&output));
         }
     }
     text.push_str("\nGo on from there. A file may have to be read again before it can be changed.]");
@@ -107,7 +107,7 @@ mod tests {
         let told =
             earlier_attempts(&task(EarlierAttempts { calls, summary: Some("Half.".to_owned()) })).unwrap();
         assert!(
-            told.contains("Its own summary:\nHalf.") && told.contains("- bash {}: done\n<outside "),
+            told.contains("Its own summary:\nHalf.") && told.contains("- bash {}: done\n<untrusted "),
             "{told}"
         );
         let interrupted = "- write {}: was running, its outcome is unknown; it may have had its effect";

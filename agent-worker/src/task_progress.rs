@@ -7,20 +7,20 @@ use std::fmt;
 
 use protocol::{PastCall, PastCallStatus, Task};
 
-use crate::budget::Spent;
+use crate::budget::TaskUsage;
 
 /// The most characters of a call's arguments that are told.
 const MAX_ARGUMENT_CHARS: usize = 120;
 
 /// What a task has done so far.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct TaskProgress {
     /// What was used of the budget.
-    pub spent: Spent,
+    pub usage: TaskUsage,
     /// What earlier attempts at the task did, in order.
-    pub earlier: Vec<CallMade>,
+    pub earlier: Vec<CallRecord>,
     /// The tool calls of this attempt, in the order in which they began.
-    pub calls: Vec<CallMade>,
+    pub calls: Vec<CallRecord>,
     /// What the model said last beside its calls; may be empty.
     pub said: String,
     /// Whether the tool server has answered at all.
@@ -29,7 +29,7 @@ pub struct Progress {
 
 /// A tool call that was begun. It shows as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallMade {
+pub struct CallRecord {
     /// The tool's name, as the model wrote it.
     pub name: String,
     /// The arguments, as the model wrote them.
@@ -38,14 +38,14 @@ pub struct CallMade {
     pub outcome: Option<String>,
 }
 
-impl Progress {
+impl TaskProgress {
     /// The progress of a task before its first turn.
     pub fn of(task: &Task) -> Self {
-        Self { earlier: task.earlier.calls.iter().map(CallMade::from).collect(), ..Self::default() }
+        Self { earlier: task.earlier.calls.iter().map(CallRecord::from).collect(), ..Self::default() }
     }
 }
 
-impl From<&PastCall> for CallMade {
+impl From<&PastCall> for CallRecord {
     fn from(call: &PastCall) -> Self {
         let outcome = match call.status {
             PastCallStatus::Done => Some("done".to_owned()),
@@ -56,7 +56,7 @@ impl From<&PastCall> for CallMade {
     }
 }
 
-impl fmt::Display for CallMade {
+impl fmt::Display for CallRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown: String = self.arguments.chars().take(MAX_ARGUMENT_CHARS).collect();
         if shown.len() < self.arguments.len() {

@@ -15,14 +15,14 @@ const TOO_LONG: [&str; 3] = ["prompt is too long", "exceed context limit", "maxi
 
 /// A refusal, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::model) struct Refusal {
+pub(in crate::model) struct ProviderError {
     /// What it means.
     pub(in crate::model) class: ModelErrorClass,
     /// In the provider's words.
     pub(in crate::model) message: String,
 }
 
-impl Refusal {
+impl ProviderError {
     /// Reads the body of an answer that is no success.
     pub(super) fn of_status(status: u16, body: &[u8]) -> Self {
         let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -120,7 +120,7 @@ mod tests {
             (503, Overloaded),
             (529, Overloaded),
         ] {
-            assert_eq!(Refusal::of_status(status, b"").class, expected, "{status}");
+            assert_eq!(ProviderError::of_status(status, b"").class, expected, "{status}");
         }
     }
 
@@ -133,7 +133,7 @@ mod tests {
             (r#"[{"error":{"code":400,"message":"in a list"}}]"#, "in a list"),
             (r#"{"error":{"message":"behind","metadata":{"raw":"too big"}}}"#, "behind: too big"),
         ] {
-            assert_eq!(Refusal::of_status(400, body.as_bytes()).message, expected);
+            assert_eq!(ProviderError::of_status(400, body.as_bytes()).message, expected);
         }
     }
 
@@ -159,7 +159,7 @@ mod tests {
             (529, json!({"type": "overloaded_error"}), Overloaded),
         ] {
             let body = json!({"error": error}).to_string();
-            assert_eq!(Refusal::of_status(status, body.as_bytes()).class, expected, "{body}");
+            assert_eq!(ProviderError::of_status(status, body.as_bytes()).class, expected, "{body}");
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
             (json!({"message": "it broke"}), Overloaded),
             (json!("it broke"), Overloaded),
         ] {
-            assert_eq!(Refusal::in_reply(&error).class, expected, "{error}");
+            assert_eq!(ProviderError::in_reply(&error).class, expected, "{error}");
         }
     }
 }

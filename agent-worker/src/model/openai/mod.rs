@@ -4,15 +4,17 @@
 //! not stream is taken as it is; one that refuses to be asked for the cost of a stream is asked without.
 //! The shapes of the wire stay in here.
 
-mod chunks;
+mod calls;
+mod reply;
+mod request;
 mod wire;
 
 use std::sync::OnceLock;
 
-use super::endpoint::{Answer, Endpoint, Settings};
+use super::endpoint::{Endpoint, ProviderResponse, Settings};
 use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 use crate::http::HttpError;
-use chunks::Completion;
+use reply::CompletionBuilder;
 
 /// The address that OpenAI serves.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
@@ -36,42 +38,42 @@ impl OpenAi {
     }
 
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
-        let body = wire::body(&self.endpoint.settings().model, request);
+        let body = request::body(&self.endpoint.settings().model, request);
         let answer = match self.takes_options.get() {
             Some(true) => self.send(&body).await?,
-            Some(false) => self.send(&wire::without_stream_options(body)).await?,
+            Some(false) => self.send(&request::without_stream_options(body)).await?,
             None => self.send_and_learn(body).await?,
         };
         match answer {
-            Answer::Accepted(accepted) => self.endpoint.reply::<Completion>(accepted).await,
-            Answer::Refused { error, .. } => Err(error),
+            ProviderResponse::Accepted(accepted) => self.endpoint.reply::<CompletionBuilder>(accepted).await,
+            ProviderResponse::Refused { error, .. } => Err(error),
         }
     }
 
     /// Sends the first request. If it is refused and the same without options is not, it was for them.
-    async fn send_and_learn(&self, body: serde_json::Value) -> Result<Answer, ModelError> {
+    async fn send_and_learn(&self, body: serde_json::Value) -> Result<ProviderResponse, ModelError> {
         let answer = self.send(&body).await?;
         let may_be_the_options = match &answer {
-            Answer::Accepted(_) => {
+            ProviderResponse::Accepted(_) => {
                 self.takes_options.get_or_init(|| true);
                 false
             }
-            Answer::Refused { status, error } => {
+            ProviderResponse::Refused { status, error } => {
                 matches!(status, 400 | 422) && error.class == ModelErrorClass::BadRequest
             }
         };
         if !may_be_the_options {
             return Ok(answer);
         }
-        let without = self.send(&wire::without_stream_options(body)).await?;
-        if matches!(without, Answer::Refused { .. }) {
+        let without = self.send(&request::without_stream_options(body)).await?;
+        if matches!(without, ProviderResponse::Refused { .. }) {
             return Ok(answer);
         }
         self.takes_options.get_or_init(|| false);
         Ok(without)
     }
 
-    async fn send(&self, body: &serde_json::Value) -> Result<Answer, ModelError> {
+    async fn send(&self, body: &serde_json::Value) -> Result<ProviderResponse, ModelError> {
         let post = self.endpoint.post().json(body);
         let post = match &self.endpoint.settings().key {
             Some(key) => post.bearer_auth(key.expose()),

@@ -6,22 +6,22 @@
 use std::fmt::Write as _;
 
 use crate::model::Message;
-use crate::outside;
-use crate::progress::CallMade;
+use crate::task_progress::CallRecord;
+use crate::untrusted;
 
 /// The most calls that are listed; of more, the newest are.
 const MAX_CALLS: usize = 40;
 
 /// What stands for turns that were left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Recap {
+pub(crate) struct CompactionNote {
     /// The model's summary of the first of them.
     summary: Option<String>,
     /// The calls of the others, a line each.
     calls: Vec<String>,
 }
 
-impl Recap {
+impl CompactionNote {
     /// A recap that begins with a summary.
     pub(crate) fn new(summary: String) -> Self {
         Self { summary: Some(summary), calls: Vec::new() }
@@ -29,7 +29,7 @@ impl Recap {
 
     /// The same recap with the calls of turns that no summary covers.
     pub(crate) fn with(mut self, lost: &[Message]) -> Self {
-        self.calls.extend(calls_of(lost).iter().map(CallMade::to_string));
+        self.calls.extend(calls_of(lost).iter().map(CallRecord::to_string));
         let surplus = self.calls.len().saturating_sub(MAX_CALLS);
         self.calls.drain(..surplus);
         self
@@ -46,19 +46,19 @@ impl Recap {
                 write!(text, "\nCalls that you made and that are left out:\n- {}", self.calls.join("\n- "));
         }
         text.push_str("\nGo on from there.]");
-        Message::User(outside::without_middle(&text, max_bytes))
+        Message::User(untrusted::cut_middle(&text, max_bytes))
     }
 }
 
 /// The calls in some messages, with the status lines of their results.
-fn calls_of(messages: &[Message]) -> Vec<CallMade> {
-    let mut made: Vec<(&str, CallMade)> = Vec::new();
+fn calls_of(messages: &[Message]) -> Vec<CallRecord> {
+    let mut made: Vec<(&str, CallRecord)> = Vec::new();
     for message in messages {
         match message {
             Message::User(_) => {}
             Message::Assistant { calls, .. } => made.extend(calls.iter().map(|call| {
                 let (name, arguments) = (call.name.clone(), call.arguments.clone());
-                (call.id.as_str(), CallMade { name, arguments, outcome: None })
+                (call.id.as_str(), CallRecord { name, arguments, outcome: None })
             })),
             Message::ToolResult { call_id, text } => {
                 let status = text.lines().next().map(str::to_owned);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn it_holds_the_summary_and_lists_what_came_after_it() {
-        let recap = Recap::new("I found the bug.".to_owned()).with(&turn("1", "a"));
+        let recap = CompactionNote::new("I found the bug.".to_owned()).with(&turn("1", "a"));
         let Message::User(text) = recap.message(10_000) else { panic!("no message of the user") };
         assert_eq!(
             text,
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn it_lists_the_newest_calls_within_its_bound() {
-        let recap =
-            (0..60).fold(Recap::default(), |recap, number| recap.with(&turn("same", &number.to_string())));
+        let recap = (0..60)
+            .fold(CompactionNote::default(), |recap, number| recap.with(&turn("same", &number.to_string())));
         assert_eq!(recap.calls.len(), MAX_CALLS);
         assert!(recap.calls[0].contains("\"20\"") && recap.calls[39].contains("\"59\""));
         let Message::User(text) = recap.message(300) else { panic!("no message of the user") };

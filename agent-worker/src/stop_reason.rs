@@ -8,18 +8,18 @@ use std::time::Duration;
 use protocol::{EventType, Outcome};
 use serde_json::{Value, json};
 
-use crate::answer;
 use crate::breaker::Paused;
 use crate::budget::{Limit, Limits};
 use crate::model::ModelError;
-use crate::progress::Progress;
+use crate::partial_answer;
 use crate::repetition::EQUAL_TURNS;
 use crate::retry;
-use crate::tools::ToolServerError;
+use crate::task_progress::TaskProgress;
+use crate::tool_client::ToolServerError;
 
 /// Why a task ended without an answer of the model.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     Limit(Limit),
     /// The same calls brought the same results turn after turn.
     Stalled,
@@ -31,7 +31,7 @@ pub(crate) enum Stop {
 }
 
 /// How a task ends.
-pub(crate) struct Ending {
+pub(crate) struct TaskEnd {
     /// The agent's last event.
     pub(crate) event_type: EventType,
     /// What it says.
@@ -39,30 +39,30 @@ pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
 }
 
-impl From<ModelError> for Stop {
+impl From<ModelError> for StopReason {
     fn from(error: ModelError) -> Self {
         Self::Model(error)
     }
 }
 
-impl From<Paused> for Stop {
+impl From<Paused> for StopReason {
     fn from(paused: Paused) -> Self {
         Self::Paused(paused)
     }
 }
 
-impl From<ToolServerError> for Stop {
+impl From<ToolServerError> for StopReason {
     fn from(error: ToolServerError) -> Self {
         Self::Tools(error)
     }
 }
 
-impl Stop {
+impl StopReason {
     /// The event that names the end, for the ends that have one of their own.
     pub(crate) fn event(&self, limits: &Limits) -> Option<(EventType, Value)> {
         match self {
             Self::Limit(limit) => {
-                let facts = json!({"limit": limit.as_str(), "value": limits.in_words(*limit)});
+                let facts = json!({"limit": limit.as_str(), "value": limits.describe(*limit)});
                 Some((EventType::ControlLimitReached, facts))
             }
             Self::Stalled => Some((EventType::ProgressStalled, json!({"equal_turns": EQUAL_TURNS}))),
@@ -71,28 +71,38 @@ impl Stop {
     }
 
     /// How the task ends.
-    pub(crate) fn ending(&self, limits: &Limits, progress: &Progress) -> Ending {
+    pub(crate) fn ending(&self, limits: &Limits, progress: &TaskProgress) -> TaskEnd {
         match self {
-            Self::Limit(limit) => Ending::partial("limit", answer::at_limit(limits, *limit, progress)),
-            Self::Stalled => Ending::partial("stalled", answer::stalled(progress)),
-            Self::Cancelled => Ending {
+            Self::Limit(limit) => {
+                TaskEnd::partial("limit", partial_answer::at_limit(limits, *limit, progress))
+            }
+            Self::Stalled => TaskEnd::partial("stalled", partial_answer::stalled(progress)),
+            Self::Cancelled => TaskEnd {
                 event_type: EventType::AgentFailed,
                 facts: json!({"end": "cancelled"}),
-                outcome: Outcome::Cancelled { reply: answer::cancelled(progress) },
+                outcome: Outcome::Cancelled { reply: partial_answer::cancelled(progress) },
             },
             Self::Model(error) => {
-                let again = retry::can_be_tried_later(error).then(|| error.retry_after.unwrap_or_default());
-                Ending::failure(&answer::of_model_error(error), error.class.as_str(), again, progress)
+                let again = retry::is_retryable(error).then(|| error.retry_after.unwrap_or_default());
+                TaskEnd::failure(
+                    &partial_answer::of_model_error(error),
+                    error.class.as_str(),
+                    again,
+                    progress,
+                )
             }
-            Self::Paused(paused) => {
-                Ending::failure(&answer::of_pause(paused), paused.class.as_str(), Some(paused.wait), progress)
-            }
-            Self::Tools(error) => Ending::failure(&error.to_string(), "tool_server", None, progress),
+            Self::Paused(paused) => TaskEnd::failure(
+                &partial_answer::of_pause(paused),
+                paused.class.as_str(),
+                Some(paused.wait),
+                progress,
+            ),
+            Self::Tools(error) => TaskEnd::failure(&error.to_string(), "tool_server", None, progress),
         }
     }
 }
 
-impl Ending {
+impl TaskEnd {
     /// The model answered.
     pub(crate) fn answer(reply: String) -> Self {
         Self::partial("answer", reply)
@@ -104,10 +114,10 @@ impl Ending {
     }
 
     /// `again` is after how long another attempt can help, none if it never can.
-    fn failure(error: &str, error_class: &str, again: Option<Duration>, progress: &Progress) -> Self {
+    fn failure(error: &str, error_class: &str, again: Option<Duration>, progress: &TaskProgress) -> Self {
         let after = again.filter(|wait| !wait.is_zero());
         let retry_after_ms = after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-        let error_told = answer::failed(error, progress);
+        let error_told = partial_answer::failed(error, progress);
         Self {
             event_type: EventType::AgentFailed,
             facts: json!({"error": error, "error_class": error_class}),

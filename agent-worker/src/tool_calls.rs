@@ -7,28 +7,28 @@
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use protocol::Envelope;
 
-use crate::agent::Agent;
+use crate::agent::TaskRun;
 use crate::conversation::Conversation;
 use crate::model::ToolCall;
-use crate::outside;
-use crate::progress::{CallMade, Progress};
-use crate::stop::Stop;
-use crate::tools::Caller;
+use crate::stop_reason::StopReason;
+use crate::task_progress::{CallRecord, TaskProgress};
+use crate::tool_client::CallContext;
+use crate::untrusted;
 
 /// How many calls run at once.
 const AT_ONCE: usize = 8;
 
 /// Runs the calls of a reply; returns their results as the model reads them, in the order of the calls.
-pub(crate) async fn run(
-    agent: &Agent,
-    caller: Caller<'_>,
+pub(crate) async fn run_all(
+    run: &TaskRun<'_>,
+    caller: CallContext<'_>,
     conversation: &Conversation,
     calls: &[ToolCall],
-    progress: &mut Progress,
-) -> Result<Vec<Envelope>, Stop> {
+    progress: &mut TaskProgress,
+) -> Result<Vec<Envelope>, StopReason> {
     let mut results = Vec::with_capacity(calls.len());
     for batch in batches(calls, |call| conversation.is_read_only(&call.name)) {
-        results.extend(run_batch(agent, caller, batch, progress).await?);
+        results.extend(run_batch(run, caller, batch, progress).await?);
     }
     Ok(results)
 }
@@ -39,11 +39,11 @@ fn batches(calls: &[ToolCall], looks: impl Fn(&ToolCall) -> bool) -> impl Iterat
 }
 
 async fn run_batch(
-    agent: &Agent,
-    caller: Caller<'_>,
+    run: &TaskRun<'_>,
+    caller: CallContext<'_>,
     batch: &[ToolCall],
-    progress: &mut Progress,
-) -> Result<Vec<Envelope>, Stop> {
+    progress: &mut TaskProgress,
+) -> Result<Vec<Envelope>, StopReason> {
     let first = progress.calls.len();
     let mut waiting = batch.iter().enumerate();
     let mut running = FuturesUnordered::new();
@@ -53,19 +53,19 @@ async fn run_batch(
             && let Some((index, call)) = waiting.next()
         {
             progress.calls.push(begun(call));
-            running.push(async move { (index, agent.tools.call(call, caller).await) });
+            running.push(async move { (index, run.agent.tools.call(call, caller).await) });
         }
         let Some((index, envelope)) = running.next().await else { break };
         let envelope = envelope?;
-        progress.calls[first + index].outcome = Some(outside::status(&envelope));
+        progress.calls[first + index].outcome = Some(untrusted::status(&envelope));
         results.push((index, envelope));
     }
     results.sort_by_key(|(index, _)| *index);
     Ok(results.into_iter().map(|(_, envelope)| envelope).collect())
 }
 
-fn begun(call: &ToolCall) -> CallMade {
-    CallMade { name: call.name.clone(), arguments: call.arguments.clone(), outcome: None }
+fn begun(call: &ToolCall) -> CallRecord {
+    CallRecord { name: call.name.clone(), arguments: call.arguments.clone(), outcome: None }
 }
 
 #[cfg(test)]

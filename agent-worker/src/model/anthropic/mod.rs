@@ -4,13 +4,14 @@
 //! from turn to turn (tools, prompt, all messages but the newest), and it is marked so that the provider
 //! keeps it. The shapes of the wire stay in here.
 
-mod message;
+mod reply;
+mod request;
 mod wire;
 
-use super::endpoint::{Answer, Endpoint, Settings};
+use super::endpoint::{Endpoint, ProviderResponse, Settings};
 use super::{Model, ModelError, Reply, ReplyFuture, Request};
 use crate::http::HttpError;
-use message::MessageUnderWay;
+use reply::MessageBuilder;
 
 /// The address that Anthropic serves.
 pub const DEFAULT_BASE_URL: &str = "https://api.anthropic.com/v1";
@@ -36,14 +37,14 @@ impl Anthropic {
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         let Settings { model, key, .. } = self.endpoint.settings();
         let post =
-            self.endpoint.post().header("anthropic-version", VERSION).json(&wire::body(model, request));
+            self.endpoint.post().header("anthropic-version", VERSION).json(&request::body(model, request));
         let post = match key {
             Some(key) => post.header("x-api-key", key.expose()),
             None => post,
         };
         match self.endpoint.send(post).await? {
-            Answer::Accepted(accepted) => self.endpoint.reply::<MessageUnderWay>(accepted).await,
-            Answer::Refused { error, .. } => Err(error),
+            ProviderResponse::Accepted(accepted) => self.endpoint.reply::<MessageBuilder>(accepted).await,
+            ProviderResponse::Refused { error, .. } => Err(error),
         }
     }
 }

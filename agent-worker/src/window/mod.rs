@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::model::Message;
-use crate::outside;
+use crate::untrusted;
 
 /// How many bytes are taken for a token. Code and most languages need more; too many small requests are
 /// cheaper than one that is refused.
@@ -25,7 +25,7 @@ const RESULT_SHARE: usize = 4;
 
 /// Where fitting begins, and where it may end, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct WindowBounds {
     /// The most that all messages may take.
     pub limit: usize,
 }
@@ -49,12 +49,12 @@ pub struct Fitted {
 
 /// The pinned messages alone take more than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLarge {
+pub struct RequestTooLarge {
     /// What they take, in tokens.
     pub tokens: usize,
 }
 
-impl Bounds {
+impl WindowBounds {
     /// What fitting goes down to once it has begun.
     pub fn target(self) -> usize {
         self.limit / 10 * 7
@@ -92,12 +92,16 @@ pub fn tokens_of(message: &Message) -> usize {
 
 /// Fits messages into the bounds. `pinned` are those of the task's own request; before them is the past of
 /// the chat, after them the task's own turns.
-pub fn fit(messages: Vec<Message>, pinned: Range<usize>, bounds: Bounds) -> Result<Fitted, TooLarge> {
+pub fn fit(
+    messages: Vec<Message>,
+    pinned: Range<usize>,
+    bounds: WindowBounds,
+) -> Result<Fitted, RequestTooLarge> {
     let mut work = Work::new(messages, pinned);
     if work.tokens > bounds.limit {
         let pinned_tokens: usize = work.costs[work.pinned.clone()].iter().sum();
         if pinned_tokens > bounds.limit {
-            return Err(TooLarge { tokens: pinned_tokens });
+            return Err(RequestTooLarge { tokens: pinned_tokens });
         }
         work.shorten_old_results(bounds.target());
         work.drop_old_units(bounds.target());
@@ -170,7 +174,7 @@ impl Work {
 
     fn shorten(&mut self, index: usize, max_bytes: usize) {
         let Message::ToolResult { text, .. } = &mut self.messages[index] else { return };
-        let short = outside::shortened(text, max_bytes);
+        let short = untrusted::shortened(text, max_bytes);
         if short.len() >= text.len() {
             return;
         }

@@ -3,34 +3,34 @@
 use protocol::{EventId, EventType};
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, Run};
+use crate::agent::TaskRun;
 use crate::breaker::{Change, FAILURES_TO_OPEN, OPEN_FOR};
 use crate::model::{ModelError, Reply, Request};
 use crate::retry;
-use crate::stop::Stop;
+use crate::stop_reason::StopReason;
 
 /// The model's reply, or why there is none after all. Events hang under `parent`.
-pub(crate) async fn ask(
-    agent: &Agent,
-    run: &Run<'_>,
+pub(crate) async fn send(
+    run: &TaskRun<'_>,
     parent: &EventId,
     request: Request<'_>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, StopReason> {
     let mut failed = 0;
     loop {
-        let error = match ask_once(agent, run, parent, request).await? {
+        let error = match send_once(run, parent, request).await? {
             Ok(reply) => return Ok(reply),
             Err(error) => error,
         };
         failed += 1;
-        if let Some(paused) = agent.breaker.paused() {
+        if let Some(paused) = run.agent.breaker.paused() {
             return Err(paused.into());
         }
-        let remaining = agent.limits.wall_time.saturating_sub(run.started.elapsed());
-        let wait = retry::before_asking_again(&error, failed, agent.max_retries, remaining, retry::jitter());
+        let remaining = run.agent.limits.wall_time.saturating_sub(run.started.elapsed());
+        let wait =
+            retry::model_retry_delay(&error, failed, run.agent.max_retries, remaining, retry::jitter());
         let mut facts = facts_of(&error, failed);
         let Some(wait) = wait else {
-            if error.class.can_pass() {
+            if error.class.is_transient() {
                 run.trail.record(EventType::RetryExhausted, parent, facts).await;
             }
             return Err(error.into());
@@ -48,21 +48,20 @@ pub(crate) async fn ask(
 }
 
 /// One request. The outer error is the breaker's, the inner one the model's.
-async fn ask_once(
-    agent: &Agent,
-    run: &Run<'_>,
+async fn send_once(
+    run: &TaskRun<'_>,
     parent: &EventId,
     request: Request<'_>,
-) -> Result<Result<Reply, ModelError>, Stop> {
-    let (admitted, changes) = agent.breaker.admit()?;
+) -> Result<Result<Reply, ModelError>, StopReason> {
+    let (admitted, changes) = run.agent.breaker.admit()?;
     record(run, parent, &changes).await;
-    let reply = agent.model.reply(request).await;
+    let reply = run.agent.model.reply(request).await;
     let changes = admitted.settle(reply.as_ref().map(|_| ()).map_err(|error| error.class));
     record(run, parent, &changes).await;
     Ok(reply)
 }
 
-async fn record(run: &Run<'_>, parent: &EventId, changes: &[Change]) {
+async fn record(run: &TaskRun<'_>, parent: &EventId, changes: &[Change]) {
     for change in changes {
         let (event_type, facts) = match change {
             Change::Opened(class) => {

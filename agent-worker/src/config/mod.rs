@@ -14,7 +14,7 @@ use reqwest::Url;
 use crate::agent::Agent;
 use crate::breaker::SharedBreaker;
 use crate::budget::Limits;
-use crate::tools::ToolServer;
+use crate::tool_client::ToolClient;
 
 pub use model::ModelConfig;
 
@@ -61,7 +61,7 @@ impl Config {
 
     /// What these settings describe.
     pub fn into_agent(self) -> anyhow::Result<Agent> {
-        let tools = ToolServer::new(self.tool_url, self.tool_token);
+        let tools = ToolClient::new(self.tool_url, self.tool_token);
         let tools = tools.context("the client for the tool server could not be made")?;
         let model = self.model.into_model()?;
         tracing::info!(model = model.name(), "the worker starts");

@@ -3,50 +3,50 @@
 //! The pieces are each provider's own; what they have in common is when a reply is whole. One that was
 //! torn never counts as whole, because its text or its arguments may end anywhere.
 
-use super::Refusal;
+use super::ProviderError;
 use crate::model::Reply;
 
 /// More than any model writes in one reply, and as a result it still fits into a line.
 pub(in crate::model) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
 
 /// A provider's way from events, or from one body, to a reply.
-pub(in crate::model) trait Assembly: Default {
+pub(in crate::model) trait ReplyBuilder: Default {
     /// Takes the data of one event.
-    fn event(&mut self, data: &[u8]) -> Result<(), NoReply>;
+    fn event(&mut self, data: &[u8]) -> Result<(), ReplyError>;
 
     /// Takes a body that has the whole reply in it: not every server streams.
-    fn whole(&mut self, body: &[u8]) -> Result<(), NoReply>;
+    fn whole(&mut self, body: &[u8]) -> Result<(), ReplyError>;
 
     /// How far it is.
-    fn stage(&self) -> Stage;
+    fn stage(&self) -> ReplyStage;
 
     /// The reply; only asked for when it is whole.
-    fn reply(self) -> Result<Reply, NoReply>;
+    fn reply(self) -> Result<Reply, ReplyError>;
 }
 
 /// How far a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::model) enum Stage {
+pub(in crate::model) enum ReplyStage {
     /// Nothing of it has come: the model still reads, or thinks.
-    Awaited,
+    Pending,
     /// A part of it has come.
-    Begun,
+    Started,
     /// All of it has come; what may follow says only what it cost.
-    Whole,
+    Complete,
     /// Nothing will follow.
     Ended,
 }
 
 /// Why there will be no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::model) enum NoReply {
+pub(in crate::model) enum ReplyError {
     /// What came makes no sense.
     Invalid(String),
     /// The provider says that it failed.
-    Refused(Refusal),
+    Refused(ProviderError),
 }
 
-impl NoReply {
+impl ReplyError {
     /// What came is not what the protocol says.
     pub(in crate::model) fn invalid(why: impl std::fmt::Display) -> Self {
         Self::Invalid(why.to_string())

@@ -4,14 +4,14 @@
 //! back as messages of the user, and a reply is read with patience. A reply that follows the protocol
 //! without saying anything, or follows it so badly that it cannot be read, is asked for once more.
 
-mod read;
+mod parse;
 
 use super::{Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request, ToolCall, Usage};
+use parse::ParsedReply;
 use protocol::ToolSpec;
-use read::Read;
 
 /// The rules, for the model.
-const RULES: &str = include_str!("../../prompts/json_protocol.md");
+const RULES: &str = include_str!("../../../prompts/json_protocol.md");
 
 /// What a model is told that wrote nothing usable.
 const AGAIN: &str = "[That was no usable reply. Write exactly one JSON object: \
@@ -72,22 +72,22 @@ impl Model for JsonProtocol {
 fn understood(reply: Reply) -> Option<Reply> {
     if reply.cut {
         // What was cut may be half a call. Words are shown as far as they go, half a protocol to nobody.
-        let text = if read::looks_like_protocol(&reply.text) { String::new() } else { reply.text };
+        let text = if parse::looks_like_protocol(&reply.text) { String::new() } else { reply.text };
         return Some(Reply { text, ..reply });
     }
-    let (text, calls) = match read::read(&reply.text) {
-        Read::Answer(text) => (text, Vec::new()),
-        Read::Calls { said, calls } => (said, calls),
-        Read::Unusable => return None,
+    let (text, calls) = match parse::parse(&reply.text) {
+        ParsedReply::Answer(text) => (text, Vec::new()),
+        ParsedReply::Calls { said, calls } => (said, calls),
+        ParsedReply::Unusable => return None,
     };
     Some(Reply { text, calls, ..reply })
 }
 
 /// Where there is nothing to call, everything is an answer.
 fn without_tools(reply: Reply) -> Reply {
-    match read::read(&reply.text) {
-        Read::Answer(text) => Reply { text, ..reply },
-        Read::Calls { .. } | Read::Unusable => reply,
+    match parse::parse(&reply.text) {
+        ParsedReply::Answer(text) => Reply { text, ..reply },
+        ParsedReply::Calls { .. } | ParsedReply::Unusable => reply,
     }
 }
 
@@ -113,7 +113,7 @@ fn plain(messages: &[Message]) -> Vec<Message> {
         let text = match message {
             Message::Assistant { text, calls } => {
                 newest_calls = calls;
-                let text = if calls.is_empty() { text.clone() } else { read::written(text, calls) };
+                let text = if calls.is_empty() { text.clone() } else { parse::written(text, calls) };
                 plain.push(Message::Assistant { text, calls: Vec::new() });
                 continue;
             }
