@@ -7,7 +7,7 @@ use std::fs;
 use protocol::hash::sha256;
 use serde_json::json;
 use tool_server::change::diff::unified;
-use tool_server::change::replace::{Edit, replace};
+use tool_server::change::edits::{Edit, replace};
 
 use crate::in_process::{self, InProcess};
 use crate::measure::{Durations, us};

@@ -15,7 +15,7 @@ use tool_server::config::Config;
 use tool_server::journal::Journal;
 use tool_server::output_store::OutputStore;
 use tool_server::roots::Roots;
-use tool_server::workplace::Workplace;
+use tool_server::tool_context::ToolContext;
 use toolkit::runner::CallIds;
 use toolkit::{Recorder, Redactor, Registry, Request, Runner, RunnerSettings, arguments};
 
@@ -73,8 +73,8 @@ pub fn registry(config: &Config) -> anyhow::Result<Registry> {
     let output = Arc::new(OutputStore::open(&files.output_dir)?);
     let pending = files.journal_dir().join("pending");
     let most = config.limits.max_edit_bytes;
-    let workplace = Workplace::of_files(roots(config)?, &pending, output, most, Durability::Cached)?;
-    Ok(tool_server::tools::registry(&workplace)?)
+    let context = ToolContext::files_only(roots(config)?, &pending, output, most, Durability::Cached)?;
+    Ok(tool_server::tools::registry(&context)?)
 }
 
 /// Writing the records of a call's start and end, `times` times.

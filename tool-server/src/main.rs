@@ -11,15 +11,15 @@ use process::{Secret, Variables, lifeline, logs, secrets, shutdown};
 use sandbox::{ControlFiles, Depth, Reach, confine_this_thread};
 use tool_server::change::Durability;
 use tool_server::config::{Config, Listen, SECRET_VARIABLES};
-use tool_server::hold::Hold;
 use tool_server::journal::{Chain, verify};
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DeniedPaths, Roots};
 use tool_server::self_check;
 use tool_server::server::Server;
 use tool_server::service_report::ServiceReport;
+use tool_server::startup_resources::StartupResources;
+use tool_server::tool_context::ToolContext;
 use tool_server::tools;
-use tool_server::workplace::Workplace;
 use toolkit::{RedactingWriter, Redactor, Registry};
 
 /// Runs an agent's tools over HTTP, each call confined by the kernel and answered with one envelope.
@@ -93,14 +93,14 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     secrets::leave_environment(SECRET_VARIABLES)?;
     let variables = Variables::without_secrets();
     let config = Config::from_variables(&variables, &std::env::current_dir()?)?;
-    let hold = Hold::take(&config, Depth::Quick)?;
+    let resources = StartupResources::acquire(&config, Depth::Quick)?;
     // From here on there are secrets in this process; the spawner has none.
     let variables = variables.receive_secrets()?;
     let listen = Listen::from_variables(&variables, config.commands.network)?;
     let redactor = Arc::new(Redactor::new(listen.token.as_ref().map(Secret::expose)));
     let log_redactor = Arc::clone(&redactor);
     logs::start_to(&variables, move || RedactingWriter::new(std::io::stderr(), Arc::clone(&log_redactor)))?;
-    let server = Server::open(&config, listen, hold, redactor)?;
+    let server = Server::open(&config, listen, resources, redactor)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(server.serve(end(lifeline)));
     runtime.shutdown_background();
@@ -110,14 +110,17 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
 /// Takes hold as a server would, with the whole self-check, and prints what it found.
 fn check(json: bool) -> anyhow::Result<()> {
     let config = Config::from_variables(&Variables::without_secrets(), &std::env::current_dir()?)?;
-    let hold = Hold::take(&config, Depth::Full)?;
+    let resources = StartupResources::acquire(&config, Depth::Full)?;
     // This process has nothing more to open, so it can try the server's own confinement on itself.
     let confinement = confine_this_thread(&Reach::default())?;
-    let checks = self_check::run(&config, confinement, &hold.capabilities);
-    let report = ServiceReport { checks, confinement, capabilities: hold.capabilities };
-    let text = if json { serde_json::to_string_pretty(&report.capabilities())? } else { report.in_words() };
+    let checks = self_check::run(&config, confinement, &resources.capabilities);
+    let report = ServiceReport { checks, confinement, capabilities: resources.capabilities };
+    let text = if json { serde_json::to_string_pretty(&report.capabilities())? } else { report.to_text() };
     writeln!(std::io::stdout(), "{}", text.trim_end())?;
-    anyhow::ensure!(hold.spawner.is_ok() || config.commands.disable_exec, "commands cannot be held here");
+    anyhow::ensure!(
+        resources.spawner.is_ok() || config.commands.disable_exec,
+        "commands cannot be held here"
+    );
     Ok(())
 }
 
@@ -143,7 +146,7 @@ async fn end(lifeline: bool) {
     }
 }
 
-/// The document does not depend on the workplace, so an empty one that is gone again serves.
+/// The document does not depend on the roots, so an empty temporary directory is enough.
 fn print_openapi() -> anyhow::Result<()> {
     let place = std::env::temp_dir().join(format!("autonous-openapi-{}", std::process::id()));
     std::fs::create_dir(&place)?;
@@ -157,8 +160,8 @@ fn print_openapi() -> anyhow::Result<()> {
 fn openapi_registry(place: &Path) -> anyhow::Result<Registry> {
     let roots = Roots::open(&[place.to_owned()], DeniedPaths::new([])?, ControlFiles::default(), |_| None)?;
     let output = Arc::new(OutputStore::open(place)?);
-    let workplace = Workplace::of_files(roots, &place.join("pending"), output, 0, Durability::Cached)?;
-    Ok(tools::registry(&workplace)?)
+    let context = ToolContext::files_only(roots, &place.join("pending"), output, 0, Durability::Cached)?;
+    Ok(tools::registry(&context)?)
 }
 
 fn verify_journal(path: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
@@ -168,12 +171,12 @@ fn verify_journal(path: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
         .or_else(|| variables.text("AUTONOUS_TOOL_JOURNAL").map(PathBuf::from))
         .unwrap_or_else(|| Path::new(data_dir).join("journal/tool-calls.jsonl"));
     let chain = verify(&path).context("the journal does not hold")?;
-    let text = if json { serde_json::to_string_pretty(&chain)? } else { in_words(&chain, &path) };
+    let text = if json { serde_json::to_string_pretty(&chain)? } else { to_text(&chain, &path) };
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
 }
 
-fn in_words(chain: &Chain, path: &Path) -> String {
+fn to_text(chain: &Chain, path: &Path) -> String {
     let files = if chain.files > 1 { format!(" in {} files", chain.files) } else { String::new() };
     let mut lines = vec![
         format!("{}: {} records{files}, the chain holds", path.display(), chain.records),

@@ -36,19 +36,19 @@ pub struct Spill {
     digest: Sha256,
     bytes: u64,
     lines: u64,
-    left_out: u64,
+    dropped_bytes: u64,
 }
 
 /// The file of a whole output, and what to say of it.
 #[derive(Debug, Default)]
-pub struct Whole {
+pub struct SavedOutput {
     /// The file; none when nothing was cut, or when it could not be kept.
     pub file: Option<FullOutput>,
     /// Where it is, or what is lost.
     pub notice: Option<String>,
 }
 
-impl Whole {
+impl SavedOutput {
     /// What there is when the file could not be written.
     pub fn lost() -> Self {
         let notice = "The whole output could not be kept; only what is shown is left of it.".to_owned();
@@ -92,7 +92,7 @@ impl OutputStore {
         let path = self.directory.join(format!("{name}.txt"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let file = BufWriter::with_capacity(64 * 1024, file);
-        Ok(Spill { file, path, digest: Sha256::new(), bytes: 0, lines: 0, left_out: 0 })
+        Ok(Spill { file, path, digest: Sha256::new(), bytes: 0, lines: 0, dropped_bytes: 0 })
     }
 }
 
@@ -101,7 +101,7 @@ impl Spill {
     pub fn write(&mut self, block: &[u8]) -> io::Result<()> {
         let room = usize::try_from(MAX_FILE_BYTES - self.bytes).unwrap_or(usize::MAX).min(block.len());
         let (kept, beyond) = block.split_at(room);
-        self.left_out += length(beyond);
+        self.dropped_bytes += length(beyond);
         self.file.write_all(kept)?;
         self.digest.update(kept);
         self.bytes += length(kept);
@@ -110,23 +110,23 @@ impl Spill {
     }
 
     /// Ends the file: what it is, and what to say where it is not the whole.
-    pub fn finish(mut self) -> Whole {
+    pub fn finish(mut self) -> SavedOutput {
         if let Err(error) = self.file.flush() {
             tracing::error!(%error, "the whole output of a command could not be kept");
-            return Whole::lost();
+            return SavedOutput::lost();
         }
         let sha256 = in_hex(&self.digest.finalize());
         let path = self.path.display().to_string();
-        let notice = if self.left_out > 0 {
+        let notice = if self.dropped_bytes > 0 {
             format!(
                 "Of the output only the first {} bytes are kept, in {path}; {} bytes are lost.",
-                self.bytes, self.left_out
+                self.bytes, self.dropped_bytes
             )
         } else {
             format!("The whole output is in {path}; `read` and `grep` open it.")
         };
         let file = FullOutput { path, sha256, bytes: self.bytes, lines: self.lines };
-        Whole { file: Some(file), notice: Some(notice) }
+        SavedOutput { file: Some(file), notice: Some(notice) }
     }
 }
 

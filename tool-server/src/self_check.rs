@@ -15,7 +15,7 @@ use crate::config::Config;
 const SYSTEM_DIRECTORIES: [&str; 5] = ["/proc", "/sys", "/dev", "/run", "/etc"];
 
 /// Programs that commands expect to find, each with the names that it is installed under.
-const WELCOME_PROGRAMS: [(&str, &[&str]); 3] =
+const OPTIONAL_PROGRAMS: [(&str, &[&str]); 3] =
     [("rg", &["rg"]), ("fd", &["fd", "fdfind"]), ("sed", &["sed"])];
 
 /// One thing that was looked at.
@@ -32,7 +32,7 @@ pub struct Check {
 }
 
 /// Why a directory must not be a root, if it must not.
-pub fn why_forbidden(root: &Path, config: &Config) -> Option<String> {
+pub fn forbidden_root_reason(root: &Path, config: &Config) -> Option<String> {
     if root == Path::new("/") {
         return Some("it is the whole machine; name the directory that the tools are to work in".to_owned());
     }
@@ -68,7 +68,9 @@ pub fn run(config: &Config, confinement: Confinement, capabilities: &Capabilitie
     let search_path = &config.commands.search_path;
     let mut checks = vec![landlock(confinement), commands(capabilities)];
     checks.extend((!config.commands.disable_exec).then(|| bash(search_path)));
-    checks.extend(WELCOME_PROGRAMS.iter().map(|(program, names)| welcome(program, names, search_path)));
+    checks.extend(
+        OPTIONAL_PROGRAMS.iter().map(|(program, names)| optional_program(program, names, search_path)),
+    );
     checks
 }
 
@@ -112,7 +114,7 @@ fn bash(search_path: &str) -> Check {
     Check { name: "bash", ok: found.is_some(), required: true, detail }
 }
 
-fn welcome(program: &'static str, names: &[&str], search_path: &str) -> Check {
+fn optional_program(program: &'static str, names: &[&str], search_path: &str) -> Check {
     let found = names.iter().find_map(|name| find_program(name, search_path));
     let detail = found.as_ref().map_or_else(
         || format!("{program} is not in PATH; the tools do not need it, commands may"),

@@ -19,7 +19,6 @@ use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 use crate::change::Durability;
 use crate::command::{Commands, Environment};
 use crate::config::{Config, Listen};
-use crate::hold::Hold;
 use crate::http::{self, Access, App, Catalogue};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
@@ -29,8 +28,9 @@ use crate::search::SearchLimits;
 use crate::self_check;
 use crate::service_report::ServiceReport;
 use crate::skills::Skills;
+use crate::startup_resources::StartupResources;
+use crate::tool_context::ToolContext;
 use crate::tools;
-use crate::workplace::Workplace;
 
 /// How often what is kept for a time only is looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
@@ -52,17 +52,17 @@ impl Server {
     pub fn open(
         config: &Config,
         listen: Listen,
-        hold: Hold,
+        resources: StartupResources,
         redactor: Arc<Redactor>,
     ) -> anyhow::Result<Self> {
         let listener = bind(&listen)?;
-        let journal = Journal::with_files_of(&config.files.journal, config.files.journal_max_bytes)?;
-        let Hold { roots, spawner, capabilities } = hold;
+        let journal = Journal::open_with_max_bytes(&config.files.journal, config.files.journal_max_bytes)?;
+        let StartupResources { roots, spawner, capabilities } = resources;
         let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
-        let workplace = workplace(config, roots, &spawner, Arc::clone(&output))
+        let context = tool_context(config, roots, &spawner, Arc::clone(&output))
             .context("what the tools share cannot be opened")?;
-        let registry = tools::registry(&workplace)?;
-        let roots = &workplace.roots;
+        let registry = tools::registry(&context)?;
+        let roots = &context.roots;
         let confinement = sandbox::confine_this_thread(&reach(config, roots))?;
         let checks = self_check::run(config, confinement, &capabilities);
         let report = ServiceReport { checks, confinement, capabilities };
@@ -146,15 +146,15 @@ fn reach(config: &Config, roots: &Roots) -> Reach {
 }
 
 /// What the tools share.
-fn workplace(
+fn tool_context(
     config: &Config,
     roots: Roots,
     spawner: &Result<Arc<Spawner>, String>,
     output: Arc<OutputStore>,
-) -> anyhow::Result<Workplace> {
+) -> anyhow::Result<ToolContext> {
     let files = &config.files;
     let pending = files.journal_dir().join("pending");
-    let alone = Workplace::of_files(
+    let alone = ToolContext::files_only(
         roots,
         &pending,
         Arc::clone(&output),
@@ -179,7 +179,7 @@ fn workplace(
         output,
         commands.min_free_bytes,
     );
-    Ok(Workplace {
+    Ok(ToolContext {
         search: SearchLimits::new(config.limits.search_max_entries),
         commands: Arc::new(commands),
         policy: Arc::new(policy),

@@ -68,7 +68,7 @@ impl ServiceReport {
     }
 
     /// The same for a person to read.
-    pub fn in_words(&self) -> String {
+    pub fn to_text(&self) -> String {
         let commands = &self.capabilities;
         let mut text = match commands.tier {
             Some(tier) => format!("Commands are held in tier {tier}.\n"),

@@ -11,13 +11,14 @@ use toolkit::output::Full;
 use toolkit::{Call, Output, Seen};
 
 use super::{
-    ChangeData, Changer, DRY_RUN, Operation, Request, diff, io_error, judge, put_error, step::sha256_of,
+    ChangeData, ChangeRequest, Changer, DRY_RUN, Operation, apply::sha256_of, check_lock, commit_error, diff,
+    io_error,
 };
 use crate::roots::{Entry, Missing, names};
 
 impl Changer {
     /// Deletes what a path names; a link is deleted itself, not what it leads to.
-    pub fn delete(&self, call: &Call, request: &Request<'_>) -> Result<Output<ChangeData>, ToolError> {
+    pub fn delete(&self, call: &Call, request: &ChangeRequest<'_>) -> Result<Output<ChangeData>, ToolError> {
         let entry = self.roots.entry(request.path)?;
         match entry.file_type {
             FileType::RegularFile => self.delete_file(call, request),
@@ -27,17 +28,17 @@ impl Changer {
         }
     }
 
-    fn delete_file(&self, call: &Call, request: &Request<'_>) -> Result<Output<ChangeData>, ToolError> {
+    fn delete_file(&self, call: &Call, request: &ChangeRequest<'_>) -> Result<Output<ChangeData>, ToolError> {
         let target = self.roots.target(request.path, Missing::Refuse)?;
-        let _turn = self.pending.turn(&target.path);
-        let Some(current) = self.look(&target, request.path)? else {
+        let _lock = self.pending.lock(&target.path);
+        let Some(current) = self.read_current(&target, request.path)? else {
             return Err(ToolError::new(ErrorCode::NotFound, "The file is gone."));
         };
-        judge(call, request, &target, Some(&current))?;
+        check_lock(call, request, &target, Some(&current))?;
         let shown = names::to_text(target.path.as_os_str().as_bytes());
         let difference = diff::unified(&shown, Some(current.content.as_deref()), None, call.bounds);
         if !request.dry_run {
-            self.remove(&target, &current).map_err(|error| put_error(request.path, error))?;
+            self.remove(&target, &current).map_err(|error| commit_error(request.path, error))?;
         }
         let data = ChangeData {
             bytes_before: Some(current.size_bytes),
@@ -59,7 +60,7 @@ impl Changer {
 
     fn delete_entry(
         &self,
-        request: &Request<'_>,
+        request: &ChangeRequest<'_>,
         entry: &Entry,
         flags: AtFlags,
         kind: &str,
@@ -76,7 +77,7 @@ impl Changer {
             self.sync(&File::from(
                 entry.parent.try_clone().map_err(|error| io_error(request.path, "deleted", &error))?,
             ))
-            .map_err(|error| put_error(request.path, error))?;
+            .map_err(|error| commit_error(request.path, error))?;
         }
         let shown = names::to_text(entry.path.as_os_str().as_bytes());
         let verb = if request.dry_run { "would be deleted" } else { "deleted" };
@@ -91,11 +92,11 @@ impl Changer {
     }
 }
 
-fn deleted(request: &Request<'_>) -> ChangeData {
+fn deleted(request: &ChangeRequest<'_>) -> ChangeData {
     ChangeData { operation: Operation::Delete, dry_run: request.dry_run, ..ChangeData::default() }
 }
 
-fn dry_run(request: &Request<'_>) -> Option<String> {
+fn dry_run(request: &ChangeRequest<'_>) -> Option<String> {
     request.dry_run.then(|| DRY_RUN.to_owned())
 }
 

@@ -4,14 +4,14 @@
 //! puts a whole new file in the place of the old one: nobody ever sees half of it, and what was changed
 //! meanwhile is not overwritten. A dry run does all of that but the last step.
 
-mod content;
+mod apply;
+mod commit;
+mod content_hash;
+mod current_file;
 mod delete;
 pub mod diff;
-mod hashing;
-mod pending;
-mod place;
-pub mod replace;
-mod step;
+pub mod edits;
+mod temp_files;
 
 use std::io;
 use std::path::Path;
@@ -25,12 +25,12 @@ use serde::Serialize;
 use toolkit::{Call, Output, PLACEHOLDER};
 
 use crate::roots::{Missing, Roots, Target};
-use hashing::LastContent;
-use pending::Pending;
-use place::PutError;
-use step::Step;
+use apply::ChangeStep;
+use commit::CommitError;
+use content_hash::HashCache;
+use temp_files::Pending;
 
-pub use content::{Current, mtime_ms, read_whole, size_and_mtime};
+pub use current_file::{CurrentFile, mtime_ms, read_whole, size_and_mtime};
 
 /// What every dry run says.
 const DRY_RUN: &str = "This was a dry run: nothing was changed.";
@@ -51,12 +51,12 @@ pub struct Changer {
     pending: Pending,
     max_edit_bytes: u64,
     durability: Durability,
-    last: LastContent,
+    last: HashCache,
 }
 
 /// What is to be changed, and under which condition.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct ChangeRequest<'a> {
     /// The file.
     pub path: &'a str,
     /// What to do when it is not there.
@@ -71,18 +71,18 @@ pub struct Request<'a> {
 
 /// The content that a file is to have.
 #[derive(Debug)]
-pub enum Content {
+pub enum NewContent {
     /// All of it.
-    Whole(Vec<u8>),
+    Replace(Vec<u8>),
     /// What comes after what an existing file has.
-    Tail(Vec<u8>),
+    Append(Vec<u8>),
 }
 
 /// What a change is to do.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedChange {
     /// The content that the file is to have.
-    pub content: Content,
+    pub content: NewContent,
     /// What kind of change it is.
     pub operation: Operation,
     /// How many places were replaced; none where that means nothing.
@@ -140,15 +140,15 @@ impl Changer {
         durability: Durability,
     ) -> io::Result<Self> {
         let pending = Pending::open(pending, &roots)?;
-        Ok(Self { roots, pending, max_edit_bytes, durability, last: LastContent::default() })
+        Ok(Self { roots, pending, max_edit_bytes, durability, last: HashCache::default() })
     }
 
     /// Changes one file: `plan` makes the new content from the old.
     pub fn change(
         &self,
         call: &Call,
-        request: &Request<'_>,
-        plan: impl FnOnce(Option<&Current>) -> Result<Planned, ToolError>,
+        request: &ChangeRequest<'_>,
+        plan: impl FnOnce(Option<&CurrentFile>) -> Result<PlannedChange, ToolError>,
     ) -> Result<Output<ChangeData>, ToolError> {
         let missing = match request.missing {
             Missing::MakeParents if request.dry_run => Missing::Plan,
@@ -165,14 +165,14 @@ impl Changer {
     fn change_target(
         &self,
         call: &Call,
-        request: &Request<'_>,
+        request: &ChangeRequest<'_>,
         target: &Target,
-        plan: impl FnOnce(Option<&Current>) -> Result<Planned, ToolError>,
+        plan: impl FnOnce(Option<&CurrentFile>) -> Result<PlannedChange, ToolError>,
     ) -> Result<Output<ChangeData>, ToolError> {
-        let mut turn = self.pending.turn(&target.path);
-        let current = self.look(target, request.path)?;
+        let mut lock = self.pending.lock(&target.path);
+        let current = self.read_current(target, request.path)?;
         if request.expected_sha256.is_none() && call.last_seen(&target.path).is_none() {
-            judge(call, request, target, current.as_ref())?;
+            check_lock(call, request, target, current.as_ref())?;
         }
         // A long content is hashed while the new one is made and written beside it. All that is undone when
         // the hash is not what the session has seen.
@@ -181,60 +181,66 @@ impl Changer {
             let planned = match plan(current.as_ref()) {
                 Ok(planned) => planned,
                 // What the session has not seen comes before what is wrong with the change.
-                Err(error) => return judge(call, request, target, current.as_ref()).and(Err(error)),
+                Err(error) => return check_lock(call, request, target, current.as_ref()).and(Err(error)),
             };
-            let next = step::next(&planned.content, current.as_ref());
-            let answer = thread::scope(|scope| {
-                next.iter().filter(|next| self.is_hashed(next)).for_each(|next| next.hash_ahead(scope));
-                let (current, next) = (current.as_ref(), next.as_ref());
-                let step = Step { call, request, target, current, next, planned: &planned };
-                let prepared = self.prepare(&step, &mut turn);
-                judge(call, request, target, current)?;
+            let new_file = apply::new_file(&planned.content, current.as_ref());
+            let output = thread::scope(|scope| {
+                new_file
+                    .iter()
+                    .filter(|new_file| self.is_hashed(new_file))
+                    .for_each(|new_file| new_file.hash_ahead(scope));
+                let (current, new_file) = (current.as_ref(), new_file.as_ref());
+                let step = ChangeStep { call, request, target, current, new_file, planned: &planned };
+                let prepared = self.prepare(&step, &mut lock);
+                check_lock(call, request, target, current)?;
                 prepared
                     .and_then(|prepared| self.finish(&step, prepared))
-                    .map_err(|error| put_error(request.path, error))?;
-                Ok(self.answer(&step))
+                    .map_err(|error| commit_error(request.path, error))?;
+                Ok(self.output(&step))
             })?;
-            let hashed = next.filter(|next| self.is_hashed(next)).map(|next| Arc::clone(next.hash()));
-            if let (Content::Whole(content), Some(hashed), false) = (planned.content, hashed, request.dry_run)
+            let hashed = new_file
+                .filter(|new_file| self.is_hashed(new_file))
+                .map(|new_file| Arc::clone(new_file.hash()));
+            if let (NewContent::Replace(content), Some(hashed), false) =
+                (planned.content, hashed, request.dry_run)
             {
-                self.last.keep(content, hashed);
+                self.last.put(content, hashed);
             }
-            Ok(answer)
+            Ok(output)
         })
     }
 
-    fn look(&self, target: &Target, path: &str) -> Result<Option<Current>, ToolError> {
+    fn read_current(&self, target: &Target, path: &str) -> Result<Option<CurrentFile>, ToolError> {
         let Some(existing) = &target.existing else { return Ok(None) };
-        Current::look(existing, self.max_edit_bytes, &self.last)
+        CurrentFile::read_current(existing, self.max_edit_bytes, &self.last)
             .map(Some)
             .map_err(|error| io_error(path, "read", &error))
     }
 }
 
-fn put_error(path: &str, error: PutError) -> ToolError {
+fn commit_error(path: &str, error: CommitError) -> ToolError {
     match error {
-        PutError::Changed => ToolError::new(
+        CommitError::Changed => ToolError::new(
             ErrorCode::Conflict,
             "The file was changed by somebody else while this call changed it.",
         ),
-        PutError::Appeared => {
+        CommitError::Appeared => {
             ToolError::new(ErrorCode::Conflict, "The file was made by somebody else while this call made it.")
         }
-        PutError::TooLarge => ToolError::new(
+        CommitError::TooLarge => ToolError::new(
             ErrorCode::FileTooLarge,
             "The file has several names (hard links) and is too large to be written anew.",
         ),
-        PutError::Io(error) => io_error(path, "written", &error),
+        CommitError::Io(error) => io_error(path, "written", &error),
     }
 }
 
 /// The optimistic lock, for a file that is there.
-fn judge(
+fn check_lock(
     call: &Call,
-    request: &Request<'_>,
+    request: &ChangeRequest<'_>,
     target: &Target,
-    current: Option<&Current>,
+    current: Option<&CurrentFile>,
 ) -> Result<(), ToolError> {
     match current {
         Some(current) if request.needs_lock || request.expected_sha256.is_some() => {

@@ -13,9 +13,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use toolkit::Bounds;
 
-use super::shown::Text;
-use super::shown::{self, Kept};
-use crate::output_store::{OutputStore, Spill, Whole};
+use super::excerpt::{self, DisplayedOutput, HeadAndTail};
+use crate::output_store::{OutputStore, SavedOutput, Spill};
 
 /// How much is read at once.
 const BLOCK: usize = 64 * 1024;
@@ -26,7 +25,7 @@ pub(super) struct Capture {
     bounds: Bounds,
     stdout: Stream,
     stderr: Stream,
-    record: Record,
+    spill_buffer: SpillBuffer,
     block: Vec<u8>,
 }
 
@@ -34,12 +33,12 @@ pub(super) struct Capture {
 #[derive(Debug, Default)]
 struct Stream {
     pipe: Option<File>,
-    kept: Kept,
+    kept: HeadAndTail,
 }
 
 /// Everything that came, in its order: in memory while it is short, then in a file.
 #[derive(Debug)]
-struct Record {
+struct SpillBuffer {
     store: Arc<OutputStore>,
     name: String,
     memory: Vec<u8>,
@@ -49,8 +48,15 @@ struct Record {
 
 impl Capture {
     pub(super) fn new(bounds: Bounds, store: Arc<OutputStore>, name: &str) -> Self {
-        let record = Record { store, name: name.to_owned(), memory: Vec::new(), spill: None, failed: false };
-        Self { bounds, stdout: Stream::default(), stderr: Stream::default(), record, block: vec![0; BLOCK] }
+        let spill_buffer =
+            SpillBuffer { store, name: name.to_owned(), memory: Vec::new(), spill: None, failed: false };
+        Self {
+            bounds,
+            stdout: Stream::default(),
+            stderr: Stream::default(),
+            spill_buffer,
+            block: vec![0; BLOCK],
+        }
     }
 
     /// Takes the pipes to read.
@@ -60,7 +66,7 @@ impl Capture {
     }
 
     /// Waits for output at most `patience` and reads what there is; false when both pipes have ended.
-    pub(super) fn read(&mut self, patience: Duration) -> bool {
+    pub(super) fn read(&mut self, poll_interval: Duration) -> bool {
         let ready = {
             let pipes = [&self.stdout.pipe, &self.stderr.pipe];
             let mut watched: Vec<PollFd<'_>> = pipes
@@ -71,39 +77,39 @@ impl Capture {
             if watched.is_empty() {
                 return false;
             }
-            let patience = Timespec {
-                tv_sec: i64::try_from(patience.as_secs()).unwrap_or(0),
-                tv_nsec: i64::from(patience.subsec_nanos()),
+            let poll_interval = Timespec {
+                tv_sec: i64::try_from(poll_interval.as_secs()).unwrap_or(0),
+                tv_nsec: i64::from(poll_interval.subsec_nanos()),
             };
-            let _ = poll(&mut watched, Some(&patience));
+            let _ = poll(&mut watched, Some(&poll_interval));
             let mut ready = watched.iter().map(|pipe| !pipe.revents().is_empty());
             pipes.map(|pipe| pipe.is_some() && ready.next().unwrap_or(false))
         };
         for (stream, is_ready) in [&mut self.stdout, &mut self.stderr].into_iter().zip(ready) {
             if is_ready {
-                stream.read(&mut self.block, self.bounds, &mut self.record);
+                stream.read(&mut self.block, self.bounds, &mut self.spill_buffer);
             }
         }
         self.stdout.pipe.is_some() || self.stderr.pipe.is_some()
     }
 
     /// The text to show, and the file of the whole where the text is cut.
-    pub(super) fn finish(self) -> (Text, Whole) {
-        let text = shown::text(&self.stdout.kept, &self.stderr.kept, self.bounds);
-        let whole = self.record.finish(text.cut_lines || text.cut_bytes);
-        (text, whole)
+    pub(super) fn finish(self) -> (DisplayedOutput, SavedOutput) {
+        let text = excerpt::displayed_output(&self.stdout.kept, &self.stderr.kept, self.bounds);
+        let saved = self.spill_buffer.finish(text.cut_lines || text.cut_bytes);
+        (text, saved)
     }
 }
 
 impl Stream {
     /// Reads one block, which is there.
-    fn read(&mut self, block: &mut [u8], bounds: Bounds, record: &mut Record) {
+    fn read(&mut self, block: &mut [u8], bounds: Bounds, spill_buffer: &mut SpillBuffer) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.read(block) {
             Ok(0) => self.pipe = None,
             Ok(length) => {
                 self.kept.add(&block[..length], bounds.bytes);
-                record.add(&block[..length], bounds.bytes);
+                spill_buffer.add(&block[..length], bounds.bytes);
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => self.pipe = None,
@@ -111,7 +117,7 @@ impl Stream {
     }
 }
 
-impl Kept {
+impl HeadAndTail {
     /// Keeps the first and the last `most` bytes.
     fn add(&mut self, block: &[u8], most: usize) {
         self.bytes += u64::try_from(block.len()).unwrap_or(0);
@@ -125,7 +131,7 @@ impl Kept {
     }
 }
 
-impl Record {
+impl SpillBuffer {
     fn add(&mut self, block: &[u8], most: usize) {
         if let Some(spill) = &mut self.spill {
             self.failed |= spill.write(block).is_err();
@@ -152,15 +158,15 @@ impl Record {
         }
     }
 
-    fn finish(mut self, was_cut: bool) -> Whole {
+    fn finish(mut self, was_cut: bool) -> SavedOutput {
         if was_cut && self.spill.is_none() && !self.failed {
             self.spill();
         }
         if self.failed {
-            return Whole::lost();
+            return SavedOutput::lost();
         }
         match self.spill {
-            None => Whole::default(),
+            None => SavedOutput::default(),
             Some(spill) => spill.finish(),
         }
     }

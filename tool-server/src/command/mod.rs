@@ -5,9 +5,9 @@
 //! says why.
 
 mod capture;
-mod clean;
 mod environment;
-mod shown;
+mod excerpt;
+mod sanitize;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,13 +33,13 @@ pub use environment::Environment;
 const LINGER: Duration = Duration::from_millis(100);
 
 /// How long the end of a command may take once it was told to end.
-const MAX_END: Duration = Duration::from_secs(5);
+const MAX_STOP_TIME: Duration = Duration::from_secs(5);
 
 /// How often a running command's caller and disk are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The same for one that was told to end.
-const LOOK_ENDING: Duration = Duration::from_millis(5);
+const STOPPING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What runs commands, or the reason why none run.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct Commands {
 
 /// A command to run.
 #[derive(Debug)]
-pub struct Order<'a> {
+pub struct CommandRequest<'a> {
     /// The program, absolute.
     pub program: &'a Path,
     /// Its arguments.
@@ -87,14 +87,14 @@ pub struct CommandData {
 
 /// Why a command was ended before it ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+enum StopReason {
     Deadline,
     CallerGone,
     DiskFull,
 }
 
 impl Commands {
-    /// What runs commands in this workplace; `Err` says why none run.
+    /// `Err` says why no commands run.
     pub fn new(
         spawner: Result<Arc<Spawner>, String>,
         roots: Arc<Roots>,
@@ -127,7 +127,7 @@ impl Commands {
     }
 
     /// Runs a command to its end.
-    pub fn run(&self, call: &Call, order: Order<'_>) -> Result<Output<CommandData>, ToolError> {
+    pub fn run(&self, call: &Call, request: CommandRequest<'_>) -> Result<Output<CommandData>, ToolError> {
         let spawner = self.spawner.as_ref().map_err(|reason| {
             ToolError::new(
                 ErrorCode::ToolNotAllowed,
@@ -138,17 +138,21 @@ impl Commands {
         self.require_room()?;
         let since = Instant::now();
         let command = CommandSpec {
-            program: order.program.to_owned(),
-            arguments: order.arguments,
+            program: request.program.to_owned(),
+            arguments: request.arguments,
             environment: self.environment.variables(),
-            workdir: order.workdir,
-            limits: Limits::for_timeout(order.timeout),
+            workdir: request.workdir,
+            limits: Limits::for_timeout(request.timeout),
         };
         let running = spawner.run(&command).map_err(|error| sandbox_failed(call, &error))?;
-        let mut watch =
-            Watch { call, until: since + order.timeout, capture: self.capture(call), ended: None };
-        let exit = self.follow(&mut watch, running).map_err(|error| sandbox_failed(call, &error))?;
-        Ok(watch.into_output(exit, since.elapsed(), order.timeout))
+        let mut command = RunningCommand {
+            call,
+            until: since + request.timeout,
+            capture: self.capture(call),
+            stopped: None,
+        };
+        let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
+        Ok(command.into_output(exit, since.elapsed(), request.timeout))
     }
 
     fn capture(&self, call: &Call) -> Capture {
@@ -156,26 +160,30 @@ impl Commands {
     }
 
     /// Reads a command's output until it has ended, and ends it when it must.
-    fn follow(&self, watch: &mut Watch<'_>, running: Running) -> Result<Exit, SandboxError> {
+    fn follow(&self, command: &mut RunningCommand<'_>, running: Running) -> Result<Exit, SandboxError> {
         let Running { stdout, stderr, lifeline, exit } = running;
         let (told, end) = mpsc::channel();
         thread::spawn(move || told.send(exit.wait()));
-        watch.capture.attach(stdout, stderr);
+        command.capture.attach(stdout, stderr);
         let mut lifeline = Some(lifeline);
         let mut give_up = None;
         let mut exit = None;
         loop {
-            let open = watch.capture.read(if lifeline.is_some() { watch.patience() } else { LOOK_ENDING });
+            let open = command.capture.read(if lifeline.is_some() {
+                command.poll_interval()
+            } else {
+                STOPPING_POLL_INTERVAL
+            });
             if exit.is_none() {
-                exit = if open { end.try_recv().ok() } else { self.await_end(watch, &end, &mut lifeline) };
+                exit = if open { end.try_recv().ok() } else { self.await_end(command, &end, &mut lifeline) };
                 give_up = exit.as_ref().map(|_| Instant::now() + LINGER);
             }
             if exit.is_some() && (!open || give_up.is_some_and(|until| Instant::now() >= until)) {
                 break;
             }
-            self.end_if_due(watch, &mut lifeline);
+            self.stop_if_due(command, &mut lifeline);
             if lifeline.is_none() && give_up.is_none() {
-                give_up = Some(Instant::now() + MAX_END);
+                give_up = Some(Instant::now() + MAX_STOP_TIME);
             }
             if exit.is_none() && give_up.is_some_and(|until| Instant::now() >= until) {
                 return Err(SandboxError::Lost);
@@ -187,33 +195,33 @@ impl Commands {
     /// Waits for the end of a command that has closed its output.
     fn await_end(
         &self,
-        watch: &mut Watch<'_>,
+        command: &mut RunningCommand<'_>,
         end: &Receiver<Result<Exit, SandboxError>>,
         lifeline: &mut Option<Lifeline>,
     ) -> Option<Result<Exit, SandboxError>> {
         loop {
-            match end.recv_timeout(watch.patience()) {
+            match end.recv_timeout(command.poll_interval()) {
                 Ok(exit) => return Some(exit),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Some(Err(SandboxError::Lost)),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
-            self.end_if_due(watch, lifeline);
+            self.stop_if_due(command, lifeline);
             if lifeline.is_none() {
-                return end.recv_timeout(MAX_END).ok();
+                return end.recv_timeout(MAX_STOP_TIME).ok();
             }
         }
     }
 
-    fn end_if_due(&self, watch: &mut Watch<'_>, lifeline: &mut Option<Lifeline>) {
+    fn stop_if_due(&self, command: &mut RunningCommand<'_>, lifeline: &mut Option<Lifeline>) {
         if lifeline.is_none() {
             return;
         }
-        watch.ended = if watch.left().is_zero() {
-            Some(Ended::Deadline)
-        } else if watch.call.is_cancelled() {
-            Some(Ended::CallerGone)
+        command.stopped = if command.left().is_zero() {
+            Some(StopReason::Deadline)
+        } else if command.call.is_cancelled() {
+            Some(StopReason::CallerGone)
         } else if self.require_room().is_err() {
-            Some(Ended::DiskFull)
+            Some(StopReason::DiskFull)
         } else {
             return;
         };
@@ -236,17 +244,17 @@ impl Commands {
 }
 
 /// A command that is being watched.
-struct Watch<'a> {
+struct RunningCommand<'a> {
     call: &'a Call,
     until: Instant,
     capture: Capture,
-    ended: Option<Ended>,
+    stopped: Option<StopReason>,
 }
 
-impl Watch<'_> {
+impl RunningCommand<'_> {
     /// How long to wait for output or an end before looking at the command again.
-    fn patience(&self) -> Duration {
-        LOOK_EVERY.min(self.left())
+    fn poll_interval(&self) -> Duration {
+        POLL_INTERVAL.min(self.left())
     }
 
     fn left(&self) -> Duration {
@@ -254,9 +262,9 @@ impl Watch<'_> {
     }
 
     fn into_output(self, exit: Exit, duration: Duration, timeout: Duration) -> Output<CommandData> {
-        let (text, whole) = self.capture.finish();
-        let error = error_of(&exit, self.ended, timeout);
-        let mut notices: Vec<String> = whole.notice.into_iter().collect();
+        let (text, saved) = self.capture.finish();
+        let error = error_of(&exit, self.stopped, timeout);
+        let mut notices: Vec<String> = saved.notice.into_iter().collect();
         notices.extend(control_file_notice(&exit));
         notices.extend((!exit.control_search_complete).then(|| {
             "The roots are too large to be searched whole for control files that appeared.".to_owned()
@@ -265,14 +273,14 @@ impl Watch<'_> {
             text.cleaned.then(|| "Terminal escapes and invisible characters were taken out.".to_owned()),
         );
         Output {
-            exit_code: Some(exit_code(&exit, self.ended)),
-            partial: text.cut_lines || text.cut_bytes || self.ended.is_some(),
+            exit_code: Some(exit_code(&exit, self.stopped)),
+            partial: text.cut_lines || text.cut_bytes || self.stopped.is_some(),
             truncated_lines: text.cut_lines,
             truncated_bytes: text.cut_bytes,
-            data: data_of(&exit, self.ended, duration),
+            data: data_of(&exit, self.stopped, duration),
             stdout: text.stdout,
             stderr: Some(text.stderr),
-            full_output: whole.file,
+            full_output: saved.file,
             notices,
             error,
             ..Output::default()
@@ -280,18 +288,18 @@ impl Watch<'_> {
     }
 }
 
-fn exit_code(exit: &Exit, ended: Option<Ended>) -> i32 {
-    match (ended, exit.code, exit.signal) {
-        (Some(Ended::Deadline), ..) => 124,
+fn exit_code(exit: &Exit, stopped: Option<StopReason>) -> i32 {
+    match (stopped, exit.code, exit.signal) {
+        (Some(StopReason::Deadline), ..) => 124,
         (_, Some(code), _) => code,
         (_, None, Some(signal)) => 128 + signal,
         (_, None, None) => 1,
     }
 }
 
-fn error_of(exit: &Exit, ended: Option<Ended>, timeout: Duration) -> Option<ToolError> {
-    let error = match (ended, exit.code, exit.signal) {
-        (Some(Ended::Deadline), ..) => {
+fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Option<ToolError> {
+    let error = match (stopped, exit.code, exit.signal) {
+        (Some(StopReason::Deadline), ..) => {
             let message = format!(
                 "The command did not end within {} s and was ended with all its processes.",
                 timeout.as_secs()
@@ -302,10 +310,10 @@ fn error_of(exit: &Exit, ended: Option<Ended>, timeout: Duration) -> Option<Tool
             error.http_status = Some(200);
             error
         }
-        (Some(Ended::CallerGone), ..) => {
+        (Some(StopReason::CallerGone), ..) => {
             ToolError::new(ErrorCode::Cancelled, "The caller went away, so the command was ended.")
         }
-        (Some(Ended::DiskFull), ..) => ToolError::new(
+        (Some(StopReason::DiskFull), ..) => ToolError::new(
             ErrorCode::IoError,
             "The command was ended because the disk has too little room left (AUTONOUS_TOOL_MIN_FREE_MB).",
         ),
@@ -323,11 +331,11 @@ fn error_of(exit: &Exit, ended: Option<Ended>, timeout: Duration) -> Option<Tool
     Some(error)
 }
 
-fn data_of(exit: &Exit, ended: Option<Ended>, duration: Duration) -> CommandData {
+fn data_of(exit: &Exit, stopped: Option<StopReason>, duration: Duration) -> CommandData {
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     CommandData {
         signal: exit.signal,
-        timed_out: ended == Some(Ended::Deadline),
+        timed_out: stopped == Some(StopReason::Deadline),
         duration_ms: ms(duration),
         cpu_ms: ms(exit.cpu_time),
         peak_memory_bytes: exit.peak_memory_bytes,
@@ -355,7 +363,7 @@ fn shown(path: &Path) -> String {
 }
 
 fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {
-    tracing::error!(call_id = %call.id, error = %causes(error), "a command could not be held");
+    tracing::error!(call_id = %call.id, error = %error_chain(error), "a command could not be held");
     ToolError::new(
         ErrorCode::SandboxFailed,
         format!("The command could not be held and was not run: {error}."),
@@ -363,7 +371,7 @@ fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {
 }
 
 /// An error with its causes, for the log.
-pub fn causes(error: &dyn std::error::Error) -> String {
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -15,7 +15,7 @@ use process::Secret;
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::elide;
 
-use super::{App, answer};
+use super::{App, response};
 
 /// Who may come in.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub(super) async fn require_own_host(State(app): State<Arc<App>>, request: Reque
         .and_then(|()| app.access.check_origin(headers));
     match checked {
         Ok(()) => next.run(request).await,
-        Err(error) => answer::refusal(answer::tool_in(request.uri().path()), error),
+        Err(error) => response::error_response(response::tool_in(request.uri().path()), error),
     }
 }
 
@@ -119,6 +119,6 @@ pub(super) async fn require_own_host(State(app): State<Arc<App>>, request: Reque
 pub(super) async fn require_token(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match app.access.check_token(request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(error) => answer::refusal(answer::tool_in(request.uri().path()), error),
+        Err(error) => response::error_response(response::tool_in(request.uri().path()), error),
     }
 }

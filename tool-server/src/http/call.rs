@@ -9,7 +9,7 @@ use axum::response::Response;
 use protocol::{SessionId, ToolError};
 use toolkit::arguments::invalid;
 
-use super::{App, answer, body};
+use super::{App, body, response};
 
 /// Runs a tool.
 pub(super) async fn call(
@@ -20,8 +20,8 @@ pub(super) async fn call(
     let (parts, content) = request.into_parts();
     let read = body::read(&parts.headers, content).await;
     match read.and_then(|body| request_of(&name, &parts.headers, body)) {
-        Ok(request) => answer::respond(app.runner.run(request).await),
-        Err(error) => answer::refusal(&name, error),
+        Ok(request) => response::envelope_response(app.runner.run(request).await),
+        Err(error) => response::error_response(&name, error),
     }
 }
 

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use protocol::{ErrorCode, ToolError};
 use utoipa_swagger_ui::Config;
 
-use super::answer;
+use super::response;
 
 /// What the page may load and ask: this server only. Swagger UI sets styles inline.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
@@ -47,7 +47,7 @@ fn serve(file: &str) -> Response {
         Ok(None) | Err(_) => {
             let error = ToolError::new(ErrorCode::UnknownTool, "The docs have no such file.")
                 .with_hint("The page is at GET /docs/.");
-            return answer::refusal("", error);
+            return response::error_response("", error);
         }
     };
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

@@ -4,11 +4,11 @@
 //! a tool's own failure, so a caller needs to understand one shape only.
 
 mod access;
-mod answer;
 mod body;
 mod call;
 mod catalogue;
 mod docs;
+mod response;
 mod service;
 
 use std::sync::Arc;
@@ -67,11 +67,11 @@ pub fn router(app: Arc<App>) -> Router {
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(&app), access::require_own_host))
-        .layer(from_fn(answer::negotiate))
+        .layer(from_fn(response::negotiate))
         .layer(CatchPanicLayer::custom(|_| {
             let error =
                 ToolError::new(ErrorCode::Internal, "The server made a mistake; its log has the cause.");
-            answer::refusal("", error).into_response()
+            response::error_response("", error).into_response()
         }))
         .layer(SetResponseHeaderLayer::overriding(
             header::X_CONTENT_TYPE_OPTIONS,
@@ -84,11 +84,11 @@ async fn no_route(request: Request) -> Response {
     let path = toolkit::arguments::elide(request.uri().path(), 100);
     let error = ToolError::new(ErrorCode::UnknownTool, format!("There is no route {path}."))
         .with_hint("Tools are at POST /tools/{name}; GET /tools lists them, GET /docs/ shows them.");
-    answer::refusal("", error)
+    response::error_response("", error)
 }
 
 async fn wrong_method(request: Request) -> Response {
     let (method, path) = (request.method(), request.uri().path());
     let error = ToolError::new(ErrorCode::MethodNotAllowed, format!("{path} does not answer {method}."));
-    answer::refusal(answer::tool_in(path), error)
+    response::error_response(response::tool_in(path), error)
 }

@@ -31,7 +31,7 @@ pub fn archives(journal: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
 
 /// Puts the full file aside and an empty one in its place, which is returned. When that fails, everything
 /// is as it was: the new file is made before the full one is touched, because a full disk shows there.
-pub(super) fn put_aside(journal: &Path) -> io::Result<File> {
+pub(super) fn rotate(journal: &Path) -> io::Result<File> {
     let number = archives(journal)?.last_key_value().map_or(1, |(number, _)| number + 1);
     let aside = journal.with_file_name(archive_name(name(journal), number));
     let next = journal.with_file_name(format!("{}.{NEXT}", name(journal)));

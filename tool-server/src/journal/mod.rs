@@ -52,12 +52,12 @@ struct Tail {
 impl Journal {
     /// Opens the journal for writing, with files of the usual length.
     pub fn open(path: &Path) -> Result<Arc<Self>, JournalError> {
-        Self::with_files_of(path, DEFAULT_MAX_BYTES)
+        Self::open_with_max_bytes(path, DEFAULT_MAX_BYTES)
     }
 
     /// Opens the journal for writing, cuts a torn last line away and records that, and starts the thread
     /// that syncs it. A file that a record would make longer than `max_bytes` is put aside first.
-    pub fn with_files_of(path: &Path, max_bytes: u64) -> Result<Arc<Self>, JournalError> {
+    pub fn open_with_max_bytes(path: &Path, max_bytes: u64) -> Result<Arc<Self>, JournalError> {
         let (tail, cut_bytes) = open::open(path, max_bytes)?;
         let journal = Arc::new(Self { tail: Mutex::new(tail), unsynced: AtomicBool::new(false) });
         if cut_bytes > 0 {
@@ -66,7 +66,7 @@ impl Journal {
                 .append(RecordType::Repaired, EventId::new(), None, &CallIds::of_the_server(), body)
                 .map_err(JournalError::Write)?;
         }
-        sync_now_and_then(Arc::downgrade(&journal)).map_err(JournalError::Write)?;
+        start_sync_thread(Arc::downgrade(&journal)).map_err(JournalError::Write)?;
         Ok(journal)
     }
 
@@ -113,7 +113,7 @@ impl Tail {
         let mut line = serde_json::to_vec(record)?;
         let hash = JournalRecord::line_hash(&line);
         line.push(b'\n');
-        self.make_room(u64::try_from(line.len()).unwrap_or(u64::MAX));
+        self.rotate_if_full(u64::try_from(line.len()).unwrap_or(u64::MAX));
         if let Err(error) = self.file.write_all(&line) {
             // Half a line must not stay: the next record would be glued to it.
             self.file.set_len(self.length)?;
@@ -125,11 +125,11 @@ impl Tail {
     }
 
     /// Puts a full file aside. Where that fails the file grows on: a record matters more than a length.
-    fn make_room(&mut self, needed: u64) {
+    fn rotate_if_full(&mut self, needed: u64) {
         if self.length == 0 || self.length.saturating_add(needed) <= self.max_bytes {
             return;
         }
-        match self.file.sync_data().and_then(|()| archives::put_aside(&self.path)) {
+        match self.file.sync_data().and_then(|()| archives::rotate(&self.path)) {
             Ok(file) => (self.file, self.length) = (file, 0),
             Err(error) => tracing::error!(%error, "the full journal could not be put aside and grows on"),
         }
@@ -161,7 +161,7 @@ impl OfTheServer for CallIds {
     }
 }
 
-fn sync_now_and_then(journal: Weak<Journal>) -> io::Result<()> {
+fn start_sync_thread(journal: Weak<Journal>) -> io::Result<()> {
     let sync = move || {
         while let Some(journal) = journal.upgrade() {
             if let Err(error) = journal.sync() {

@@ -77,7 +77,7 @@ pub fn verify(journal: &Path) -> Result<Chain, Broken> {
     };
     let archives = archives(journal).map_err(|error| in_file(journal)(error.into()))?;
     let files_gone = archives.first_key_value().map_or(0, |(first, _)| first.saturating_sub(1));
-    let mut chain = Chain::beginning(files_gone);
+    let mut chain = Chain::new(files_gone);
     for file in archives.values() {
         chain.follow_file(file).map_err(in_file(file))?;
         if chain.torn_bytes > 0 {
@@ -93,7 +93,7 @@ pub fn verify(journal: &Path) -> Result<Chain, Broken> {
 
 impl Chain {
     /// What comes before a first record is known only where it is the journal's very first.
-    fn beginning(files_gone: u64) -> Self {
+    fn new(files_gone: u64) -> Self {
         let last_hash = if files_gone == 0 { FIRST_PREV } else { "" };
         Self { records: 0, files: 0, files_gone, last_hash: last_hash.to_owned(), torn_bytes: 0 }
     }

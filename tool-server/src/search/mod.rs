@@ -5,29 +5,29 @@
 //! path bytes whatever the threads did, ends in a cursor that the next page starts after, and costs the
 //! memory of one page.
 
-mod answer;
-mod contents;
-mod folder;
-mod found;
-mod fuse;
+mod directory;
+mod display_line;
+mod file_search;
 mod glob;
-mod left_out;
+mod ignore_rules;
 mod limits;
-mod line;
+mod output;
+mod page_collector;
 mod pattern;
-mod queue;
-mod rules;
 mod scope;
+mod search_budget;
+mod skipped;
 mod walk;
+mod work_queue;
 
-pub(crate) use answer::output;
-pub(crate) use contents::{FileSearch, Hits, Line, Role, Searched, Wanted};
-pub(crate) use found::{Found, Load};
-pub(crate) use fuse::{AbortedReason, Fuse};
+pub(crate) use display_line::MAX_LINE_CHARS;
+pub(crate) use file_search::{FileMatches, FileSearcher, Line, Role, SearchMode, SearchOutcome};
 pub(crate) use glob::PathGlob;
-pub(crate) use left_out::LeftOut;
 pub use limits::SearchLimits;
-pub(crate) use line::MAX_LINE_CHARS;
+pub(crate) use output::output;
+pub(crate) use page_collector::{PageCollector, PageUsage};
 pub(crate) use pattern::compile;
-pub(crate) use scope::{Scope, Shown};
+pub(crate) use scope::{PathDisplay, Scope};
+pub(crate) use search_budget::{AbortedReason, SearchBudget};
+pub(crate) use skipped::Skipped;
 pub(crate) use walk::{Entry, Visitor, walk};

@@ -9,11 +9,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::rules::{Marks, Rules};
+use super::ignore_rules::{IgnoreFiles, IgnoreRules};
 use crate::roots::{DeniedPaths, Opened, Roots, names};
 
 /// How the paths of a search are shown.
-pub(crate) struct Shown {
+pub(crate) struct PathDisplay {
     prefix: String,
 }
 
@@ -23,8 +23,8 @@ pub(crate) struct Scope<'a> {
     /// The searched directory beneath its root; empty, or ending in `/`.
     start: Vec<u8>,
     /// How paths below the searched directory are shown.
-    pub(crate) shown: Shown,
-    rules: Option<Arc<Rules>>,
+    pub(crate) shown: PathDisplay,
+    rules: Option<Arc<IgnoreRules>>,
     /// Whether names that begin with a dot are searched.
     pub(crate) include_hidden: bool,
     /// Whether what ignore files name is searched.
@@ -44,7 +44,7 @@ impl<'a> Scope<'a> {
         Self {
             denied: roots.denied(),
             start: as_directory(&directory.beneath),
-            shown: Shown::beneath(roots, &directory.path),
+            shown: PathDisplay::beneath(roots, &directory.path),
             rules: if include_ignored { None } else { rules_above(roots, directory) },
             include_hidden,
             include_ignored,
@@ -58,7 +58,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The rules of the directories above the searched one.
-    pub(super) fn rules(&self) -> Option<Arc<Rules>> {
+    pub(super) fn rules(&self) -> Option<Arc<IgnoreRules>> {
         self.rules.clone()
     }
 
@@ -73,7 +73,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-impl Shown {
+impl PathDisplay {
     /// For paths below this directory.
     pub(crate) fn beneath(roots: &Roots, directory: &Path) -> Self {
         let from = directory.strip_prefix(roots.first()).unwrap_or(directory);
@@ -97,7 +97,7 @@ fn as_directory(path: &Path) -> Vec<u8> {
 }
 
 /// The rules of the directories from the root down to the searched one's parent.
-fn rules_above(roots: &Roots, directory: &Opened) -> Option<Arc<Rules>> {
+fn rules_above(roots: &Roots, directory: &Opened) -> Option<Arc<IgnoreRules>> {
     let mut root: PathBuf = directory.path.clone();
     directory.beneath.components().for_each(|_| {
         root.pop();
@@ -109,7 +109,7 @@ fn rules_above(roots: &Roots, directory: &Opened) -> Option<Arc<Rules>> {
         match roots.open_directory(&path) {
             Ok(opened) => {
                 let handle = opened.handle.as_fd();
-                Rules::within(rules, handle, Marks::probe(handle), as_directory(parent).len())
+                IgnoreRules::within(rules, handle, IgnoreFiles::probe(handle), as_directory(parent).len())
             }
             // A parent that cannot be opened by itself has no rules that could be read.
             Err(_) => rules,

@@ -11,12 +11,12 @@ use std::thread::Builder;
 
 use rustix::io::Errno;
 
-use super::folder::{Folder, bare};
-use super::fuse::Fuse;
-use super::left_out::LeftOut;
-use super::queue::Queue;
-use super::rules::{Rules, Verdict};
+use super::directory::{Directory, without_slash};
+use super::ignore_rules::{IgnoreRules, Verdict};
 use super::scope::Scope;
+use super::search_budget::SearchBudget;
+use super::skipped::Skipped;
+use super::work_queue::WorkQueue;
 use crate::entry_type::EntryType;
 use crate::roots::open_child_directory;
 
@@ -30,16 +30,16 @@ pub(crate) trait Visitor: Send {
     const ENTRIES_PER_JOB: usize;
 
     /// Whether anything beneath this directory can matter; the path is as in [`Entry`].
-    fn wants_beneath(&self, directory: &[u8]) -> bool;
+    fn may_include_below(&self, directory: &[u8]) -> bool;
 
     /// Looks at an entry.
-    fn visit(&mut self, entry: &Entry<'_>, left_out: &mut LeftOut);
+    fn visit(&mut self, entry: &Entry<'_>, skipped: &mut Skipped);
 }
 
 /// An entry on the walk.
 pub(crate) struct Entry<'a> {
     /// The directory that it is in.
-    pub(crate) folder: &'a Folder,
+    pub(crate) directory: &'a Directory,
     /// Its path below the searched directory; a directory's ends in `/`.
     pub(crate) path: &'a [u8],
     /// Its name.
@@ -52,112 +52,118 @@ enum Job {
     /// The searched directory.
     Top(OwnedFd),
     /// A directory in a folder.
-    Directory(Arc<Folder>, usize),
+    Directory(Arc<Directory>, usize),
     /// Some entries of a folder.
-    Entries(Arc<Folder>, Range<usize>),
+    Entries(Arc<Directory>, Range<usize>),
 }
 
 /// Walks with as many threads as there are visitors, this one among them, and returns what was left out.
-pub(crate) fn walk<V: Visitor>(scope: &Scope<'_>, fuse: &Fuse, top: OwnedFd, visitors: Vec<V>) -> LeftOut {
-    let queue = Queue::new(Job::Top(top));
-    let mut left_out = LeftOut::default();
+pub(crate) fn walk<V: Visitor>(
+    scope: &Scope<'_>,
+    budget: &SearchBudget,
+    top: OwnedFd,
+    visitors: Vec<V>,
+) -> Skipped {
+    let queue = WorkQueue::new(Job::Top(top));
+    let mut skipped = Skipped::default();
     let mut walkers = visitors.into_iter().map(|visitor| {
-        let (path, left_out) = (Vec::new(), LeftOut::default());
-        Walker { scope, fuse, queue: &queue, visitor, path, left_out }
+        let (path, skipped) = (Vec::new(), Skipped::default());
+        Walker { scope, budget, queue: &queue, visitor, path, skipped }
     });
     std::thread::scope(|threads| {
         let own = walkers.next();
         // Where the system gives no more threads, fewer do the work.
         let others: Vec<_> =
             walkers.filter_map(|walker| Builder::new().spawn_scoped(threads, || walker.run()).ok()).collect();
-        left_out.merge(own.map(Walker::run).unwrap_or_default());
+        skipped.merge(own.map(Walker::run).unwrap_or_default());
         for other in others {
             match other.join() {
-                Ok(of_thread) => left_out.merge(of_thread),
+                Ok(of_thread) => skipped.merge(of_thread),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
     });
-    left_out
+    skipped
 }
 
 /// One thread of a walk.
 struct Walker<'a, V> {
     scope: &'a Scope<'a>,
-    fuse: &'a Fuse,
-    queue: &'a Queue<Job>,
+    budget: &'a SearchBudget,
+    queue: &'a WorkQueue<Job>,
     visitor: V,
     /// The path beneath the root of what is looked at.
     path: Vec<u8>,
-    left_out: LeftOut,
+    skipped: Skipped,
 }
 
 impl<V: Visitor> Walker<'_, V> {
-    fn run(mut self) -> LeftOut {
+    fn run(mut self) -> Skipped {
         while let Some((job, _taken)) = self.queue.take() {
             match job {
-                Job::Top(_) | Job::Directory(..) if self.fuse.is_blown() => {}
+                Job::Top(_) | Job::Directory(..) if self.budget.is_exhausted() => {}
                 Job::Top(handle) => self.enter(handle, self.scope.start(), 0, self.scope.rules()),
                 Job::Directory(parent, index) => self.descend(&parent, index),
-                Job::Entries(folder, range) => self.visit(&folder, range),
+                Job::Entries(directory, range) => self.visit(&directory, range),
             }
         }
-        self.left_out
+        self.skipped
     }
 
-    fn descend(&mut self, parent: &Arc<Folder>, index: usize) {
+    fn descend(&mut self, parent: &Arc<Directory>, index: usize) {
         let (key, _) = parent.entry(index);
         let path = [parent.path.as_slice(), key].concat();
-        if !self.visitor.wants_beneath(self.scope.below(&path)) {
-            self.left_out.passed_over = true;
+        if !self.visitor.may_include_below(self.scope.below(&path)) {
+            self.skipped.is_incomplete = true;
             return;
         }
-        match open_child_directory(parent.handle.as_fd(), bare(key)) {
+        match open_child_directory(parent.handle.as_fd(), without_slash(key)) {
             Ok(handle) => self.enter(handle, path, parent.depth + 1, parent.rules.clone()),
             Err(errno) => self.could_not_read(&path, errno),
         }
     }
 
-    fn enter(&mut self, handle: OwnedFd, path: Vec<u8>, depth: usize, rules: Option<Arc<Rules>>) {
-        if !self.fuse.holds() {
+    fn enter(&mut self, handle: OwnedFd, path: Vec<u8>, depth: usize, rules: Option<Arc<IgnoreRules>>) {
+        if !self.budget.check_clock() {
             return;
         }
-        match Folder::read(handle, path.clone(), depth, self.fuse) {
-            Ok((mut folder, marks)) => {
+        match Directory::read(handle, path.clone(), depth, self.budget) {
+            Ok((mut directory, ignore_files)) => {
                 if !self.scope.include_ignored {
-                    folder.rules = Rules::within(rules, folder.handle.as_fd(), marks, path.len());
+                    directory.rules =
+                        IgnoreRules::within(rules, directory.handle.as_fd(), ignore_files, path.len());
                 }
-                self.judge(&mut folder);
-                self.share(&Arc::new(folder));
+                self.judge(&mut directory);
+                self.share(&Arc::new(directory));
             }
             Err(errno) => self.could_not_read(&path, errno),
         }
     }
 
     /// Drops the entries that are left out.
-    fn judge(&mut self, folder: &mut Folder) {
-        let rules = folder.rules.clone();
-        let (path, left_out, scope) = (&mut self.path, &mut self.left_out, self.scope);
-        path.clone_from(&folder.path);
+    fn judge(&mut self, directory: &mut Directory) {
+        let rules = directory.rules.clone();
+        let (path, skipped, scope) = (&mut self.path, &mut self.skipped, self.scope);
+        path.clone_from(&directory.path);
         let start = path.len();
-        folder.retain(|key, entry_type| {
-            let name = bare(key).as_bytes();
+        directory.retain(|key, entry_type| {
+            let name = without_slash(key).as_bytes();
             path.truncate(start);
             path.extend_from_slice(name);
             if scope.denies(path, name) {
-                left_out.denied = true;
+                skipped.denied = true;
                 return false;
             }
             let is_directory = entry_type == EntryType::Dir;
-            match rules.as_ref().map_or(Verdict::None, |rules| rules.judge(path, is_directory)) {
-                Verdict::Shown => true,
+            match rules.as_ref().map_or(Verdict::Unmatched, |rules| rules.judge(path, is_directory)) {
+                Verdict::Whitelisted => true,
                 Verdict::Ignored => {
-                    left_out.ignored += 1;
+                    skipped.ignored += 1;
                     false
                 }
-                Verdict::None => {
+                Verdict::Unmatched => {
                     let is_left_out = !scope.include_hidden && name.starts_with(b".");
-                    left_out.hidden += u64::from(is_left_out);
+                    skipped.hidden += u64::from(is_left_out);
                     !is_left_out
                 }
             }
@@ -165,50 +171,50 @@ impl<V: Visitor> Walker<'_, V> {
     }
 
     /// Hands the folder's directories and entries to whichever thread is free, the first to be taken first.
-    fn share(&mut self, folder: &Arc<Folder>) {
-        let descends = folder.depth + 1 < self.scope.max_depth;
-        let is_one_job = folder.len() <= V::ENTRIES_PER_JOB;
+    fn share(&mut self, directory: &Arc<Directory>) {
+        let descends = directory.depth + 1 < self.scope.max_depth;
+        let is_one_job = directory.len() <= V::ENTRIES_PER_JOB;
         let mut jobs = Vec::new();
-        for index in 0..folder.len() {
+        for index in 0..directory.len() {
             if !is_one_job && index.is_multiple_of(V::ENTRIES_PER_JOB) {
-                let end = folder.len().min(index + V::ENTRIES_PER_JOB);
-                jobs.push(Job::Entries(Arc::clone(folder), index..end));
+                let end = directory.len().min(index + V::ENTRIES_PER_JOB);
+                jobs.push(Job::Entries(Arc::clone(directory), index..end));
             }
-            if descends && folder.entry(index).1 == EntryType::Dir {
-                if folder.depth == MAX_DEPTH {
-                    self.left_out.too_deep = true;
+            if descends && directory.entry(index).1 == EntryType::Dir {
+                if directory.depth == MAX_DEPTH {
+                    self.skipped.too_deep = true;
                 } else {
-                    jobs.push(Job::Directory(Arc::clone(folder), index));
+                    jobs.push(Job::Directory(Arc::clone(directory), index));
                 }
             }
         }
         jobs.reverse();
         self.queue.extend(jobs);
         if is_one_job {
-            self.visit(folder, 0..folder.len());
+            self.visit(directory, 0..directory.len());
         }
     }
 
-    fn visit(&mut self, folder: &Folder, range: Range<usize>) {
-        self.path.clone_from(&folder.path);
-        self.fuse.holds();
+    fn visit(&mut self, directory: &Directory, range: Range<usize>) {
+        self.path.clone_from(&directory.path);
+        self.budget.check_clock();
         for index in range {
-            if self.fuse.is_over() {
+            if self.budget.must_stop() {
                 return;
             }
-            let (key, entry_type) = folder.entry(index);
-            self.path.truncate(folder.path.len());
+            let (key, entry_type) = directory.entry(index);
+            self.path.truncate(directory.path.len());
             self.path.extend_from_slice(key);
             let path = self.scope.below(&self.path);
-            let entry = Entry { folder, path, name: bare(key).as_bytes(), entry_type };
-            self.visitor.visit(&entry, &mut self.left_out);
+            let entry = Entry { directory, path, name: without_slash(key).as_bytes(), entry_type };
+            self.visitor.visit(&entry, &mut self.skipped);
         }
     }
 
     /// A directory that went away or became a link meanwhile is no longer there; others are named.
     fn could_not_read(&mut self, path: &[u8], errno: Errno) {
         if !matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
-            self.left_out.unreadable.add(self.scope.shown.path(self.scope.below(path)));
+            self.skipped.unreadable.add(self.scope.shown.path(self.scope.below(path)));
         }
     }
 }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::{Call, Output, Slot, Tool};
 
-use crate::command::{CommandData, Commands, Order};
+use crate::command::{CommandData, CommandRequest, Commands};
 use crate::policy::Policy;
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// How long a command may take when the call does not say, in seconds.
 pub(super) const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
@@ -51,9 +51,9 @@ pub(crate) struct Bash {
 }
 
 impl Bash {
-    /// `bash` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { commands: Arc::clone(&workplace.commands), policy: Arc::clone(&workplace.policy) }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { commands: Arc::clone(&context.commands), policy: Arc::clone(&context.policy) }
     }
 }
 
@@ -81,13 +81,13 @@ impl Tool for Bash {
         self.policy.judge(&arguments.cmd)?;
         let workdir = self.commands.workdir(arguments.workdir.as_deref())?;
         let bash: PathBuf = self.commands.program("bash")?;
-        let order = Order {
+        let request = CommandRequest {
             program: &bash,
             arguments: vec!["-c".into(), arguments.cmd.into()],
             workdir,
             timeout: Duration::from_secs(arguments.timeout_seconds),
         };
-        self.commands.run(call, order)
+        self.commands.run(call, request)
     }
 }
 

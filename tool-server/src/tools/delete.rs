@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::{Call, Output, Slot, Tool};
 
-use crate::change::{ChangeData, Changer, Request};
+use crate::change::{ChangeData, ChangeRequest, Changer};
 use crate::roots::Missing;
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// Deletes a file, a link, or an empty directory. What is deleted is gone.
 ///
@@ -35,9 +35,9 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
-    /// `delete` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { changer: Arc::clone(&workplace.changer) }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { changer: Arc::clone(&context.changer) }
     }
 }
 
@@ -55,7 +55,7 @@ impl Tool for Delete {
     }
 
     fn run(&self, arguments: DeleteArguments, call: &Call) -> Result<Output<ChangeData>, ToolError> {
-        let request = Request {
+        let request = ChangeRequest {
             path: &arguments.path,
             missing: Missing::Refuse,
             expected_sha256: arguments.expected_sha256.as_deref(),

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use toolkit::{Call, Output, Slot, Tool};
 
 use super::multi_edit::make_edits;
-use crate::change::replace::Edit;
+use crate::change::edits::Edit;
 use crate::change::{ChangeData, Changer, refuse_placeholder};
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// Replaces a piece of text in a file that was read in this session.
 ///
@@ -44,9 +44,9 @@ pub(crate) struct EditTool {
 }
 
 impl EditTool {
-    /// `edit` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { changer: Arc::clone(&workplace.changer) }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { changer: Arc::clone(&context.changer) }
     }
 }
 

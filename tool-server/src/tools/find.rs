@@ -16,9 +16,10 @@ use crate::cursor;
 use crate::entry_type::EntryType;
 use crate::roots::{Roots, names};
 use crate::search::{
-    self, AbortedReason, Entry, Found, Fuse, LeftOut, Load, PathGlob, Scope, SearchLimits, Visitor, walk,
+    self, AbortedReason, Entry, PageCollector, PageUsage, PathGlob, Scope, SearchBudget, SearchLimits,
+    Skipped, Visitor, walk,
 };
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// Finds files and directories by name in a whole tree: one path a line, sorted, directories ending in `/`.
 ///
@@ -106,9 +107,9 @@ pub(crate) struct Find {
 }
 
 impl Find {
-    /// `find` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { roots: Arc::clone(&workplace.roots), limits: workplace.search }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { roots: Arc::clone(&context.roots), limits: context.search }
     }
 }
 
@@ -138,17 +139,17 @@ impl Tool for Find {
             Scope::of(&self.roots, &directory, arguments.include_hidden, arguments.include_ignored);
         scope.max_depth = arguments.max_depth.unwrap_or(usize::MAX);
         let page = Page::new(arguments.limit, call.bounds);
-        let room = Load { items: page.room(), bytes: usize::MAX };
+        let room = PageUsage { items: page.room(), bytes: usize::MAX };
         let begins_late = after.is_some();
-        let found = Found::new(after.map_or(Bound::Unbounded, Bound::Excluded), room);
-        let fuse = Fuse::new(call, self.limits.max_entries);
+        let found = PageCollector::new(after.map_or(Bound::Unbounded, Bound::Excluded), room);
+        let budget = SearchBudget::new(call, self.limits.max_entries);
         let visitor = || Finder { wanted: arguments.wanted, glob: glob.as_ref(), found: &found };
         let visitors = (0..self.limits.threads.get()).map(|_| visitor()).collect();
-        let mut left_out = walk(&scope, &fuse, directory.handle, visitors);
-        left_out.passed_over |= begins_late;
+        let mut skipped = walk(&scope, &budget, directory.handle, visitors);
+        skipped.is_incomplete |= begins_late;
 
-        let aborted = fuse.into_outcome()?;
-        Ok(Output { path_resolved: Some(path), ..answer(&searched, &scope, page, found, &left_out, aborted) })
+        let aborted = budget.into_outcome()?;
+        Ok(Output { path_resolved: Some(path), ..answer(&searched, &scope, page, found, &skipped, aborted) })
     }
 }
 
@@ -166,26 +167,26 @@ impl FindArguments {
 struct Finder<'a> {
     wanted: WantedType,
     glob: Option<&'a PathGlob>,
-    found: &'a Found<EntryType>,
+    found: &'a PageCollector<EntryType>,
 }
 
 impl Visitor for Finder<'_> {
     /// A name costs so little that a directory is best done at one go.
     const ENTRIES_PER_JOB: usize = usize::MAX;
 
-    fn wants_beneath(&self, directory: &[u8]) -> bool {
-        self.found.wants_beneath(directory)
+    fn may_include_below(&self, directory: &[u8]) -> bool {
+        self.found.may_include_below(directory)
     }
 
-    fn visit(&mut self, entry: &Entry<'_>, _: &mut LeftOut) {
+    fn visit(&mut self, entry: &Entry<'_>, _: &mut Skipped) {
         let is_wanted = match self.wanted {
             WantedType::Any => true,
             WantedType::File => entry.entry_type == EntryType::File,
             WantedType::Dir => entry.entry_type == EntryType::Dir,
         };
         let matches = is_wanted && self.glob.is_none_or(|glob| glob.matches(entry.path, entry.name));
-        if matches && self.found.wants(entry.path) {
-            self.found.add(entry.path, Load { items: 1, bytes: entry.path.len() }, entry.entry_type);
+        if matches && self.found.may_include(entry.path) {
+            self.found.add(entry.path, PageUsage { items: 1, bytes: entry.path.len() }, entry.entry_type);
         }
     }
 }
@@ -195,8 +196,8 @@ fn answer(
     searched: &str,
     scope: &Scope<'_>,
     mut page: Page,
-    found: Found<EntryType>,
-    left_out: &LeftOut,
+    found: PageCollector<EntryType>,
+    skipped: &Skipped,
     aborted: Option<AbortedReason>,
 ) -> Output<FindData> {
     let mut entries = Vec::new();
@@ -212,5 +213,5 @@ fn answer(
     let shown = format!("{} paths are", entries.len());
     let next = cursor::encode(searched, &last);
     let data = FindData { entries, aborted_reason: aborted };
-    search::output(page, data, &shown, next, left_out, aborted)
+    search::output(page, data, &shown, next, skipped, aborted)
 }

@@ -26,7 +26,7 @@ use crate::change::mtime_ms;
 use crate::cursor;
 use crate::entry_type::EntryType;
 use crate::roots::{Opened, Roots, names, open_child_directory};
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// How deep a recursive listing goes; each level holds an open directory.
 const MAX_DEPTH: usize = 400;
@@ -96,9 +96,9 @@ pub(crate) struct Ls {
 }
 
 impl Ls {
-    /// `ls` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { roots: Arc::clone(&workplace.roots) }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { roots: Arc::clone(&context.roots) }
     }
 }
 
@@ -133,7 +133,7 @@ impl Tool for Ls {
             page: Page::new(arguments.limit, call.bounds),
             entries: Vec::new(),
             last: Vec::new(),
-            left_out: LeftOut::default(),
+            skipped: Skipped::default(),
         };
         listing.list(directory.handle.as_fd(), &directory.beneath, &mut Vec::new(), 0)?;
         Ok(listing.into_output(&listed, &directory))
@@ -152,12 +152,12 @@ struct Listing<'a> {
     entries: Vec<Entry>,
     /// The last path of this page.
     last: Vec<u8>,
-    left_out: LeftOut,
+    skipped: Skipped,
 }
 
 /// What was seen and not listed.
 #[derive(Debug, Default)]
-struct LeftOut {
+struct Skipped {
     hidden: u64,
     denied: bool,
     unreadable: Vec<String>,
@@ -173,7 +173,7 @@ impl Listing<'_> {
         prefix: &mut Vec<u8>,
         depth: usize,
     ) -> Result<bool, ToolError> {
-        let (keys, all) = self.smallest(directory, beneath, prefix)?;
+        let (keys, all) = self.first_entries(directory, beneath, prefix)?;
         for key in keys {
             let name = OsStr::from_bytes(key.strip_suffix(b"/").unwrap_or(&key));
             let start = prefix.len();
@@ -224,7 +224,7 @@ impl Listing<'_> {
         depth: usize,
     ) -> Result<bool, ToolError> {
         if depth > MAX_DEPTH {
-            self.left_out.too_deep = true;
+            self.skipped.too_deep = true;
             return Ok(true);
         }
         match open_child_directory(parent, name) {
@@ -232,7 +232,7 @@ impl Listing<'_> {
             // It was removed or replaced by a link since it was read.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(true),
             Err(Errno::ACCESS | Errno::PERM) => {
-                self.left_out.unreadable.push(names::to_text(prefix));
+                self.skipped.unreadable.push(names::to_text(prefix));
                 Ok(true)
             }
             Err(errno) => Err(unreadable(prefix, errno)),
@@ -241,7 +241,7 @@ impl Listing<'_> {
 
     /// The first entries of a directory that this page can still need, in order, and whether they are all.
     /// A directory's key ends in `/`.
-    fn smallest(
+    fn first_entries(
         &mut self,
         directory: BorrowedFd<'_>,
         beneath: &Path,
@@ -263,7 +263,7 @@ impl Listing<'_> {
                 self.call.check()?;
             }
             let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." || self.leaves_out_hidden(name) {
+            if name == b"." || name == b".." || self.skips_hidden(name) {
                 continue;
             }
             key.clear();
@@ -279,7 +279,7 @@ impl Listing<'_> {
                 continue;
             }
             if self.roots.denied().covers_entry(&beneath.join(OsStr::from_bytes(name))) {
-                self.left_out.denied = true;
+                self.skipped.denied = true;
                 continue;
             }
             heap.push(key.clone());
@@ -302,15 +302,15 @@ impl Listing<'_> {
         self.after.as_deref()?.strip_prefix(prefix).map(<[u8]>::to_vec)
     }
 
-    fn leaves_out_hidden(&mut self, name: &[u8]) -> bool {
-        let leaves_out = !self.include_hidden && name.starts_with(b".");
-        self.left_out.hidden += u64::from(leaves_out);
-        leaves_out
+    fn skips_hidden(&mut self, name: &[u8]) -> bool {
+        let is_skipped = !self.include_hidden && name.starts_with(b".");
+        self.skipped.hidden += u64::from(is_skipped);
+        is_skipped
     }
 
     fn into_output(self, listed: &str, directory: &Opened) -> Output<LsData> {
         let full = self.page.full();
-        let mut notices = self.left_out.notices();
+        let mut notices = self.skipped.notices();
         notices.extend(full.map(|full| {
             let why = match full {
                 Full::Limit => "the limit",
@@ -321,7 +321,7 @@ impl Listing<'_> {
             format!("There is more: {shown} entries are shown, which is {why}. Call again with `cursor` set to next_page_cursor.")
         }));
         Output {
-            partial: full.is_some() || self.left_out.too_deep,
+            partial: full.is_some() || self.skipped.too_deep,
             truncated_lines: full == Some(Full::Lines),
             truncated_bytes: full == Some(Full::Bytes),
             next_page_cursor: full.map(|_| cursor::encode(listed, &self.last)),
@@ -334,7 +334,7 @@ impl Listing<'_> {
     }
 }
 
-impl LeftOut {
+impl Skipped {
     fn notices(&self) -> Vec<String> {
         let mut notices = Vec::new();
         if self.hidden > 0 {

@@ -14,20 +14,20 @@ mod write;
 
 use toolkit::{Registry, RegistryError};
 
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// All tools of this server.
-pub fn registry(workplace: &Workplace) -> Result<Registry, RegistryError> {
+pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
     Registry::new()
-        .with(ls::Ls::new(workplace))?
-        .with(find::Find::new(workplace))?
-        .with(grep::Grep::new(workplace))?
-        .with(read::Read::new(workplace))?
-        .with(write::Write::new(workplace))?
-        .with(edit::EditTool::new(workplace))?
-        .with(multi_edit::MultiEdit::new(workplace))?
-        .with(delete::Delete::new(workplace))?
-        .with(bash::Bash::new(workplace))?
-        .with(skill::SkillTool::new(workplace))?
-        .with(run_script::RunScript::new(workplace))
+        .with(ls::Ls::new(context))?
+        .with(find::Find::new(context))?
+        .with(grep::Grep::new(context))?
+        .with(read::Read::new(context))?
+        .with(write::Write::new(context))?
+        .with(edit::EditTool::new(context))?
+        .with(multi_edit::MultiEdit::new(context))?
+        .with(delete::Delete::new(context))?
+        .with(bash::Bash::new(context))?
+        .with(skill::SkillTool::new(context))?
+        .with(run_script::RunScript::new(context))
 }

@@ -8,10 +8,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::{Call, Output, Slot, Tool};
 
-use crate::change::replace::{Edit, replace};
-use crate::change::{ChangeData, Changer, Content, Operation, Planned, Request, refuse_placeholder};
+use crate::change::edits::{Edit, replace};
+use crate::change::{
+    ChangeData, ChangeRequest, Changer, NewContent, Operation, PlannedChange, refuse_placeholder,
+};
 use crate::roots::Missing;
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// Makes several replacements in one file that was read in this session, all of them or none.
 ///
@@ -53,9 +55,9 @@ pub(crate) struct MultiEdit {
 }
 
 impl MultiEdit {
-    /// `multi_edit` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { changer: Arc::clone(&workplace.changer) }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { changer: Arc::clone(&context.changer) }
     }
 }
 
@@ -97,14 +99,15 @@ pub(super) fn make_edits(
     edits: &[Edit<'_>],
     name: impl Fn(usize) -> String,
 ) -> Result<Output<ChangeData>, ToolError> {
-    let request = Request { path, missing: Missing::Refuse, expected_sha256, needs_lock: true, dry_run };
+    let request =
+        ChangeRequest { path, missing: Missing::Refuse, expected_sha256, needs_lock: true, dry_run };
     changer.change(call, &request, |current| {
         let content = current.and_then(|current| current.content.as_deref()).ok_or_else(|| {
             ToolError::new(ErrorCode::FileTooLarge, "The file is larger than AUTONOUS_TOOL_MAX_EDIT_BYTES.")
         })?;
         let replaced = replace(content, edits, name)?;
-        Ok(Planned {
-            content: Content::Whole(replaced.content),
+        Ok(PlannedChange {
+            content: NewContent::Replace(replaced.content),
             operation: Operation::Update,
             replacements: Some(replaced.replacements),
             notices: replaced.notices,

@@ -12,9 +12,9 @@ use toolkit::arguments::invalid;
 use toolkit::{Call, Output, Slot, Tool};
 
 use super::bash::{DEFAULT_TIMEOUT_SECONDS, timeout_of};
-use crate::command::{CommandData, Commands, Order};
+use crate::command::{CommandData, CommandRequest, Commands};
 use crate::skills::Skills;
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// The most bytes of one argument.
 const MAX_ARGUMENT_BYTES: usize = 4096;
@@ -51,9 +51,9 @@ pub(crate) struct RunScript {
 }
 
 impl RunScript {
-    /// `run_script` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { skills: Arc::clone(&workplace.skills), commands: Arc::clone(&workplace.commands) }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { skills: Arc::clone(&context.skills), commands: Arc::clone(&context.commands) }
     }
 }
 
@@ -89,12 +89,12 @@ impl Tool for RunScript {
             .ok_or_else(|| invalid("The script names nothing that runs it."))?;
         let program = PathBuf::from(program);
         let passed = first.iter().map(Into::into).chain([script.path.into_os_string()]);
-        let order = Order {
+        let request = CommandRequest {
             program: &program,
             arguments: passed.chain(arguments.args.into_iter().map(Into::into)).collect(),
             workdir: self.commands.private_workdir()?,
             timeout: Duration::from_secs(arguments.timeout_seconds),
         };
-        self.commands.run(call, order)
+        self.commands.run(call, request)
     }
 }

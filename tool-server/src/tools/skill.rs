@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolkit::{Call, Output, Slot, Tool};
 
 use crate::skills::Skills;
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// Reads a skill: instructions for a kind of task, written by whoever runs this machine.
 ///
@@ -40,9 +40,9 @@ pub(crate) struct SkillTool {
 }
 
 impl SkillTool {
-    /// `skill` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { skills: Arc::clone(&workplace.skills) }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { skills: Arc::clone(&context.skills) }
     }
 }
 

@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use toolkit::{Call, Output, Slot, Tool};
 
-use crate::change::replace::LineEnds;
-use crate::change::{ChangeData, Changer, Content, Current, Operation, Planned, Request, refuse_placeholder};
+use crate::change::edits::LineEndings;
+use crate::change::{
+    ChangeData, ChangeRequest, Changer, CurrentFile, NewContent, Operation, PlannedChange, refuse_placeholder,
+};
 use crate::roots::Missing;
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// A byte order mark in UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -56,9 +58,9 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    /// `write` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { changer: Arc::clone(&workplace.changer) }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { changer: Arc::clone(&context.changer) }
     }
 }
 
@@ -77,7 +79,7 @@ impl Tool for Write {
 
     fn run(&self, arguments: WriteArguments, call: &Call) -> Result<Output<ChangeData>, ToolError> {
         refuse_placeholder("content", &arguments.content)?;
-        let request = Request {
+        let request = ChangeRequest {
             path: &arguments.path,
             missing: Missing::MakeParents,
             expected_sha256: arguments.expected_sha256.as_deref(),
@@ -89,12 +91,12 @@ impl Tool for Write {
 }
 
 impl WriteArguments {
-    fn plan(&self, current: Option<&Current>) -> Planned {
+    fn plan(&self, current: Option<&CurrentFile>) -> PlannedChange {
         let old = current.and_then(|current| current.content.as_deref()).unwrap_or_default();
-        let line_ends = LineEnds::of(old);
-        let mut content = line_ends.adapt(&self.content);
+        let line_endings = LineEndings::of(old);
+        let mut content = line_endings.adapt(&self.content);
         let mut notices = Vec::new();
-        if line_ends.adapts(&self.content) {
+        if line_endings.adapts(&self.content) {
             notices.push(
                 "The file's lines end with CRLF; the content was written with the same line ends.".to_owned(),
             );
@@ -107,10 +109,10 @@ impl WriteArguments {
             notices.push("The file has exactly this content already; it was not written again.".to_owned());
         }
         let (operation, content) = match (current, self.mode) {
-            (None, _) => (Operation::Create, Content::Whole(content)),
-            (Some(_), Mode::Overwrite) => (Operation::Update, Content::Whole(content)),
-            (Some(_), Mode::Append) => (Operation::Append, Content::Tail(content)),
+            (None, _) => (Operation::Create, NewContent::Replace(content)),
+            (Some(_), Mode::Overwrite) => (Operation::Update, NewContent::Replace(content)),
+            (Some(_), Mode::Append) => (Operation::Append, NewContent::Append(content)),
         };
-        Planned { content, operation, replacements: None, notices }
+        PlannedChange { content, operation, replacements: None, notices }
     }
 }

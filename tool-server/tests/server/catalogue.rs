@@ -9,7 +9,7 @@ use toolkit::Registry;
 fn registry() -> Registry {
     let root = tempfile::tempdir().unwrap();
     let pending = root.path().join("pending");
-    tool_server::tools::registry(&support::workplace(root.path(), &pending)).unwrap()
+    tool_server::tools::registry(&support::tool_context(root.path(), &pending)).unwrap()
 }
 
 /// Names every property of a schema that has no description.

@@ -20,9 +20,10 @@ use self::files::{Files, Tree};
 use self::page::Position;
 use crate::roots::{Opened, Roots, names};
 use crate::search::{
-    self, AbortedReason, FileSearch, Found, Fuse, LeftOut, PathGlob, Scope, SearchLimits, Shown, Wanted, walk,
+    self, AbortedReason, FileSearcher, PageCollector, PathDisplay, PathGlob, Scope, SearchBudget,
+    SearchLimits, SearchMode, Skipped, walk,
 };
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// Searches files for a pattern: one `file:line:text` a line, sorted by path and line.
 ///
@@ -158,9 +159,9 @@ pub(crate) struct Grep {
 }
 
 impl Grep {
-    /// `grep` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { roots: Arc::clone(&workplace.roots), limits: workplace.search }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { roots: Arc::clone(&context.roots), limits: context.search }
     }
 }
 
@@ -185,31 +186,31 @@ impl Tool for Grep {
         let searched = arguments.describe(&path);
         let position = Position::read(&searched, arguments.cursor.as_deref())?;
 
-        let fuse = Fuse::new(call, self.limits.max_entries);
+        let budget = SearchBudget::new(call, self.limits.max_entries);
         let room = page::room(arguments.limit, call.bounds);
-        let found = Found::new(position.bound(arguments.output), room);
-        let files = || FileSearch::new(matcher.clone(), arguments.wanted(), room, &fuse);
-        let (shown, mut left_out) = if is_file {
-            let shown = Shown::beneath(&self.roots, opened.path.parent().unwrap_or(&opened.path));
+        let found = PageCollector::new(position.bound(arguments.output), room);
+        let files = || FileSearcher::new(matcher.clone(), arguments.mode(), room, &budget);
+        let (shown, mut skipped) = if is_file {
+            let shown = PathDisplay::beneath(&self.roots, opened.path.parent().unwrap_or(&opened.path));
             let mut files = Files { files: files(), position: &position, found: &found, shown: &shown };
-            let mut left_out = LeftOut::default();
+            let mut skipped = Skipped::default();
             let name = opened.path.file_name().unwrap_or_default().as_bytes();
-            files.search(name, File::from(opened.handle), &mut left_out);
-            (shown, left_out)
+            files.search(name, File::from(opened.handle), &mut skipped);
+            (shown, skipped)
         } else {
             let scope = Scope::of(&self.roots, &opened, arguments.include_hidden, arguments.include_ignored);
             let visitors = (0..self.limits.threads.get())
                 .map(|_| Files { files: files(), position: &position, found: &found, shown: &scope.shown })
                 .map(|files| Tree { files, glob: glob.as_ref() })
                 .collect();
-            let left_out = walk(&scope, &fuse, opened.handle, visitors);
-            (scope.shown, left_out)
+            let skipped = walk(&scope, &budget, opened.handle, visitors);
+            (scope.shown, skipped)
         };
-        left_out.passed_over |= position.is_late();
+        skipped.is_incomplete |= position.is_late();
 
-        let aborted = fuse.into_outcome()?;
+        let aborted = budget.into_outcome()?;
         let page = page::Filled::new(&arguments, call.bounds, &shown, found);
-        Ok(Output { path_resolved: Some(path), ..page.into_output(&searched, &left_out, aborted) })
+        Ok(Output { path_resolved: Some(path), ..page.into_output(&searched, &skipped, aborted) })
     }
 }
 
@@ -241,11 +242,11 @@ impl GrepArguments {
         )
     }
 
-    fn wanted(&self) -> Wanted {
+    fn mode(&self) -> SearchMode {
         match self.output {
-            Form::Content => Wanted::Lines { context: self.context },
-            Form::Files => Wanted::Whether,
-            Form::Count => Wanted::Count,
+            Form::Content => SearchMode::Lines { context: self.context },
+            Form::Files => SearchMode::AnyMatch,
+            Form::Count => SearchMode::Count,
         }
     }
 }

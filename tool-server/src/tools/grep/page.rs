@@ -10,7 +10,10 @@ use toolkit::{Bounds, Output, Page};
 
 use super::{ContextLine, FileCount, Form, GrepArguments, GrepData, MatchingLine};
 use crate::cursor;
-use crate::search::{self, AbortedReason, Found, Hits, LeftOut, Line, Load, MAX_LINE_CHARS, Role, Shown};
+use crate::search::{
+    self, AbortedReason, FileMatches, Line, MAX_LINE_CHARS, PageCollector, PageUsage, PathDisplay, Role,
+    Skipped,
+};
 
 /// The last that the page before showed.
 #[derive(Debug, Default)]
@@ -55,8 +58,8 @@ impl Position {
 }
 
 /// How much a page can hold.
-pub(super) fn room(limit: usize, bounds: Bounds) -> Load {
-    Load { items: limit.min(bounds.lines), bytes: bounds.bytes }
+pub(super) fn room(limit: usize, bounds: Bounds) -> PageUsage {
+    PageUsage { items: limit.min(bounds.lines), bytes: bounds.bytes }
 }
 
 /// A page with what it shows.
@@ -72,7 +75,12 @@ pub(super) struct Filled {
 
 impl Filled {
     /// Fills a page with the first of what was found.
-    pub(super) fn new(arguments: &GrepArguments, bounds: Bounds, shown: &Shown, found: Found<Hits>) -> Self {
+    pub(super) fn new(
+        arguments: &GrepArguments,
+        bounds: Bounds,
+        shown: &PathDisplay,
+        found: PageCollector<FileMatches>,
+    ) -> Self {
         let are_files = arguments.output != Form::Content;
         let mut filled = Self {
             // Lines around matches do not count against the caller's limit.
@@ -84,12 +92,12 @@ impl Filled {
             has_cut_lines: false,
             has_lossy_lines: false,
         };
-        for (path, hits) in found.into_sorted() {
+        for (path, matches_found) in found.into_sorted() {
             let shown = shown.path(&path);
             let goes_on = match arguments.output {
-                Form::Content => filled.add_lines(&path, &shown, hits.lines),
+                Form::Content => filled.add_lines(&path, &shown, matches_found.lines),
                 Form::Files => filled.add_file(&path, shown),
-                Form::Count => filled.add_count(&path, shown, hits.matches),
+                Form::Count => filled.add_count(&path, shown, matches_found.matches),
             };
             if !goes_on {
                 break;
@@ -151,7 +159,7 @@ impl Filled {
     pub(super) fn into_output(
         mut self,
         searched: &str,
-        left_out: &LeftOut,
+        skipped: &Skipped,
         aborted: Option<AbortedReason>,
     ) -> Output<GrepData> {
         self.data.aborted_reason = aborted;
@@ -161,7 +169,7 @@ impl Filled {
             format!("{} matching lines are", self.data.matches.len())
         };
         let next = self.last.cursor(searched);
-        let mut output = search::output(self.page, self.data, &shown, next, left_out, aborted);
+        let mut output = search::output(self.page, self.data, &shown, next, skipped, aborted);
         if self.has_cut_lines {
             output.notices.push(format!(
                 "Lines over {MAX_LINE_CHARS} characters are cut around their match, with … at each cut."

@@ -22,7 +22,7 @@ use toolkit::{Call, Fingerprint, Output, Seen, Slot, Tool};
 use crate::change::{io_error, mtime_ms, read_whole, size_and_mtime};
 use crate::roots::{Opened, names};
 use crate::text::{Kind, kind_of};
-use crate::workplace::Workplace;
+use crate::tool_context::ToolContext;
 
 /// How much of a large file is looked at to tell what it is.
 const HEAD_BYTES: usize = 64 * 1024;
@@ -107,13 +107,13 @@ pub(crate) struct ReadData {
 
 /// The tool.
 pub(crate) struct Read {
-    workplace: Workplace,
+    context: ToolContext,
 }
 
 impl Read {
-    /// `read` in this workplace.
-    pub(crate) fn new(workplace: &Workplace) -> Self {
-        Self { workplace: workplace.clone() }
+    /// Takes what the tool needs from the context.
+    pub(crate) fn new(context: &ToolContext) -> Self {
+        Self { context: context.clone() }
     }
 }
 
@@ -138,7 +138,7 @@ impl Tool for Read {
             let message = "A file is read by lines (`start_line`, `limit`, `cursor`) or by bytes (`offset`, `limit_bytes`), not both.";
             return Err(invalid(message));
         }
-        let file = ReadFile::open(&self.workplace, &arguments.path)?;
+        let file = ReadFile::open(&self.context, &arguments.path)?;
         let mut output = match file.kind()? {
             _ if by_bytes => bytes::read(&file, &arguments, call)?,
             Kind::Text(encoding) => lines::read(&file, encoding, &arguments, call)?,
@@ -173,11 +173,11 @@ struct ReadFile<'a> {
 }
 
 impl<'a> ReadFile<'a> {
-    fn open(workplace: &Workplace, path: &'a str) -> Result<Self, ToolError> {
-        let opened = workplace.roots.open_file(path)?;
+    fn open(context: &ToolContext, path: &'a str) -> Result<Self, ToolError> {
+        let opened = context.roots.open_file(path)?;
         let failed = |error: std::io::Error| io_error(path, "read", &error);
         let stat = fstat(&opened.handle).map_err(|errno| failed(errno.into()))?;
-        let content = read_whole(&opened.handle, workplace.max_edit_bytes).map_err(failed)?;
+        let content = read_whole(&opened.handle, context.max_edit_bytes).map_err(failed)?;
         Ok(Self { path, opened, stat, content })
     }
 

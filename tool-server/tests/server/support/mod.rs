@@ -21,7 +21,7 @@ use tool_server::output_store::OutputStore;
 use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
-use tool_server::workplace::Workplace;
+use tool_server::tool_context::ToolContext;
 use toolkit::{Bounds, Redactor, Registry, Runner, RunnerSettings, openapi};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
@@ -59,19 +59,19 @@ impl Default for Settings {
     }
 }
 
-/// A workplace with one root, the default denied paths and the default control files.
-pub fn workplace(root: &Path, pending: &Path) -> Workplace {
-    workplace_in(&[root.to_owned()], pending)
+/// A tool context with one root, the default denied paths and the default control files.
+pub fn tool_context(root: &Path, pending: &Path) -> ToolContext {
+    context_in(&[root.to_owned()], pending)
 }
 
-fn workplace_in(roots: &[PathBuf], pending: &Path) -> Workplace {
+fn context_in(roots: &[PathBuf], pending: &Path) -> ToolContext {
     let denied = DeniedPaths::new(DEFAULT_DENIED.split(',')).unwrap();
     let protected = ControlFiles::new(DEFAULT_PROTECTED.split(','));
     let roots = Roots::open(roots, denied, protected, |_| None).unwrap();
     let output = pending.with_file_name("output");
     std::fs::create_dir_all(&output).unwrap();
     let output = Arc::new(OutputStore::open(&output).unwrap());
-    Workplace::of_files(roots, pending, output, MAX_EDIT_BYTES, Durability::Cached).unwrap()
+    ToolContext::files_only(roots, pending, output, MAX_EDIT_BYTES, Durability::Cached).unwrap()
 }
 
 impl TestServer {
@@ -87,9 +87,9 @@ impl TestServer {
         std::fs::create_dir(&fresh).unwrap();
         let roots = if settings.roots.is_empty() { vec![fresh] } else { settings.roots };
         let root = roots[0].clone();
-        let workplace = workplace_in(&roots, &directory.path().join("pending"));
-        let workplace = Workplace { search: settings.search, ..workplace };
-        let registry = more(tool_server::tools::registry(&workplace).unwrap());
+        let context = context_in(&roots, &directory.path().join("pending"));
+        let context = ToolContext { search: settings.search, ..context };
+        let registry = more(tool_server::tools::registry(&context).unwrap());
         let journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
         let settings = RunnerSettings {
             disabled: BTreeSet::new(),

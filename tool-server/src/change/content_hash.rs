@@ -22,27 +22,27 @@ const BLOCK: usize = 64 * 1024;
 
 /// The hash of a content.
 #[derive(Debug)]
-pub(super) struct Hashed {
+pub(super) struct ContentHash {
     /// In hex.
     pub(super) sha256: String,
     /// The state before each block; there is always a first.
     states: Vec<Sha256>,
 }
 
-impl Hashed {
+impl ContentHash {
     /// The hash of a content.
     pub(super) fn of(content: &[u8]) -> Self {
-        Self::go_on(vec![Sha256::new()], content)
+        Self::resume(vec![Sha256::new()], content)
     }
 
     /// The hash of a content that shares its first `shared` bytes with the one that this is the hash of.
-    pub(super) fn of_similar(&self, content: &[u8], shared: usize) -> Self {
+    pub(super) fn of_content_sharing(&self, content: &[u8], shared: usize) -> Self {
         let block = (shared / BLOCK).min(self.states.len() - 1);
-        Self::go_on(self.states[..=block].to_vec(), &content[block * BLOCK..])
+        Self::resume(self.states[..=block].to_vec(), &content[block * BLOCK..])
     }
 
     /// Goes on from the last of the states.
-    fn go_on(mut states: Vec<Sha256>, rest: &[u8]) -> Self {
+    fn resume(mut states: Vec<Sha256>, rest: &[u8]) -> Self {
         let mut state = states.last().cloned().unwrap_or_default();
         for (number, block) in rest.chunks(BLOCK).enumerate() {
             if number > 0 {
@@ -56,32 +56,33 @@ impl Hashed {
 
 /// The content that was put into a file last, with its hash.
 #[derive(Debug, Default)]
-pub(super) struct LastContent(Mutex<Option<Arc<Kept>>>);
+pub(super) struct HashCache(Mutex<Option<Arc<CachedContent>>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedContent {
     content: Vec<u8>,
-    hashed: Arc<Hashed>,
+    hashed: Arc<ContentHash>,
 }
 
-impl LastContent {
+impl HashCache {
     /// The hash of a content, if it is the one that is kept, byte for byte.
-    pub(super) fn hash_of(&self, content: &[u8]) -> Option<Arc<Hashed>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        (kept.content == content).then(|| Arc::clone(&kept.hashed))
+    pub(super) fn get(&self, content: &[u8]) -> Option<Arc<ContentHash>> {
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        (cached.content == content).then(|| Arc::clone(&cached.hashed))
     }
 
     /// Keeps a content in place of the one before; a short one is hashed as fast as it is compared.
-    pub(super) fn keep(&self, content: Vec<u8>, hashed: Arc<Hashed>) {
+    pub(super) fn put(&self, content: Vec<u8>, hashed: Arc<ContentHash>) {
         if (LONG..=MAX_KEPT).contains(&content.len()) {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Kept { content, hashed }));
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(Arc::new(CachedContent { content, hashed }));
         }
     }
 }
 
 /// Begins to hash a long content on a thread of its own, beside what comes next. Where no thread is to be
 /// had, whoever needs the hash makes it then.
-pub(super) fn ahead<'scope>(
+pub(super) fn hash_in_background<'scope>(
     scope: &'scope Scope<'scope, '_>,
     content: &[u8],
     hash: impl FnOnce() + Send + 'scope,
@@ -104,15 +105,15 @@ mod tests {
     fn a_hash_that_goes_on_from_a_shared_beginning_is_the_hash_of_the_whole() {
         for length in [0, 1, BLOCK, 3 * BLOCK + 7] {
             let old = bytes(length);
-            let hashed = Hashed::of(&old);
+            let hashed = ContentHash::of(&old);
             assert_eq!(hashed.sha256, sha256(&old));
             for shared in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, length] {
                 let shared = shared.min(length);
                 for tail in [&b""[..], b"more", &bytes(2 * BLOCK)] {
                     let new = [&old[..shared], tail].concat();
-                    let similar = hashed.of_similar(&new, shared);
+                    let similar = hashed.of_content_sharing(&new, shared);
                     assert_eq!(similar.sha256, sha256(&new), "{shared} of {length}");
-                    assert_eq!(similar.of_similar(&new, new.len()).sha256, similar.sha256);
+                    assert_eq!(similar.of_content_sharing(&new, new.len()).sha256, similar.sha256);
                 }
             }
         }
@@ -120,14 +121,14 @@ mod tests {
 
     #[test]
     fn a_kept_hash_is_given_for_the_very_same_bytes_alone() {
-        let last = LastContent::default();
+        let last = HashCache::default();
         let content = bytes(LONG);
-        last.keep(content.clone(), Arc::new(Hashed::of(&content)));
-        assert_eq!(last.hash_of(&content).map(|hashed| hashed.sha256.clone()), Some(sha256(&content)));
+        last.put(content.clone(), Arc::new(ContentHash::of(&content)));
+        assert_eq!(last.get(&content).map(|hashed| hashed.sha256.clone()), Some(sha256(&content)));
         let mut other = content.clone();
         other[LONG - 1] ^= 1;
-        assert!(last.hash_of(&other).is_none() && last.hash_of(&content[1..]).is_none());
-        last.keep(bytes(10), Arc::new(Hashed::of(b"")));
-        assert!(last.hash_of(&content).is_some(), "a short content does not take the place");
+        assert!(last.get(&other).is_none() && last.get(&content[1..]).is_none());
+        last.put(bytes(10), Arc::new(ContentHash::of(b"")));
+        assert!(last.get(&content).is_some(), "a short content does not take the place");
     }
 }

@@ -10,8 +10,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::content::{Current, read_whole};
-use super::pending::{Note, Turn};
+use super::current_file::{CurrentFile, read_whole};
+use super::temp_files::{PathLock, TempFileRecord};
 use super::{Changer, Durability};
 use crate::roots::Target;
 
@@ -20,7 +20,7 @@ const MAX_XATTR_BYTES: usize = 64 * 1024;
 
 /// Why a file was not put in its place. The old one is untouched.
 #[derive(Debug)]
-pub(super) enum PutError {
+pub(super) enum CommitError {
     /// Somebody else changed the file since it was looked at.
     Changed,
     /// Somebody else made the file since it was looked for.
@@ -31,7 +31,7 @@ pub(super) enum PutError {
     Io(io::Error),
 }
 
-impl<E: Into<io::Error>> From<E> for PutError {
+impl<E: Into<io::Error>> From<E> for CommitError {
     fn from(error: E) -> Self {
         Self::Io(error.into())
     }
@@ -39,72 +39,77 @@ impl<E: Into<io::Error>> From<E> for PutError {
 
 /// A whole new file beside the old one, under a noted name; it goes again unless it is moved in.
 #[derive(Debug)]
-pub(super) struct Beside<'a> {
+pub(super) struct TempFile<'a> {
     parent: &'a OwnedFd,
-    note: Note<'a>,
+    record: TempFileRecord<'a>,
     moved: bool,
 }
 
-impl Drop for Beside<'_> {
+impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !self.moved {
             // Where nothing was made there is nothing to remove.
-            let _ = unlinkat(self.parent, &self.note.name, AtFlags::empty());
+            let _ = unlinkat(self.parent, &self.record.name, AtFlags::empty());
         }
     }
 }
 
 impl Changer {
     /// Writes what a file is to have beside it; `current` is what it was when it was looked at.
-    pub(super) fn write_beside<'a>(
+    pub(super) fn write_temp_file<'a>(
         &self,
-        turn: &'a mut Turn<'_>,
+        lock: &'a mut PathLock<'_>,
         target: &'a Target,
-        current: Option<&Current>,
+        current: Option<&CurrentFile>,
         content: &[u8],
-    ) -> Result<Beside<'a>, PutError> {
+    ) -> Result<TempFile<'a>, CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
-        let beside = Beside { parent, note: turn.note(&target.path)?, moved: false };
+        let temp = TempFile { parent, record: lock.record(&target.path)?, moved: false };
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(parent, &beside.note.name, flags, Mode::from_raw_mode(0o666))?);
+        let mut file = File::from(openat(parent, &temp.record.name, flags, Mode::from_raw_mode(0o666))?);
         file.write_all(content)?;
         if let (Some(existing), Some(current)) = (&target.existing, current) {
             keep_attributes(existing, &current.stat, file.as_fd())?;
         }
         self.sync(&file)?;
-        Ok(beside)
+        Ok(temp)
     }
 
     /// Puts the new file in the place of the old one, which must still be what it was.
-    pub(super) fn move_in(
+    pub(super) fn rename_into_place(
         &self,
-        mut beside: Beside<'_>,
+        mut temp: TempFile<'_>,
         target: &Target,
-        current: Option<&Current>,
-    ) -> Result<(), PutError> {
-        let (parent, new) = (beside.parent, &beside.note.name);
+        current: Option<&CurrentFile>,
+    ) -> Result<(), CommitError> {
+        let (parent, new) = (temp.parent, &temp.record.name);
         match current {
             Some(current) => {
                 require_unchanged(parent, target, current)?;
                 renameat_with(parent, new, parent, &target.name, RenameFlags::empty())?;
             }
             None => match renameat_with(parent, new, parent, &target.name, RenameFlags::NOREPLACE) {
-                Err(Errno::EXIST) => return Err(PutError::Appeared),
+                Err(Errno::EXIST) => return Err(CommitError::Appeared),
                 renamed => renamed?,
             },
         }
-        beside.moved = true;
+        temp.moved = true;
         self.sync(&File::from(parent.try_clone()?))
     }
 
     /// Adds to the end of a file, in place; what could not be added whole is taken back.
-    pub(super) fn append(&self, target: &Target, current: &Current, tail: &[u8]) -> Result<(), PutError> {
+    pub(super) fn append(
+        &self,
+        target: &Target,
+        current: &CurrentFile,
+        tail: &[u8],
+    ) -> Result<(), CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = File::from(openat(parent, &target.name, flags, Mode::empty())?);
         let stat = fstat(&file)?;
         if (stat.st_dev, stat.st_ino, stat.st_nlink) != (current.stat.st_dev, current.stat.st_ino, 1) {
-            return Err(PutError::Changed);
+            return Err(CommitError::Changed);
         }
         if let Err(error) = file.write_all(tail) {
             file.set_len(u64::try_from(stat.st_size).unwrap_or(0))?;
@@ -114,16 +119,16 @@ impl Changer {
     }
 
     /// Removes a file that is still what it was when it was looked at.
-    pub(super) fn remove(&self, target: &Target, current: &Current) -> Result<(), PutError> {
+    pub(super) fn remove(&self, target: &Target, current: &CurrentFile) -> Result<(), CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
         require_unchanged(parent, target, current)?;
         unlinkat(parent, &target.name, AtFlags::empty())?;
         self.sync(&File::from(parent.try_clone()?))
     }
 
-    pub(super) fn sync(&self, file: &File) -> Result<(), PutError> {
+    pub(super) fn sync(&self, file: &File) -> Result<(), CommitError> {
         match self.durability {
-            Durability::Synced => file.sync_all().map_err(PutError::Io),
+            Durability::Synced => file.sync_all().map_err(CommitError::Io),
             Durability::Cached => Ok(()),
         }
     }
@@ -131,10 +136,10 @@ impl Changer {
 
 /// The same file with the same content is still at its place. A touch changes nothing: where the file
 /// system's facts differ, the content decides.
-fn require_unchanged(parent: &OwnedFd, target: &Target, current: &Current) -> Result<(), PutError> {
+fn require_unchanged(parent: &OwnedFd, target: &Target, current: &CurrentFile) -> Result<(), CommitError> {
     let now = match statat(parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(now) => now,
-        Err(Errno::NOENT) => return Err(PutError::Changed),
+        Err(Errno::NOENT) => return Err(CommitError::Changed),
         Err(errno) => return Err(errno.into()),
     };
     if same_facts(&now, &current.stat) {
@@ -152,7 +157,7 @@ fn require_unchanged(parent: &OwnedFd, target: &Target, current: &Current) -> Re
     };
     match content {
         Some(content) if current.is(&content) => Ok(()),
-        _ => Err(PutError::Changed),
+        _ => Err(CommitError::Changed),
     }
 }
 
@@ -178,7 +183,7 @@ fn keep_attributes(old: &OwnedFd, stat: &Stat, new: BorrowedFd<'_>) -> io::Resul
     fchmod(new, Mode::from_raw_mode(stat.st_mode & 0o777))?;
     match keep_user_xattrs(old, new) {
         Err(Errno::NOTSUP) => Ok(()),
-        kept => Ok(kept?),
+        copied => Ok(copied?),
     }
 }
 

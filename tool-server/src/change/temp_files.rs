@@ -28,25 +28,25 @@ const SLOTS: u64 = 64;
 /// Where changes wait for their turn and note their temporary files.
 #[derive(Debug)]
 pub(super) struct Pending {
-    slots: Vec<Mutex<Notes>>,
+    slots: Vec<Mutex<RecordFile>>,
 }
 
 /// The file with the note of a slot's change; made when the first one needs it.
 #[derive(Debug)]
-struct Notes {
+struct RecordFile {
     path: PathBuf,
     file: Option<File>,
 }
 
 /// A turn: nobody else changes the same file as long as it is held.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
-    notes: MutexGuard<'a, Notes>,
+pub(super) struct PathLock<'a> {
+    record_file: MutexGuard<'a, RecordFile>,
 }
 
 /// A noted temporary file; the note goes when this does.
 #[derive(Debug)]
-pub(super) struct Note<'a> {
+pub(super) struct TempFileRecord<'a> {
     file: &'a File,
     /// The temporary file's name.
     pub(super) name: String,
@@ -56,40 +56,40 @@ impl Pending {
     /// Removes the temporary files that an earlier server left, and then its notes.
     pub(super) fn open(directory: &Path, roots: &Roots) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        for notes in fs::read_dir(directory)? {
-            let path = notes?.path();
+        for record_file in fs::read_dir(directory)? {
+            let path = record_file?.path();
             remove_left_over(roots, &fs::read(&path)?);
             fs::remove_file(&path)?;
         }
-        let notes = |slot| Notes { path: directory.join(format!("{slot}")), file: None };
-        Ok(Self { slots: (0..SLOTS).map(|slot| Mutex::new(notes(slot))).collect() })
+        let record_file = |slot| RecordFile { path: directory.join(format!("{slot}")), file: None };
+        Ok(Self { slots: (0..SLOTS).map(|slot| Mutex::new(record_file(slot))).collect() })
     }
 
     /// Waits for the turn of a change of this file.
-    pub(super) fn turn(&self, target: &Path) -> Turn<'_> {
+    pub(super) fn lock(&self, target: &Path) -> PathLock<'_> {
         let mut hasher = DefaultHasher::new();
         target.hash(&mut hasher);
         let slot = usize::try_from(hasher.finish() % SLOTS).unwrap_or(0);
-        Turn { notes: self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner) }
+        PathLock { record_file: self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner) }
     }
 }
 
-impl Turn<'_> {
+impl PathLock<'_> {
     /// Notes a temporary file beside `target`.
-    pub(super) fn note(&mut self, target: &Path) -> io::Result<Note<'_>> {
+    pub(super) fn record(&mut self, target: &Path) -> io::Result<TempFileRecord<'_>> {
         let name = format!("{PREFIX}{}", uuid::Uuid::now_v7().simple());
-        let Notes { path, file } = &mut *self.notes;
+        let RecordFile { path, file } = &mut *self.record_file;
         let file = match file {
             Some(file) => file,
             None => file.insert(File::create(path)?),
         };
         let text = [name.as_bytes(), b"\n", target.as_os_str().as_bytes()].concat();
         file.write_all_at(&text, 0)?;
-        Ok(Note { file, name })
+        Ok(TempFileRecord { file, name })
     }
 }
 
-impl Drop for Note<'_> {
+impl Drop for TempFileRecord<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.file.set_len(0) {
             tracing::warn!(%error, "the note of a temporary file could not be removed");
@@ -97,9 +97,9 @@ impl Drop for Note<'_> {
     }
 }
 
-fn remove_left_over(roots: &Roots, note: &[u8]) {
-    let Some(end) = memchr::memchr(b'\n', note) else { return };
-    let (name, target) = (&note[..end], Path::new(OsStr::from_bytes(&note[end + 1..])));
+fn remove_left_over(roots: &Roots, record: &[u8]) {
+    let Some(end) = memchr::memchr(b'\n', record) else { return };
+    let (name, target) = (&record[..end], Path::new(OsStr::from_bytes(&record[end + 1..])));
     let Some(parent) = target.parent().filter(|_| name.starts_with(PREFIX.as_bytes())) else { return };
     let Ok(directory) = roots.open_directory(&names::to_text(parent.as_os_str().as_bytes())) else { return };
     if unlinkat(directory.handle.as_fd(), name, AtFlags::empty()).is_ok() {

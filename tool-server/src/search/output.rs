@@ -3,8 +3,8 @@
 use toolkit::output::Full;
 use toolkit::{Output, Page};
 
-use super::fuse::AbortedReason;
-use super::left_out::LeftOut;
+use super::search_budget::AbortedReason;
+use super::skipped::Skipped;
 
 /// The output of a search. `shown` says what the page holds, such as `3 paths`; `next` is the cursor after
 /// it. A search that a fuse ended has no cursor, for what it did not see may sort before what it found.
@@ -13,14 +13,14 @@ pub(crate) fn output<Data: Default>(
     data: Data,
     shown: &str,
     next: String,
-    left_out: &LeftOut,
+    skipped: &Skipped,
     aborted: Option<AbortedReason>,
 ) -> Output<Data> {
     let full = page.full();
-    let mut notices = left_out.notices(aborted);
+    let mut notices = skipped.notices(aborted);
     notices.extend(full.map(|full| more(full, shown, aborted.is_none())));
     Output {
-        partial: full.is_some() || aborted.is_some() || left_out.makes_partial(),
+        partial: full.is_some() || aborted.is_some() || skipped.makes_partial(),
         truncated_lines: full == Some(Full::Lines),
         truncated_bytes: full == Some(Full::Bytes),
         next_page_cursor: full.filter(|_| aborted.is_none()).map(|_| next),

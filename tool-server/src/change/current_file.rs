@@ -10,12 +10,12 @@ use std::thread::Scope;
 use rustix::fs::{Stat, fstat};
 use toolkit::Fingerprint;
 
+use super::content_hash::{ContentHash, HashCache, hash_in_background};
 use super::diff::same_at_start;
-use super::hashing::{Hashed, LastContent, ahead};
 
 /// A file as it was looked at.
 #[derive(Debug)]
-pub struct Current {
+pub struct CurrentFile {
     /// Its content; none when it is too large to be edited.
     pub content: Option<Vec<u8>>,
     /// Its size in bytes.
@@ -23,19 +23,19 @@ pub struct Current {
     /// What the file system says of it.
     pub stat: Stat,
     fingerprint: OnceLock<Fingerprint>,
-    hashed: OnceLock<Arc<Hashed>>,
+    hashed: OnceLock<Arc<ContentHash>>,
 }
 
-impl Current {
+impl CurrentFile {
     /// Reads a file up to `max_bytes`; of a larger one only its size and mtime.
-    pub(super) fn look(file: &OwnedFd, max_bytes: u64, last: &LastContent) -> io::Result<Self> {
+    pub(super) fn read_current(file: &OwnedFd, max_bytes: u64, last: &HashCache) -> io::Result<Self> {
         let stat = fstat(file)?;
         let content = read_whole(file, max_bytes)?;
         let size_bytes = match &content {
             Some(content) => u64::try_from(content.len()).unwrap_or(u64::MAX),
             None => u64::try_from(stat.st_size).unwrap_or(0),
         };
-        let known = content.as_deref().and_then(|content| last.hash_of(content));
+        let known = content.as_deref().and_then(|content| last.get(content));
         let hashed = known.map_or_else(OnceLock::new, OnceLock::from);
         Ok(Self { content, size_bytes, stat, fingerprint: OnceLock::new(), hashed })
     }
@@ -48,14 +48,14 @@ impl Current {
         })
     }
 
-    fn hash(&self, content: &[u8]) -> &Hashed {
-        self.hashed.get_or_init(|| Arc::new(Hashed::of(content)))
+    fn hash(&self, content: &[u8]) -> &ContentHash {
+        self.hashed.get_or_init(|| Arc::new(ContentHash::of(content)))
     }
 
     /// Begins the fingerprint of a long content on a thread of its own, beside what comes next.
     pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         if let (Some(content), None) = (&self.content, self.hashed.get()) {
-            ahead(scope, content, || {
+            hash_in_background(scope, content, || {
                 self.hash(content);
             });
         }
@@ -69,35 +69,35 @@ impl Current {
 
 /// The content that a file is to have.
 #[derive(Debug)]
-pub(super) struct Next<'a> {
+pub(super) struct NewFile<'a> {
     /// All of it.
     pub(super) content: Cow<'a, [u8]>,
-    before: Option<&'a Current>,
-    hashed: OnceLock<Arc<Hashed>>,
+    before: Option<&'a CurrentFile>,
+    hashed: OnceLock<Arc<ContentHash>>,
 }
 
-impl<'a> Next<'a> {
+impl<'a> NewFile<'a> {
     /// This content, in the place of what was before.
-    pub(super) fn new(content: Cow<'a, [u8]>, before: Option<&'a Current>) -> Self {
+    pub(super) fn new(content: Cow<'a, [u8]>, before: Option<&'a CurrentFile>) -> Self {
         Self { content, before, hashed: OnceLock::new() }
     }
 
     /// Its hash. Whoever asks first hashes, and who asks meanwhile waits.
-    pub(super) fn hash(&self) -> &Arc<Hashed> {
+    pub(super) fn hash(&self) -> &Arc<ContentHash> {
         self.hashed.get_or_init(|| {
             let before = self.before.and_then(|before| Some((before, before.content.as_deref()?)));
             Arc::new(match before {
                 Some((before, old)) => {
-                    before.hash(old).of_similar(&self.content, same_at_start(old, &self.content))
+                    before.hash(old).of_content_sharing(&self.content, same_at_start(old, &self.content))
                 }
-                None => Hashed::of(&self.content),
+                None => ContentHash::of(&self.content),
             })
         })
     }
 
     /// Begins the hash of a long content on a thread of its own, beside what comes next.
     pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        ahead(scope, &self.content, || {
+        hash_in_background(scope, &self.content, || {
             self.hash();
         });
     }

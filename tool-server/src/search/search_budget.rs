@@ -27,7 +27,7 @@ pub(crate) enum AbortedReason {
 }
 
 /// The fuses of one search, shared by its threads.
-pub(crate) struct Fuse {
+pub(crate) struct SearchBudget {
     call: Call,
     max_entries: u64,
     entries: AtomicU64,
@@ -36,7 +36,7 @@ pub(crate) struct Fuse {
     over: OnceLock<ToolError>,
 }
 
-impl Fuse {
+impl SearchBudget {
     /// The fuses of a search that begins now.
     pub(crate) fn new(call: &Call, max_entries: u64) -> Self {
         let mut call = call.clone();
@@ -47,17 +47,17 @@ impl Fuse {
     }
 
     /// Whether no further directory may be read. What was read may still be looked at.
-    pub(crate) fn is_blown(&self) -> bool {
-        self.aborted.get().is_some() || self.is_over()
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.aborted.get().is_some() || self.must_stop()
     }
 
     /// Whether the time was over, or the caller gone, when the clock was last looked at.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn must_stop(&self) -> bool {
         self.over.get().is_some()
     }
 
     /// Looks at the clock; false when the time is over or the caller gone.
-    pub(crate) fn holds(&self) -> bool {
+    pub(crate) fn check_clock(&self) -> bool {
         if let Err(error) = self.call.check() {
             if error.code == ErrorCode::Timeout {
                 self.abort(AbortedReason::TimeLimit);
@@ -65,11 +65,11 @@ impl Fuse {
             // Another thread may have been first; its reason is as good.
             let _ = self.over.set(error);
         }
-        !self.is_over()
+        !self.must_stop()
     }
 
     /// Counts one entry; false when it is one too many.
-    pub(crate) fn admits_entry(&self) -> bool {
+    pub(crate) fn take_entry(&self) -> bool {
         let admits = self.entries.fetch_add(1, Ordering::Relaxed) < self.max_entries;
         if !admits {
             self.abort(AbortedReason::CountLimit);

@@ -1,4 +1,4 @@
-//! The workplace: what the tools of this server share.
+//! What the tools of this server share.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::skills::Skills;
 
 /// What a tool may use; there is no other way to a file.
 #[derive(Debug, Clone)]
-pub struct Workplace {
+pub struct ToolContext {
     /// The allowed directories.
     pub roots: Arc<Roots>,
     /// The only hand that changes files.
@@ -31,12 +31,12 @@ pub struct Workplace {
     pub skills: Arc<Skills>,
 }
 
-impl Workplace {
-    /// A workplace with the file tools alone: no commands, no skills, the default search limits.
+impl ToolContext {
+    /// A context for the file tools alone: no commands, no skills, the default search limits.
     ///
     /// `pending` and `output` are directories outside the roots; what an earlier server left half done is
     /// tidied up.
-    pub fn of_files(
+    pub fn files_only(
         roots: Roots,
         pending: &Path,
         output: Arc<OutputStore>,

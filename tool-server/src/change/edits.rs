@@ -51,13 +51,13 @@ pub fn replace(
     name: impl Fn(usize) -> String,
 ) -> Result<Replaced, ToolError> {
     require_text(original)?;
-    let line_ends = LineEnds::of(original);
+    let line_endings = LineEndings::of(original);
     let mut places: Vec<Place> = Vec::new();
     let mut puts: Vec<Vec<u8>> = Vec::with_capacity(edits.len());
     for (index, edit) in edits.iter().enumerate() {
         let named =
             |error: ToolError| ToolError { message: format!("{}{}", name(index), error.message), ..error };
-        let (find, put) = (line_ends.adapt(edit.find), line_ends.adapt(edit.replace));
+        let (find, put) = (line_endings.adapt(edit.find), line_endings.adapt(edit.replace));
         require_change(edit).map_err(named)?;
         require_same_encoding(original, &put).map_err(named)?;
         let found = matches(original, &find, edit).map_err(named)?;
@@ -78,7 +78,7 @@ pub fn replace(
     if content == original {
         return Err(invalid("The edits together change nothing."));
     }
-    Ok(Replaced { content, replacements: places.len(), notices: line_ends.notice(edits) })
+    Ok(Replaced { content, replacements: places.len(), notices: line_endings.notice(edits) })
 }
 
 /// Where an edit applies, and which.
@@ -226,14 +226,14 @@ fn line_number(content: &[u8], offset: usize) -> usize {
 
 /// How the lines of a file end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineEnds {
+pub enum LineEndings {
     /// With a line feed, or mixed: texts are taken as they are.
     AsGiven,
     /// All with carriage return and line feed.
     CrLf,
 }
 
-impl LineEnds {
+impl LineEndings {
     /// How the lines of a content end.
     pub fn of(content: &[u8]) -> Self {
         if memchr::memchr(b'\r', content).is_none() {

@@ -25,15 +25,15 @@ const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
 
 /// Which files with a meaning for ignoring a directory has.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Marks {
+pub(super) struct IgnoreFiles {
     git: bool,
     git_ignore: bool,
     ignore: bool,
 }
 
 /// The rules that hold in a directory, its own first and then its parents'.
-pub(super) struct Rules {
-    parent: Option<Arc<Rules>>,
+pub(super) struct IgnoreRules {
+    parent: Option<Arc<IgnoreRules>>,
     /// How long the directory's path beneath the root is, its last `/` included.
     base: usize,
     is_repository: bool,
@@ -46,14 +46,14 @@ pub(super) struct Rules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// They do not speak of it.
-    None,
+    Unmatched,
     /// It is ignored.
     Ignored,
     /// It is named as not ignored, which also shows a hidden name.
-    Shown,
+    Whitelisted,
 }
 
-impl Marks {
+impl IgnoreFiles {
     /// Notes a name that the directory has.
     pub(super) fn note(&mut self, name: &[u8]) {
         match name {
@@ -66,13 +66,13 @@ impl Marks {
 
     /// The marks of a directory whose names were not read.
     pub(super) fn probe(directory: BorrowedFd<'_>) -> Self {
-        let mut marks = Self::default();
+        let mut ignore_files = Self::default();
         for name in [".git", ".gitignore", ".ignore"] {
             if statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                marks.note(name.as_bytes());
+                ignore_files.note(name.as_bytes());
             }
         }
-        marks
+        ignore_files
     }
 
     fn any(self) -> bool {
@@ -80,26 +80,26 @@ impl Marks {
     }
 }
 
-impl Rules {
+impl IgnoreRules {
     /// The rules in a directory whose path beneath the root has `base` bytes; its parent's, if it adds none.
     pub(super) fn within(
         parent: Option<Arc<Self>>,
         directory: BorrowedFd<'_>,
-        marks: Marks,
+        ignore_files: IgnoreFiles,
         base: usize,
     ) -> Option<Arc<Self>> {
-        if !marks.any() {
+        if !ignore_files.any() {
             return parent;
         }
         let read = |is_there, name| if is_there { read(directory, name) } else { Gitignore::empty() };
         Some(Arc::new(Self {
             parent,
             base,
-            is_repository: marks.git,
-            ignore: read(marks.ignore, ".ignore"),
-            git_ignore: read(marks.git_ignore, ".gitignore"),
+            is_repository: ignore_files.git,
+            ignore: read(ignore_files.ignore, ".ignore"),
+            git_ignore: read(ignore_files.git_ignore, ".gitignore"),
             // A worktree's `.git` is a file that leads elsewhere; where it leads is not read.
-            git_exclude: read(marks.git, ".git/info/exclude"),
+            git_exclude: read(ignore_files.git, ".git/info/exclude"),
         }))
     }
 
@@ -107,12 +107,13 @@ impl Rules {
     /// before `.gitignore` before `exclude`, and git's only up to the repository's top.
     pub(super) fn judge(&self, path: &[u8], is_directory: bool) -> Verdict {
         let in_repository = self.upwards().any(|rules| rules.is_repository);
-        let (mut ignore, mut git_ignore, mut git_exclude) = (Verdict::None, Verdict::None, Verdict::None);
+        let (mut ignore, mut git_ignore, mut git_exclude) =
+            (Verdict::Unmatched, Verdict::Unmatched, Verdict::Unmatched);
         let mut above_repository = false;
         for rules in self.upwards() {
             let below = Path::new(OsStr::from_bytes(&path[rules.base..]));
             let verdict = |found: Verdict, matcher: &Gitignore| match found {
-                Verdict::None => Verdict::from(matcher.matched(below, is_directory)),
+                Verdict::Unmatched => Verdict::from(matcher.matched(below, is_directory)),
                 settled => settled,
             };
             ignore = verdict(ignore, &rules.ignore);
@@ -124,8 +125,8 @@ impl Rules {
         }
         [ignore, git_ignore, git_exclude]
             .into_iter()
-            .find(|verdict| *verdict != Verdict::None)
-            .unwrap_or(Verdict::None)
+            .find(|verdict| *verdict != Verdict::Unmatched)
+            .unwrap_or(Verdict::Unmatched)
     }
 
     fn upwards(&self) -> impl Iterator<Item = &Self> {
@@ -136,9 +137,9 @@ impl Rules {
 impl From<Match<&Glob>> for Verdict {
     fn from(matched: Match<&Glob>) -> Self {
         match matched {
-            Match::None => Self::None,
+            Match::None => Self::Unmatched,
             Match::Ignore(_) => Self::Ignored,
-            Match::Whitelist(_) => Self::Shown,
+            Match::Whitelist(_) => Self::Whitelisted,
         }
     }
 }

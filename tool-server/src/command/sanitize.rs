@@ -8,9 +8,9 @@
 use crate::roots::names::is_deceptive;
 
 /// The text of an output, and whether anything but carriage returns was taken out or replaced.
-pub(super) fn clean(output: &[u8]) -> (String, bool) {
+pub(super) fn sanitize(output: &[u8]) -> (String, bool) {
     let text = String::from_utf8_lossy(output);
-    if !text.chars().any(|character| is_unwelcome(character) || character == '\r') {
+    if !text.chars().any(|character| must_remove(character) || character == '\r') {
         return (text.into_owned(), false);
     }
     let mut clean = String::with_capacity(text.len());
@@ -23,14 +23,14 @@ pub(super) fn clean(output: &[u8]) -> (String, bool) {
                 dropped = true;
             }
             '\r' => return_carriage(&mut clean, rest.as_str()),
-            _ if is_unwelcome(character) => dropped = true,
+            _ if must_remove(character) => dropped = true,
             _ => clean.push(character),
         }
     }
     (clean, dropped)
 }
 
-fn is_unwelcome(character: char) -> bool {
+fn must_remove(character: char) -> bool {
     (character.is_control() && !matches!(character, '\n' | '\t' | '\r')) || is_deceptive(character)
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_steers_a_terminal_is_taken_out() {
-        let check = |output: &[u8], text: &str| assert_eq!(clean(output).0, text, "{output:?}");
+        let check = |output: &[u8], text: &str| assert_eq!(sanitize(output).0, text, "{output:?}");
         check(b"plain\ttext\n", "plain\ttext\n");
         check(b"\x1b[1;31mred\x1b[0m\n", "red\n");
         check(b"\x1b]8;;http://evil.invalid\x1b\\click\x1b]8;;\x1b\\", "click");
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_line_that_was_drawn_over_shows_what_came_last() {
-        assert_eq!(clean(b"10%\r50%\r100%\ndone\r\n").0, "100%\ndone\n");
-        assert!(!clean(b"a\r\n").1);
+        assert_eq!(sanitize(b"10%\r50%\r100%\ndone\r\n").0, "100%\ndone\n");
+        assert!(!sanitize(b"a\r\n").1);
     }
 }

@@ -2,11 +2,11 @@
 
 use toolkit::Bounds;
 
-use super::clean::clean;
+use super::sanitize::sanitize;
 
 /// The text of a command's output, within the bounds.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(super) struct DisplayedOutput {
     pub(super) stdout: String,
     pub(super) stderr: String,
     pub(super) cut_lines: bool,
@@ -17,39 +17,43 @@ pub(super) struct Text {
 
 /// An output as it was kept: its beginning, its end, and how much there was.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct HeadAndTail {
     pub(super) head: Vec<u8>,
     pub(super) tail: Vec<u8>,
     pub(super) bytes: u64,
     pub(super) lines: u64,
 }
 
-impl Kept {
+impl HeadAndTail {
     fn is_whole(&self) -> bool {
         u64::try_from(self.head.len() + self.tail.len()).is_ok_and(|kept| kept == self.bytes)
     }
 }
 
 /// Both outputs within the bounds, each for itself.
-pub(super) fn text(stdout: &Kept, stderr: &Kept, bounds: Bounds) -> Text {
-    let mut text = Text::default();
+pub(super) fn displayed_output(
+    stdout: &HeadAndTail,
+    stderr: &HeadAndTail,
+    bounds: Bounds,
+) -> DisplayedOutput {
+    let mut text = DisplayedOutput::default();
     text.stdout = one(stdout, bounds, &mut text);
     text.stderr = one(stderr, bounds, &mut text);
     text
 }
 
-fn one(kept: &Kept, bounds: Bounds, text: &mut Text) -> String {
-    let (head, head_cleaned) = clean(&kept.head);
-    let (tail, tail_cleaned) = clean(&kept.tail);
+fn one(kept: &HeadAndTail, bounds: Bounds, text: &mut DisplayedOutput) -> String {
+    let (head, head_cleaned) = sanitize(&kept.head);
+    let (tail, tail_cleaned) = sanitize(&kept.tail);
     text.cleaned |= head_cleaned || tail_cleaned;
     if kept.is_whole() {
-        let whole = head + &tail;
-        if whole.len() <= bounds.bytes && whole.lines().count() <= bounds.lines {
-            return whole;
+        let saved = head + &tail;
+        if saved.len() <= bounds.bytes && saved.lines().count() <= bounds.lines {
+            return saved;
         }
-        text.cut_lines |= whole.lines().count() > bounds.lines;
-        text.cut_bytes |= whole.len() > bounds.bytes;
-        return join(&first_part(&whole, bounds), &last_part(&whole, bounds), kept);
+        text.cut_lines |= saved.lines().count() > bounds.lines;
+        text.cut_bytes |= saved.len() > bounds.bytes;
+        return join(&first_part(&saved, bounds), &last_part(&saved, bounds), kept);
     }
     text.cut_lines |= kept.lines > u64::try_from(bounds.lines).unwrap_or(u64::MAX);
     text.cut_bytes |= true;
@@ -88,7 +92,7 @@ fn last_part(text: &str, bounds: Bounds) -> String {
     text[start..].to_owned()
 }
 
-fn join(first: &str, last: &str, kept: &Kept) -> String {
+fn join(first: &str, last: &str, kept: &HeadAndTail) -> String {
     let shown_lines = u64::try_from(first.lines().count() + last.lines().count()).unwrap_or(0);
     let break_before = if first.is_empty() || first.ends_with('\n') { "" } else { "\n" };
     format!(
@@ -103,8 +107,8 @@ fn join(first: &str, last: &str, kept: &Kept) -> String {
 mod tests {
     use super::*;
 
-    fn kept(text: &str) -> Kept {
-        Kept {
+    fn kept(text: &str) -> HeadAndTail {
+        HeadAndTail {
             head: text.as_bytes().to_vec(),
             tail: Vec::new(),
             bytes: u64::try_from(text.len()).unwrap(),
@@ -114,14 +118,14 @@ mod tests {
 
     #[test]
     fn a_short_output_is_shown_whole() {
-        let shown = text(&kept("a\nb\n"), &kept(""), Bounds::default());
+        let shown = displayed_output(&kept("a\nb\n"), &kept(""), Bounds::default());
         assert_eq!((shown.stdout.as_str(), shown.cut_lines, shown.cut_bytes), ("a\nb\n", false, false));
     }
 
     #[test]
     fn of_a_long_output_the_head_and_more_of_the_tail_are_shown() {
         let output: String = (1..=100).map(|number| format!("{number}\n")).collect();
-        let shown = text(&kept(&output), &kept(""), Bounds { lines: 8, bytes: 1000 });
+        let shown = displayed_output(&kept(&output), &kept(""), Bounds { lines: 8, bytes: 1000 });
         assert!(shown.cut_lines && !shown.cut_bytes);
         assert!(shown.stdout.starts_with("1\n2\n[… cut: 92 of 100 lines"), "{}", shown.stdout);
         assert!(shown.stdout.ends_with("…]\n95\n96\n97\n98\n99\n100\n"), "{}", shown.stdout);
@@ -129,7 +133,7 @@ mod tests {
 
     #[test]
     fn one_long_line_is_cut_at_characters() {
-        let shown = text(&kept(&"é".repeat(1000)), &kept(""), Bounds { lines: 8, bytes: 101 });
+        let shown = displayed_output(&kept(&"é".repeat(1000)), &kept(""), Bounds { lines: 8, bytes: 101 });
         assert!(shown.cut_bytes && !shown.cut_lines);
         assert!(shown.stdout.starts_with("éé") && shown.stdout.ends_with("éé"));
         assert!(shown.stdout.len() < 250);

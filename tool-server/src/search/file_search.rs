@@ -13,9 +13,9 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch,
 };
 
-use super::found::Load;
-use super::fuse::Fuse;
-use super::line::{ShownLine, shown};
+use super::display_line::{DisplayLine, display_line};
+use super::page_collector::PageUsage;
+use super::search_budget::SearchBudget;
 
 /// The longest line that is held. A file with a longer one is searched up to it.
 pub(super) const MAX_LINE_BYTES: usize = 8 << 20;
@@ -25,14 +25,14 @@ const BYTES_PER_CHECK: usize = 128 << 10;
 
 /// What is wanted of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum SearchMode {
     /// Its lines, with so many lines around each match.
     Lines {
         /// Lines before and after.
         context: usize,
     },
     /// Whether it matches.
-    Whether,
+    AnyMatch,
     /// How many of its lines match.
     Count,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Line {
     /// Why it is there.
     pub(crate) role: Role,
     /// The line.
-    pub(crate) shown: ShownLine,
+    pub(crate) shown: DisplayLine,
 }
 
 /// Why a line is in a result.
@@ -64,79 +64,84 @@ pub(crate) enum Role {
 
 /// What was found in a file.
 #[derive(Debug, Default)]
-pub(crate) struct Hits {
+pub(crate) struct FileMatches {
     /// The lines, if they were wanted.
     pub(crate) lines: Vec<Line>,
     /// How many lines matched.
     pub(crate) matches: usize,
     /// What the lines take of a page.
-    pub(crate) load: Load,
+    pub(crate) usage: PageUsage,
 }
 
 /// How the search of a file ended.
 #[derive(Debug)]
-pub(crate) enum Searched {
+pub(crate) enum SearchOutcome {
     /// It was searched as far as the page needs it.
-    Done(Hits),
+    Done(FileMatches),
     /// It has a NUL byte.
     Binary,
     /// It was searched up to a line that is too long.
-    LongLine(Hits),
+    LongLine(FileMatches),
     /// It could not be read to its end.
     Unreadable,
     /// A fuse blew meanwhile; what was found may not be all.
-    Blown(Hits),
+    BudgetExhausted(FileMatches),
 }
 
 /// Searches files, one after the other; each thread has its own.
-pub(crate) struct FileSearch<'a> {
+pub(crate) struct FileSearcher<'a> {
     searcher: Searcher,
     matcher: RegexMatcher,
-    wanted: Wanted,
+    mode: SearchMode,
     /// How much of one file a page can need.
-    room: Load,
-    fuse: &'a Fuse,
+    room: PageUsage,
+    budget: &'a SearchBudget,
 }
 
-impl<'a> FileSearch<'a> {
+impl<'a> FileSearcher<'a> {
     /// A search for what the matcher matches.
-    pub(crate) fn new(matcher: RegexMatcher, wanted: Wanted, room: Load, fuse: &'a Fuse) -> Self {
-        let context = if let Wanted::Lines { context } = wanted { context } else { 0 };
+    pub(crate) fn new(
+        matcher: RegexMatcher,
+        mode: SearchMode,
+        room: PageUsage,
+        budget: &'a SearchBudget,
+    ) -> Self {
+        let context = if let SearchMode::Lines { context } = mode { context } else { 0 };
         let searcher = SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
-            .line_number(matches!(wanted, Wanted::Lines { .. }))
+            .line_number(matches!(mode, SearchMode::Lines { .. }))
             .before_context(context)
             .after_context(context)
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(MAX_LINE_BYTES))
             .build();
-        Self { searcher, matcher, wanted, room, fuse }
+        Self { searcher, matcher, mode, room, budget }
     }
 
     /// What is wanted of a file.
-    pub(crate) fn wanted(&self) -> Wanted {
-        self.wanted
+    pub(crate) fn mode(&self) -> SearchMode {
+        self.mode
     }
 
     /// Searches one file for lines after `after_line`.
-    pub(crate) fn search(&mut self, file: File, after_line: u64) -> Searched {
-        let mut reader = Reader { file, fuse: self.fuse, until_check: 0, has_failed: false };
+    pub(crate) fn search(&mut self, file: File, after_line: u64) -> SearchOutcome {
+        let mut reader = Reader { file, budget: self.budget, until_check: 0, has_failed: false };
         let mut collector = Collector {
             matcher: &self.matcher,
-            wanted: self.wanted,
+            mode: self.mode,
             room: self.room,
             after_line,
-            hits: Hits::default(),
+            matches_found: FileMatches::default(),
             is_binary: false,
         };
         let ended = self.searcher.search_reader(&self.matcher, &mut reader, &mut collector);
         match ended {
-            Ok(()) if collector.is_binary => Searched::Binary,
-            Ok(()) => Searched::Done(collector.hits),
-            Err(_) if self.fuse.is_over() => Searched::Blown(collector.hits),
-            Err(_) if reader.has_failed => Searched::Unreadable,
+            Ok(()) if collector.is_binary => SearchOutcome::Binary,
+            Ok(()) => SearchOutcome::Done(collector.matches_found),
+            Err(_) if self.budget.must_stop() => SearchOutcome::BudgetExhausted(collector.matches_found),
+            Err(_) if reader.has_failed => SearchOutcome::Unreadable,
             // Reading went well, so it is the searcher's buffer that did not suffice.
-            Err(_) => Searched::LongLine(collector.hits),
+            Err(_) => SearchOutcome::LongLine(collector.matches_found),
         }
     }
 }
@@ -144,7 +149,7 @@ impl<'a> FileSearch<'a> {
 /// Reads a file and looks at the clock now and then.
 struct Reader<'a> {
     file: File,
-    fuse: &'a Fuse,
+    budget: &'a SearchBudget,
     until_check: usize,
     has_failed: bool,
 }
@@ -152,7 +157,7 @@ struct Reader<'a> {
 impl Read for Reader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.until_check == 0 {
-            if !self.fuse.holds() {
+            if !self.budget.check_clock() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             self.until_check = BYTES_PER_CHECK;
@@ -166,10 +171,10 @@ impl Read for Reader<'_> {
 /// Takes what the searcher finds.
 struct Collector<'a> {
     matcher: &'a RegexMatcher,
-    wanted: Wanted,
-    room: Load,
+    mode: SearchMode,
+    room: PageUsage,
     after_line: u64,
-    hits: Hits,
+    matches_found: FileMatches,
     is_binary: bool,
 }
 
@@ -177,12 +182,12 @@ impl Collector<'_> {
     /// Keeps a line, unless an earlier page had it; false when the page can need no more of this file.
     fn keep(&mut self, number: u64, role: Role, line: &[u8], match_start: usize) -> bool {
         if number > self.after_line {
-            let shown = shown(line, match_start);
-            self.hits.load.bytes += shown.text.len() + 1;
-            self.hits.load.items += usize::from(matches!(role, Role::Match { .. }));
-            self.hits.lines.push(Line { number, role, shown });
+            let shown = display_line(line, match_start);
+            self.matches_found.usage.bytes += shown.text.len() + 1;
+            self.matches_found.usage.items += usize::from(matches!(role, Role::Match { .. }));
+            self.matches_found.lines.push(Line { number, role, shown });
         }
-        !self.hits.load.exceeds(self.room)
+        !self.matches_found.usage.exceeds(self.room)
     }
 }
 
@@ -190,11 +195,11 @@ impl Sink for Collector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        self.hits.matches += 1;
-        Ok(match self.wanted {
-            Wanted::Whether => false,
-            Wanted::Count => true,
-            Wanted::Lines { .. } => {
+        self.matches_found.matches += 1;
+        Ok(match self.mode {
+            SearchMode::AnyMatch => false,
+            SearchMode::Count => true,
+            SearchMode::Lines { .. } => {
                 let line = found.bytes();
                 let start = self.matcher.find(line).ok().flatten().map_or(0, |found| found.start());
                 self.keep(found.line_number().unwrap_or(0), Role::Match { column: start + 1 }, line, start)

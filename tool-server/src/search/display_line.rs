@@ -11,7 +11,7 @@ const CUT_MARK: char = '…';
 
 /// A line that can be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShownLine {
+pub(crate) struct DisplayLine {
     /// At most [`MAX_LINE_CHARS`] characters, and a mark at each cut.
     pub(crate) text: String,
     /// Whether it was cut.
@@ -21,7 +21,7 @@ pub(crate) struct ShownLine {
 }
 
 /// A line, its terminator left out, so that what begins at the byte `match_start` is seen.
-pub(crate) fn shown(line: &[u8], match_start: usize) -> ShownLine {
+pub(crate) fn display_line(line: &[u8], match_start: usize) -> DisplayLine {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let match_start = match_start.min(line.len());
@@ -37,7 +37,7 @@ pub(crate) fn shown(line: &[u8], match_start: usize) -> ShownLine {
     shown.extend((start > 0).then_some(CUT_MARK));
     shown.push_str(&text);
     shown.extend((end < line.len()).then_some(CUT_MARK));
-    ShownLine { text: shown, is_cut: start > 0 || end < line.len(), is_lossy }
+    DisplayLine { text: shown, is_cut: start > 0 || end < line.len(), is_lossy }
 }
 
 /// Where `characters` after `from` end. None has more than four bytes; what is longer is no UTF-8.
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_short_line_is_shown_whole_without_its_terminator() {
         for line in ["a é", "a é\n", "a é\r\n"] {
-            let shown = shown(line.as_bytes(), 0);
+            let shown = display_line(line.as_bytes(), 0);
             assert_eq!((shown.text.as_str(), shown.is_cut, shown.is_lossy), ("a é", false, false));
         }
     }
@@ -73,7 +73,7 @@ mod tests {
     fn a_long_line_is_cut_around_its_match_and_never_within_a_character() {
         let check = |before: usize, after: usize| {
             let line = format!("{}MATCH{}", "é".repeat(before), "日".repeat(after));
-            let shown = shown(line.as_bytes(), line.find("MATCH").unwrap());
+            let shown = display_line(line.as_bytes(), line.find("MATCH").unwrap());
             let cuts = shown.text.matches(CUT_MARK).count();
             assert!(shown.text.contains("MATCH") && !shown.is_lossy, "{before} {after}");
             assert_eq!(shown.text.chars().count() - cuts, MAX_LINE_CHARS.min(before + 5 + after));
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_shown_as_such() {
-        let shown = shown(b"caf\xe9", 0);
+        let shown = display_line(b"caf\xe9", 0);
         assert_eq!((shown.text.as_str(), shown.is_lossy), ("caf\u{fffd}", true));
-        assert_eq!(super::shown(&[0x80; 9000], 8999).text.chars().count(), 4 * MAX_LINE_CHARS + 1);
+        assert_eq!(super::display_line(&[0x80; 9000], 8999).text.chars().count(), 4 * MAX_LINE_CHARS + 1);
     }
 }

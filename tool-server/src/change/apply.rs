@@ -7,24 +7,24 @@ use std::os::unix::ffi::OsStrExt;
 use toolkit::output::Full;
 use toolkit::{Call, Fingerprint, Output, Seen};
 
-use super::content::{self, Current, Next};
+use super::commit::{CommitError, TempFile};
+use super::current_file::{self, CurrentFile, NewFile};
 use super::diff::{self, Difference};
-use super::pending::Turn;
-use super::place::{Beside, PutError};
-use super::{ChangeData, Changer, Content, DRY_RUN, Planned, Request};
+use super::temp_files::PathLock;
+use super::{ChangeData, ChangeRequest, Changer, DRY_RUN, NewContent, PlannedChange};
 use crate::roots::{Target, names};
 
 /// Everything that the last step of a change needs.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'a> {
+pub(super) struct ChangeStep<'a> {
     pub(super) call: &'a Call,
-    pub(super) request: &'a Request<'a>,
+    pub(super) request: &'a ChangeRequest<'a>,
     pub(super) target: &'a Target,
-    pub(super) planned: &'a Planned,
+    pub(super) planned: &'a PlannedChange,
     /// The file as it is; none when there is none.
-    pub(super) current: Option<&'a Current>,
+    pub(super) current: Option<&'a CurrentFile>,
     /// The file as it is to be; none when it is too large to know.
-    pub(super) next: Option<&'a Next<'a>>,
+    pub(super) new_file: Option<&'a NewFile<'a>>,
 }
 
 /// What the last step has to do.
@@ -32,45 +32,45 @@ pub(super) enum Prepared<'a> {
     /// Nothing: a dry run, or what is there already.
     Nothing,
     /// Add this to the end of the file.
-    Tail(&'a Current, &'a [u8]),
+    Tail(&'a CurrentFile, &'a [u8]),
     /// Move this into its place.
-    Whole(Beside<'a>),
+    Whole(TempFile<'a>),
 }
 
 impl Changer {
     /// Everything up to the last step. Whatever a change needs is on the disk then, but not in its place.
     pub(super) fn prepare<'a>(
         &self,
-        step: &Step<'a>,
-        turn: &'a mut Turn<'_>,
-    ) -> Result<Prepared<'a>, PutError> {
-        let Step { request, target, current, next, planned, .. } = *step;
-        match (&planned.content, current, next) {
+        step: &ChangeStep<'a>,
+        lock: &'a mut PathLock<'_>,
+    ) -> Result<Prepared<'a>, CommitError> {
+        let ChangeStep { request, target, current, new_file, planned, .. } = *step;
+        match (&planned.content, current, new_file) {
             _ if request.dry_run => Ok(Prepared::Nothing),
             // A file with several names is not appended to in place: another name may lie outside the roots.
-            (Content::Tail(tail), Some(current), _) if current.stat.st_nlink == 1 => {
+            (NewContent::Append(tail), Some(current), _) if current.stat.st_nlink == 1 => {
                 Ok(Prepared::Tail(current, tail))
             }
-            (_, Some(current), Some(next)) if current.is(&next.content) => Ok(Prepared::Nothing),
-            (_, current, Some(next)) => {
-                self.write_beside(turn, target, current, &next.content).map(Prepared::Whole)
+            (_, Some(current), Some(new_file)) if current.is(&new_file.content) => Ok(Prepared::Nothing),
+            (_, current, Some(new_file)) => {
+                self.write_temp_file(lock, target, current, &new_file.content).map(Prepared::Whole)
             }
-            (_, _, None) => Err(PutError::TooLarge),
+            (_, _, None) => Err(CommitError::TooLarge),
         }
     }
 
     /// The last step: the one that changes something.
-    pub(super) fn finish(&self, step: &Step<'_>, prepared: Prepared<'_>) -> Result<(), PutError> {
+    pub(super) fn finish(&self, step: &ChangeStep<'_>, prepared: Prepared<'_>) -> Result<(), CommitError> {
         match prepared {
             Prepared::Nothing => Ok(()),
             Prepared::Tail(current, tail) => self.append(step.target, current, tail),
-            Prepared::Whole(beside) => self.move_in(beside, step.target, step.current),
+            Prepared::Whole(temp) => self.rename_into_place(temp, step.target, step.current),
         }
     }
 
     /// What the change did, or would do.
-    pub(super) fn answer(&self, step: &Step<'_>) -> Output<ChangeData> {
-        let Step { request, target, current, planned, .. } = *step;
+    pub(super) fn output(&self, step: &ChangeStep<'_>) -> Output<ChangeData> {
+        let ChangeStep { request, target, current, planned, .. } = *step;
         let difference = step.difference();
         let after = self.fingerprint_after(step);
         let keeps_lock = request.needs_lock || step.session_is_current();
@@ -99,22 +99,22 @@ impl Changer {
     }
 
     /// What the file is after the change: its content's hash, or of a large file what the disk says.
-    fn fingerprint_after(&self, step: &Step<'_>) -> Option<Fingerprint> {
-        if let Some(next) = step.next.filter(|next| self.is_hashed(next)) {
-            return Some(Fingerprint::Sha256(next.hash().sha256.clone()));
+    fn fingerprint_after(&self, step: &ChangeStep<'_>) -> Option<Fingerprint> {
+        if let Some(new_file) = step.new_file.filter(|new_file| self.is_hashed(new_file)) {
+            return Some(Fingerprint::Sha256(new_file.hash().sha256.clone()));
         }
         let (parent, name) = (step.target.parent.as_ref()?, &step.target.name);
         let stat = rustix::fs::statat(parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(content::size_and_mtime(&stat))
+        Some(current_file::size_and_mtime(&stat))
     }
 
     /// Whether a content is short enough for its hash to be worth its time.
-    pub(super) fn is_hashed(&self, next: &Next<'_>) -> bool {
-        length(&next.content) <= self.max_edit_bytes
+    pub(super) fn is_hashed(&self, new_file: &NewFile<'_>) -> bool {
+        length(&new_file.content) <= self.max_edit_bytes
     }
 }
 
-impl Step<'_> {
+impl ChangeStep<'_> {
     /// The file's full name, as it is shown.
     fn shown(&self) -> String {
         names::to_text(self.target.path.as_os_str().as_bytes())
@@ -122,31 +122,36 @@ impl Step<'_> {
 
     fn difference(&self) -> Difference {
         let before = self.current.map(|current| current.content.as_deref());
-        diff::unified(&self.shown(), before, self.next.map(|next| &*next.content), self.call.bounds)
+        diff::unified(
+            &self.shown(),
+            before,
+            self.new_file.map(|new_file| &*new_file.content),
+            self.call.bounds,
+        )
     }
 
     fn bytes_after(&self) -> u64 {
         match &self.planned.content {
-            Content::Whole(whole) => length(whole),
-            Content::Tail(tail) => self.current.map_or(0, |current| current.size_bytes) + length(tail),
+            NewContent::Replace(whole) => length(whole),
+            NewContent::Append(tail) => self.current.map_or(0, |current| current.size_bytes) + length(tail),
         }
     }
 
     /// Whether what the session has seen is what the file was before this change.
     fn session_is_current(&self) -> bool {
         let seen = self.call.last_seen(&self.target.path);
-        seen.is_some() && seen.as_ref() == self.current.map(Current::fingerprint)
+        seen.is_some() && seen.as_ref() == self.current.map(CurrentFile::fingerprint)
     }
 }
 
 /// All of the content that the file is to have, unless the file is too large to know it.
-pub(super) fn next<'a>(content: &'a Content, current: Option<&'a Current>) -> Option<Next<'a>> {
+pub(super) fn new_file<'a>(content: &'a NewContent, current: Option<&'a CurrentFile>) -> Option<NewFile<'a>> {
     match content {
-        Content::Whole(whole) => Some(Next::new(Cow::Borrowed(whole), current)),
-        Content::Tail(tail) => {
+        NewContent::Replace(whole) => Some(NewFile::new(Cow::Borrowed(whole), current)),
+        NewContent::Append(tail) => {
             let mut whole = current.map_or(Some(Vec::new()), |current| current.content.clone())?;
             whole.extend_from_slice(tail);
-            Some(Next::new(Cow::Owned(whole), current))
+            Some(NewFile::new(Cow::Owned(whole), current))
         }
     }
 }

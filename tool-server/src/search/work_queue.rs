@@ -6,7 +6,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Work that is open.
-pub(super) struct Queue<Job> {
+pub(super) struct WorkQueue<Job> {
     state: Mutex<State<Job>>,
     changed: Condvar,
 }
@@ -18,9 +18,9 @@ struct State<Job> {
 }
 
 /// Counts its job as done when it is dropped, also by a panic, so that no thread waits for ever.
-pub(super) struct Taken<'a, Job>(&'a Queue<Job>);
+pub(super) struct JobGuard<'a, Job>(&'a WorkQueue<Job>);
 
-impl<Job> Queue<Job> {
+impl<Job> WorkQueue<Job> {
     /// A queue with one job.
     pub(super) fn new(first: Job) -> Self {
         let state = State { jobs: vec![first], unfinished: 1 };
@@ -40,11 +40,11 @@ impl<Job> Queue<Job> {
     }
 
     /// The next job; waits for one, and is `None` once all are done.
-    pub(super) fn take(&self) -> Option<(Job, Taken<'_, Job>)> {
+    pub(super) fn take(&self) -> Option<(Job, JobGuard<'_, Job>)> {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop() {
-                return Some((job, Taken(self)));
+                return Some((job, JobGuard(self)));
             }
             if state.unfinished == 0 {
                 return None;
@@ -58,7 +58,7 @@ impl<Job> Queue<Job> {
     }
 }
 
-impl<Job> Drop for Taken<'_, Job> {
+impl<Job> Drop for JobGuard<'_, Job> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.unfinished -= 1;

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use process::exit::BadSetting;
 use sandbox::{Capabilities, Depth, Mode, SandboxError, Spawner, SpawnerSettings};
 
-use crate::command::causes;
+use crate::command::error_chain;
 use crate::config::Config;
 use crate::roots::Roots;
 use crate::self_check;
@@ -17,7 +17,7 @@ use crate::server::make_private;
 
 /// What the server holds from its start on.
 #[derive(Debug)]
-pub struct Hold {
+pub struct StartupResources {
     /// The allowed directories.
     pub roots: Roots,
     /// What runs commands, or why none run.
@@ -26,15 +26,15 @@ pub struct Hold {
     pub capabilities: Capabilities,
 }
 
-impl Hold {
+impl StartupResources {
     /// Opens the roots, forks the spawner and tries to break out of it, as thoroughly as `depth` says.
-    pub fn take(config: &Config, depth: Depth) -> anyhow::Result<Self> {
+    pub fn acquire(config: &Config, depth: Depth) -> anyhow::Result<Self> {
         let files = &config.files;
         for directory in [&files.output_dir, &files.skills_dir, &scratch(config)] {
             make_private(directory)?;
         }
         let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |root| {
-            self_check::why_forbidden(root, config)
+            self_check::forbidden_root_reason(root, config)
         })
         .and_then(|roots| roots.with_output(&files.output_dir))
         .context(BadSetting("AUTONOUS_TOOL_ALLOWED_ROOTS cannot be used"))?;
@@ -64,7 +64,7 @@ impl Hold {
                     (Err(reason), capabilities)
                 }
             },
-            Err(error) => (Err(causes(&error)), Capabilities::without_commands(&error)),
+            Err(error) => (Err(error_chain(&error)), Capabilities::without_commands(&error)),
         };
         if let (Err(reason), Mode::Full | Mode::Landlock) = (&spawner, mode) {
             let remedy = capabilities.remedy.unwrap_or_default();

@@ -8,7 +8,7 @@ use protocol::text_form::text_form;
 use protocol::{Envelope, ErrorCode, ToolError};
 
 /// The response that carries an envelope; [`negotiate`] gives it its body.
-pub(super) fn respond(envelope: Envelope) -> Response {
+pub(super) fn envelope_response(envelope: Envelope) -> Response {
     let status = StatusCode::from_u16(envelope.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = status.into_response();
     if let Some(error) = &envelope.meta.error {
@@ -19,14 +19,14 @@ pub(super) fn respond(envelope: Envelope) -> Response {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
     }
-    response.extensions_mut().insert(Answer(Box::new(envelope)));
+    response.extensions_mut().insert(PendingEnvelope(Box::new(envelope)));
     response
 }
 
 /// The response to a request that never became a call.
-pub(super) fn refusal(tool: &str, error: ToolError) -> Response {
+pub(super) fn error_response(tool: &str, error: ToolError) -> Response {
     tracing::info!(tool, code = %error.code, message = error.message, "a request was refused");
-    respond(toolkit::runner::refusal(tool, error))
+    envelope_response(toolkit::runner::refusal(tool, error))
 }
 
 /// The tool that a path names, or nothing.
@@ -35,14 +35,14 @@ pub(super) fn tool_in(path: &str) -> &str {
 }
 
 #[derive(Clone)]
-struct Answer(Box<Envelope>);
+struct PendingEnvelope(Box<Envelope>);
 
 /// Gives an envelope the form that the caller asked for, and sends the caller's own request id back.
 pub(super) async fn negotiate(request: Request, next: Next) -> Response {
     let as_text = wants_text(request.headers());
     let request_id = request.headers().get("x-request-id").cloned();
     let mut response = next.run(request).await;
-    if let Some(Answer(envelope)) = response.extensions_mut().remove::<Answer>() {
+    if let Some(PendingEnvelope(envelope)) = response.extensions_mut().remove::<PendingEnvelope>() {
         let (media_type, body) = if as_text {
             ("text/plain; charset=utf-8", text_form(&envelope).into_bytes())
         } else {

@@ -13,15 +13,15 @@ use std::sync::Arc;
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
 
-use super::fuse::Fuse;
-use super::rules::{Marks, Rules};
+use super::ignore_rules::{IgnoreFiles, IgnoreRules};
+use super::search_budget::SearchBudget;
 use crate::entry_type::EntryType;
 
 /// How many entries are read between two looks at the clock.
 const ENTRIES_PER_CHECK: usize = 4096;
 
 /// A directory that was read.
-pub(crate) struct Folder {
+pub(crate) struct Directory {
     /// To open what is in it.
     pub(crate) handle: OwnedFd,
     /// Its path beneath the root; empty for the root itself, else ending in `/`.
@@ -29,7 +29,7 @@ pub(crate) struct Folder {
     /// How many directories lie between it and the searched one.
     pub(super) depth: usize,
     /// The rules of the ignore files here and above.
-    pub(super) rules: Option<Arc<Rules>>,
+    pub(super) rules: Option<Arc<IgnoreRules>>,
     names: Vec<u8>,
     records: Vec<Record>,
 }
@@ -40,17 +40,17 @@ struct Record {
     entry_type: EntryType,
 }
 
-impl Folder {
+impl Directory {
     /// Reads a directory up to the fuse, with the marks that its ignore files leave.
     pub(super) fn read(
         handle: OwnedFd,
         path: Vec<u8>,
         depth: usize,
-        fuse: &Fuse,
-    ) -> Result<(Self, Marks), Errno> {
+        budget: &SearchBudget,
+    ) -> Result<(Self, IgnoreFiles), Errno> {
         let mut names = Vec::new();
         let mut records = Vec::new();
-        let mut marks = Marks::default();
+        let mut ignore_files = IgnoreFiles::default();
         let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
         let mut entries = RawDir::new(&handle, &mut buffer);
         while let Some(entry) = entries.next() {
@@ -59,16 +59,16 @@ impl Folder {
             if name == b"." || name == b".." {
                 continue;
             }
-            if !fuse.admits_entry()
-                || records.len() % ENTRIES_PER_CHECK == ENTRIES_PER_CHECK - 1 && !fuse.holds()
+            if !budget.take_entry()
+                || records.len() % ENTRIES_PER_CHECK == ENTRIES_PER_CHECK - 1 && !budget.check_clock()
             {
                 break;
             }
-            marks.note(name);
+            ignore_files.note(name);
             records.push(record(&handle, name, entry.file_type(), &mut names));
         }
         records.sort_unstable_by(|left, right| left.key(&names).cmp(right.key(&names)));
-        Ok((Self { handle, path, depth, rules: None, names, records }, marks))
+        Ok((Self { handle, path, depth, rules: None, names, records }, ignore_files))
     }
 
     /// How many entries it has.
@@ -108,6 +108,6 @@ fn record(handle: &OwnedFd, name: &[u8], listed_as: FileType, names: &mut Vec<u8
 }
 
 /// The name of an entry without the `/` of a directory.
-pub(super) fn bare(key: &[u8]) -> &OsStr {
+pub(super) fn without_slash(key: &[u8]) -> &OsStr {
     OsStr::from_bytes(key.strip_suffix(b"/").unwrap_or(key))
 }

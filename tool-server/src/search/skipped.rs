@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::contents::MAX_LINE_BYTES;
-use super::fuse::AbortedReason;
+use super::file_search::MAX_LINE_BYTES;
+use super::search_budget::AbortedReason;
 use super::walk::MAX_DEPTH;
 
 /// How many names a notice gives as examples.
@@ -14,7 +14,7 @@ const EXAMPLES: usize = 5;
 
 /// What was left out, by one thread or by all.
 #[derive(Debug, Default)]
-pub(crate) struct LeftOut {
+pub(crate) struct Skipped {
     /// Names that begin with a dot.
     pub(crate) hidden: u64,
     /// What ignore files name.
@@ -24,23 +24,23 @@ pub(crate) struct LeftOut {
     /// Files with a NUL byte.
     pub(crate) binary: u64,
     /// Directories and files that the server's user cannot read.
-    pub(crate) unreadable: Examples,
+    pub(crate) unreadable: PathSamples,
     /// Files that were searched only up to a line too long to be held.
-    pub(crate) long_lined: Examples,
+    pub(crate) long_lined: PathSamples,
     /// Whether directories lie too deep.
     pub(crate) too_deep: bool,
     /// Whether parts of the tree were not looked at because the page could not need them.
-    pub(crate) passed_over: bool,
+    pub(crate) is_incomplete: bool,
 }
 
 /// A number of paths, and the first of them as examples.
 #[derive(Debug, Default)]
-pub(crate) struct Examples {
+pub(crate) struct PathSamples {
     number: u64,
     first: BTreeSet<String>,
 }
 
-impl Examples {
+impl PathSamples {
     /// Adds a path as it is shown.
     pub(crate) fn add(&mut self, path: String) {
         self.number += 1;
@@ -65,7 +65,7 @@ impl Examples {
     }
 }
 
-impl LeftOut {
+impl Skipped {
     /// Adds what another thread left out.
     pub(crate) fn merge(&mut self, other: Self) {
         self.hidden += other.hidden;
@@ -75,7 +75,7 @@ impl LeftOut {
         self.unreadable.merge(other.unreadable);
         self.long_lined.merge(other.long_lined);
         self.too_deep |= other.too_deep;
-        self.passed_over |= other.passed_over;
+        self.is_incomplete |= other.is_incomplete;
     }
 
     /// Whether something that belongs to the result is missing.
@@ -86,7 +86,7 @@ impl LeftOut {
     /// One notice for each kind of what was left out.
     pub(crate) fn notices(&self, aborted: Option<AbortedReason>) -> Vec<String> {
         let mut notices: Vec<String> = aborted.map(abort_notice).into_iter().collect();
-        let is_exact = aborted.is_none() && !self.passed_over;
+        let is_exact = aborted.is_none() && !self.is_incomplete;
         notices.extend(self.hidden_notice(is_exact));
         notices.extend(self.ignored_notice(is_exact));
         if self.denied {
