@@ -1,4 +1,4 @@
-//! What a request tells a played model of its calls: those of this attempt with their results, and before
+//! What a request tells a fake model of its calls: those of this attempt with their results, and before
 //! them those of earlier attempts in one note.
 //!
 //! It reads what the real worker writes, as a real model would, and knows nothing else.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Place, program, wait};
+use crate::{TestDir, program, wait};
 
 /// How long a child may take to notice that its parent is gone.
 const GRACE: Duration = Duration::from_secs(5);
@@ -30,9 +30,9 @@ impl Process {
 }
 
 /// All living processes that have the place's marker or path in their environment or command line.
-pub fn processes_of(place: &Place) -> Vec<Process> {
-    let path = place.path().as_os_str().as_encoded_bytes();
-    let marks = [place.marker().as_bytes(), path];
+pub fn processes_of(dir: &TestDir) -> Vec<Process> {
+    let path = dir.path().as_os_str().as_encoded_bytes();
+    let marks = [dir.marker().as_bytes(), path];
     all_pids()
         .filter(|pid| ["environ", "cmdline"].iter().any(|file| mentions(*pid, file, &marks)))
         .filter_map(describe)
@@ -45,9 +45,9 @@ pub fn processes_with(text: &str) -> Vec<Process> {
 }
 
 /// Waits until the place has no process any more; panics with those that stay, and ends them.
-pub fn assert_no_process(place: &Place) {
-    if wait::within(GRACE, || processes_of(place).is_empty().then_some(())).is_none() {
-        let left = processes_of(place);
+pub fn assert_no_process(dir: &TestDir) {
+    if wait::within(GRACE, || processes_of(dir).is_empty().then_some(())).is_none() {
+        let left = processes_of(dir);
         for process in &left {
             program::signal(process.pid, Signal::KILL);
         }

@@ -1,6 +1,6 @@
 //! The harness of the whole-system tests: the real binaries, started for real, in a directory of their own.
 //!
-//! Only Telegram and the model are played, by servers that speak their real protocol. Everything is
+//! Only Telegram and the model are fakes: servers that speak their real protocol. Everything is
 //! waited for as a state with a deadline, never for a time. What a test leaves behind (a process, a
 //! running task, a temporary file) fails it when the harness is dropped.
 //!
@@ -8,16 +8,16 @@
 //! know (variables, routes, files, exit codes) and links nothing of them but `protocol`.
 
 pub mod binaries;
+pub mod bugfix;
 pub mod corpus;
 pub mod crash;
 pub mod database;
 pub mod envelope_shape;
 mod facts;
+pub mod fake_model;
+pub mod fake_telegram;
 pub mod http;
-pub mod journey;
 pub mod leftovers;
-pub mod model_server;
-pub mod place;
 pub mod program;
 pub mod project_copy;
 pub mod random;
@@ -25,16 +25,16 @@ mod serving;
 pub mod small_disk;
 pub mod swapping;
 pub mod system;
-pub mod telegram;
+pub mod test_dir;
 pub mod tool_server;
 pub mod wait;
 
 pub use database::Database;
+pub use fake_model::{FakeModel, ModelReply, StreamFault};
+pub use fake_telegram::{FakeTelegram, Fault};
 pub use http::{Answer, Request};
-pub use model_server::{ModelReply, ModelServer, StreamFault};
-pub use place::Place;
 pub use program::Program;
 pub use random::Random;
 pub use system::{System, SystemBuilder};
-pub use telegram::{Fault, TelegramServer};
+pub use test_dir::TestDir;
 pub use tool_server::ToolServer;

@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::place::NOBODY;
-use crate::{Place, wait};
+use crate::test_dir::NOBODY;
+use crate::{TestDir, wait};
 
 /// How much of a program's log a failing test shows.
 const TAIL_LINES: usize = 60;
@@ -37,14 +37,14 @@ pub struct Launch {
 
 impl Program {
     /// Starts a program; its output goes to files in the place.
-    pub fn start(place: &Place, launch: &Launch) -> Self {
+    pub fn start(dir: &TestDir, launch: &Launch) -> Self {
         let name = launch.binary.file_name().expect("a binary has a name").to_string_lossy();
-        let number = fs::read_dir(place.logs()).expect("the place has logs").count();
-        let stderr = place.logs().join(format!("{number:02}-{name}.stderr"));
-        let stdout = place.logs().join(format!("{number:02}-{name}.stdout"));
+        let number = fs::read_dir(dir.logs()).expect("the place has logs").count();
+        let stderr = dir.logs().join(format!("{number:02}-{name}.stderr"));
+        let stdout = dir.logs().join(format!("{number:02}-{name}.stdout"));
         let mut command = Command::new(&launch.binary);
         command.args(&launch.arguments).env_clear().envs(launch.variables.iter().cloned());
-        command.current_dir(place.path()).stdin(Stdio::null());
+        command.current_dir(dir.path()).stdin(Stdio::null());
         command.stdout(File::create(&stdout).expect("logs are writable"));
         command.stderr(File::create(&stderr).expect("logs are writable"));
         if launch.unprivileged && rustix::process::geteuid().is_root() {

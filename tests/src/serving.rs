@@ -1,4 +1,4 @@
-//! How the played servers are served: each on a runtime of its own, so that tests need none.
+//! How the fake servers are served: each on a runtime of its own, so that tests need none.
 
 use std::net::SocketAddr;
 

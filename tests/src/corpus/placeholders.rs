@@ -18,7 +18,7 @@ pub struct Placeholders {
 impl Placeholders {
     /// The values for a server.
     pub fn of(server: &mut ToolServer) -> Self {
-        let outside = server.place().outside();
+        let outside = server.dir().outside();
         let outside_name = outside.file_name().expect("it has a name").to_string_lossy().into_owned();
         let values = vec![
             ("{ROOT}", server.root().display().to_string()),

@@ -51,7 +51,7 @@ fn root_replaced(server: &ToolServer, call: &str) -> Result<Answer, String> {
     let (root, moved) = (server.root(), server.root().with_extension("bak"));
     let failed = |error: std::io::Error| error.to_string();
     fs::rename(&root, &moved).map_err(failed)?;
-    symlink(server.place().outside(), &root).map_err(failed)?;
+    symlink(server.dir().outside(), &root).map_err(failed)?;
     let answer = server.send(Request::post(&format!("/tools/{tool}"), arguments));
     fs::remove_file(&root).and_then(|()| fs::rename(&moved, &root)).map_err(failed)?;
     Ok(answer)
@@ -112,8 +112,8 @@ fn prepare_swap(server: &ToolServer) -> std::io::Result<(PathBuf, PathBuf)> {
     let (real, link) = (server.root().join("rd"), server.root().join("rl"));
     fs::create_dir(&real)?;
     fs::write(real.join("secret.txt"), "inside: OUTSIDE-SECRET\n")?;
-    fs::write(server.place().outside().join("OUTSIDE-SECRET"), "")?;
-    symlink(server.place().outside(), &link)?;
+    fs::write(server.dir().outside().join("OUTSIDE-SECRET"), "")?;
+    symlink(server.dir().outside(), &link)?;
     Ok((real, link))
 }
 

@@ -99,7 +99,7 @@ impl<'a> Trial<'a> {
 
     /// What the server has written down so far.
     fn records(&mut self) -> String {
-        let journal = self.server.place().data().join("journal/tool-calls.jsonl");
+        let journal = self.server.dir().data().join("journal/tool-calls.jsonl");
         let journal = std::fs::read_to_string(journal).unwrap_or_default();
         journal + &self.server.program().log()
     }
@@ -140,8 +140,8 @@ impl<'a> Trial<'a> {
         for line in &self.case.setup {
             let script = format!("{PRELUDE}{}", self.placeholders.fill(line)?);
             let mut command = Command::new("bash");
-            command.args(["-c", &script]).env("TEXT", &text).current_dir(self.server.place().path());
-            self.mode.as_its_user(&mut command, self.server.place().path());
+            command.args(["-c", &script]).env("TEXT", &text).current_dir(self.server.dir().path());
+            self.mode.as_its_user(&mut command, self.server.dir().path());
             let status = command.status().map_err(|error| format!("bash does not start: {error}"))?;
             if !status.success() {
                 return Err(format!("the setup line failed: {line}"));

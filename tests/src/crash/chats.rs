@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model;
-use crate::telegram::update::Chat;
-use crate::{Random, TelegramServer};
+use crate::fake_telegram::update::Chat;
+use crate::{FakeTelegram, Random};
 
 /// The id of the first chat; the others follow.
 const FIRST_ID: i64 = 5001;
@@ -61,7 +61,7 @@ impl Chats {
 
     /// Random chats write, until as many messages wait as there are chats; and Telegram repeats an update
     /// that was confirmed before.
-    pub(super) fn write(&mut self, telegram: &TelegramServer, random: &mut Random) {
+    pub(super) fn write(&mut self, telegram: &FakeTelegram, random: &mut Random) {
         let answered = self.answered(telegram).len();
         for _ in 0..(self.ids.len() + answered).saturating_sub(self.written.len()) {
             let chat = self.ids[random.below(self.ids.len())];
@@ -76,12 +76,12 @@ impl Chats {
     }
 
     /// Whether everything that was written has its reply.
-    pub(super) fn are_answered(&self, telegram: &TelegramServer) -> bool {
+    pub(super) fn are_answered(&self, telegram: &FakeTelegram) -> bool {
         self.answered(telegram).len() == self.written.len()
     }
 
     /// The words in the replies that each chat got, in order, repetitions included.
-    pub(super) fn replies(telegram: &TelegramServer) -> BTreeMap<i64, Vec<String>> {
+    pub(super) fn replies(telegram: &FakeTelegram) -> BTreeMap<i64, Vec<String>> {
         let mut replies: BTreeMap<i64, Vec<String>> = BTreeMap::new();
         for sent in telegram.sent() {
             let word = sent.text.split(' ').nth(1).unwrap_or_default().trim_end_matches(':').to_owned();
@@ -97,7 +97,7 @@ impl Chats {
         own.map(|written| written.word.as_str()).collect()
     }
 
-    fn answered(&self, telegram: &TelegramServer) -> BTreeSet<String> {
+    fn answered(&self, telegram: &FakeTelegram) -> BTreeSet<String> {
         Self::replies(telegram).into_values().flatten().collect()
     }
 }

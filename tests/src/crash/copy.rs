@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rustix::process::Signal;
 
-use crate::{Random, System, TelegramServer, program};
+use crate::{FakeTelegram, Random, System, program};
 
 /// The database file; the others have its name as their beginning.
 const DATABASE: &str = "autonous.db";
@@ -26,16 +26,16 @@ pub(super) struct Copies {
 
 impl Copies {
     /// Stops the supervisor, copies its database files, lets it go on, and looks at the copy.
-    pub(super) fn take(&mut self, system: &System, telegram: &TelegramServer, random: &mut Random) {
-        let place = tempfile::tempdir().expect("the temporary directory is writable");
+    pub(super) fn take(&mut self, system: &System, telegram: &FakeTelegram, random: &mut Random) {
+        let dir = tempfile::tempdir().expect("the temporary directory is writable");
         let supervisor = system.supervisor_pid();
         program::stop(supervisor);
         let confirmed = telegram.confirmed();
-        copy(&system.place().data().join("db"), place.path(), random.below(2) == 0);
+        copy(&system.dir().data().join("db"), dir.path(), random.below(2) == 0);
         program::signal(supervisor, Signal::CONT);
         self.taken += 1;
         self.confirmed += confirmed.len();
-        if let Err(fault) = look(&place.path().join(DATABASE), &confirmed) {
+        if let Err(fault) = look(&dir.path().join(DATABASE), &confirmed) {
             self.faults.push(format!("copy {}: {fault}", self.taken));
         }
     }
@@ -54,11 +54,11 @@ fn copy(from: &Path, to: &Path, with_index: bool) {
 /// Whether a database is whole and has everything that Telegram was told is safe.
 fn look(database: &Path, confirmed: &BTreeSet<i64>) -> Result<(), String> {
     let connection = Connection::open(database).map_err(|error| error.to_string())?;
-    let verdict: String = connection
+    let result: String = connection
         .query_row("pragma integrity_check", [], |row| row.get(0))
         .map_err(|error| format!("integrity_check: {error}"))?;
-    if verdict != "ok" {
-        return Err(format!("integrity_check: {verdict}"));
+    if result != "ok" {
+        return Err(format!("integrity_check: {result}"));
     }
     if confirmed.is_empty() {
         return Ok(());
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn a_copy_that_lacks_a_confirmed_update_is_found_out() {
-        let place = tempfile::tempdir().unwrap();
-        let database = place.path().join(DATABASE);
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join(DATABASE);
         let connection = Connection::open(&database).unwrap();
         connection
             .execute_batch("create table inbox (update_id integer); insert into inbox values (7);")
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_copy_that_is_no_database_is_found_out() {
-        let place = tempfile::tempdir().unwrap();
-        let database = place.path().join(DATABASE);
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join(DATABASE);
         fs::write(&database, "x".repeat(8192)).unwrap();
         assert!(look(&database, &BTreeSet::new()).is_err());
     }

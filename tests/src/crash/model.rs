@@ -1,4 +1,4 @@
-//! The played model: it writes the word that it is asked to note into a file, and answers with the word. It
+//! The fake model: it writes the word that it is asked to note into a file, and answers with the word. It
 //! reads only what it is sent: a call of an earlier attempt that is said to be done is not made again, one
 //! whose end nobody saw is, without a look.
 

@@ -1,29 +1,29 @@
 //! How a whole system is set up before its start.
 
 use super::System;
+use crate::fake_telegram::TOKEN;
 use crate::program::Launch;
-use crate::telegram::TOKEN;
 use crate::tool_server::Refusal;
-use crate::{ModelServer, Place, Program, TelegramServer, binaries, leftovers};
+use crate::{FakeModel, FakeTelegram, Program, TestDir, binaries, leftovers};
 
 /// A system before its start.
 #[derive(Debug)]
 pub struct SystemBuilder {
-    place: Place,
+    dir: TestDir,
     launch: Launch,
 }
 
 impl SystemBuilder {
     /// A system without any account, with free ports and short pauses.
     pub(super) fn new() -> Self {
-        let place = Place::new();
+        let dir = TestDir::new();
         let launch = Launch {
             binary: binaries::path_of("supervisor"),
             arguments: vec!["run".to_owned()],
-            variables: place.variables(),
+            variables: dir.variables(),
             unprivileged: false,
         };
-        let builder = Self { place, launch };
+        let builder = Self { dir, launch };
         builder
             .variable("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0")
             .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
@@ -32,8 +32,8 @@ impl SystemBuilder {
     }
 
     /// The directories that belong to this system, to be filled before its start.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn dir(&self) -> &TestDir {
+        &self.dir
     }
 
     /// Sets a variable.
@@ -43,9 +43,9 @@ impl SystemBuilder {
         self
     }
 
-    /// Connects the system with a played Telegram, and allows these chats.
+    /// Connects the system with a fake Telegram, and allows these chats.
     #[must_use]
-    pub fn telegram(self, server: &TelegramServer, allowed_chats: &str) -> Self {
+    pub fn telegram(self, server: &FakeTelegram, allowed_chats: &str) -> Self {
         self.telegram_at(&server.url(), allowed_chats)
     }
 
@@ -57,24 +57,24 @@ impl SystemBuilder {
             .variable("AUTONOUS_TELEGRAM_ALLOWED_CHATS", allowed_chats)
     }
 
-    /// Connects the system with a played model.
+    /// Connects the system with a fake model.
     #[must_use]
-    pub fn model(self, server: &ModelServer) -> Self {
+    pub fn model(self, server: &FakeModel) -> Self {
         server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
     }
 
     /// Starts a system that must refuse to run.
     pub fn start_refused(self) -> Refusal {
-        let mut supervisor = Program::start(&self.place, &self.launch);
+        let mut supervisor = Program::start(&self.dir, &self.launch);
         let status = supervisor.wait();
-        leftovers::assert_no_process(&self.place);
+        leftovers::assert_no_process(&self.dir);
         Refusal { status, stderr: supervisor.log() }
     }
 
     /// Starts the system and waits until all of it is ready.
     pub fn start(self) -> System {
-        let supervisor = Program::start(&self.place, &self.launch);
-        let mut system = System { supervisor, launch: self.launch, place: self.place };
+        let supervisor = Program::start(&self.dir, &self.launch);
+        let mut system = System { supervisor, launch: self.launch, dir: self.dir };
         system.wait_until_ready();
         system
     }

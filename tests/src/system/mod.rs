@@ -1,4 +1,4 @@
-//! The whole system, as a user runs it: `supervisor run` with its two children, in a place of its own.
+//! The whole system, as a user runs it: `supervisor run` with its two children, in a directory of its own.
 
 mod builder;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::leftovers::{self, Process};
 use crate::program::{self, Launch};
-use crate::{Answer, Database, Place, Program, Request, binaries, http, wait};
+use crate::{Answer, Database, Program, Request, TestDir, binaries, http, wait};
 
 pub use builder::SystemBuilder;
 
@@ -23,7 +23,7 @@ pub struct System {
     supervisor: Program,
     launch: Launch,
     // Dropped last: a failing test still shows the logs that lie in it.
-    place: Place,
+    dir: TestDir,
 }
 
 /// What the supervisor writes to `<data>/tokens` for the commands that talk to it.
@@ -51,18 +51,18 @@ impl System {
     }
 
     /// The directories that belong to this system.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn dir(&self) -> &TestDir {
+        &self.dir
     }
 
     /// The first root of its tools.
     pub fn workspace(&self) -> PathBuf {
-        self.place.data().join("workspace")
+        self.dir.data().join("workspace")
     }
 
     /// Its database, for reading.
     pub fn database(&self) -> Database {
-        Database::in_data(&self.place.data())
+        Database::in_data(&self.dir.data())
     }
 
     /// What it logged since its last start.
@@ -118,14 +118,14 @@ impl System {
     /// Runs a command of the `supervisor` binary with this data directory, and waits for its end.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(&self.launch.binary);
-        command.args(arguments).env_clear().envs(self.place.variables());
+        command.args(arguments).env_clear().envs(self.dir.variables());
         command.output().expect("the supervisor's binary starts")
     }
 
     /// Runs a command of the `tool-server` binary with this data directory, and waits for its end.
     pub fn run_tool_server(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(binaries::path_of("tool-server"));
-        command.args(arguments).env_clear().envs(self.place.variables());
+        command.args(arguments).env_clear().envs(self.dir.variables());
         command.output().expect("the tool server's binary starts")
     }
 
@@ -143,7 +143,7 @@ impl System {
 
     /// All children of the supervisor.
     pub fn children(&self) -> Vec<Process> {
-        let mut children = leftovers::processes_of(&self.place);
+        let mut children = leftovers::processes_of(&self.dir);
         children.retain(|process| process.parent == self.supervisor.pid());
         children
     }
@@ -156,13 +156,13 @@ impl System {
     /// Ends the supervisor at once, as a power cut does, and checks that its children follow.
     pub fn kill(&mut self) {
         self.supervisor.kill();
-        leftovers::assert_no_process(&self.place);
+        leftovers::assert_no_process(&self.dir);
     }
 
     /// Waits until the supervisor has ended by itself, and checks that its children have followed.
     pub fn wait(&mut self) -> ExitStatus {
         let status = self.supervisor.wait();
-        leftovers::assert_no_process(&self.place);
+        leftovers::assert_no_process(&self.dir);
         status
     }
 
@@ -174,13 +174,13 @@ impl System {
 
     /// Starts the supervisor again in the same place.
     pub fn start_again(&mut self) {
-        self.supervisor = Program::start(&self.place, &self.launch);
+        self.supervisor = Program::start(&self.dir, &self.launch);
     }
 
     /// Ends the system by SIGTERM and checks that nothing is left of it, whatever it was doing.
     pub fn stop(&mut self) -> ExitStatus {
         let status = self.supervisor.terminate();
-        leftovers::assert_no_process(&self.place);
+        leftovers::assert_no_process(&self.dir);
         leftovers::assert_no_temporary_file(&self.workspace());
         let running = self.database().count("select count(*) from inbox where state = 'in_progress'");
         assert_eq!(running, 0, "tasks are still marked as running");
@@ -200,7 +200,7 @@ impl System {
     }
 
     fn tokens_if_written(&self) -> Option<Tokens> {
-        serde_json::from_slice(&fs::read(self.place.data().join("tokens")).ok()?).ok()
+        serde_json::from_slice(&fs::read(self.dir.data().join("tokens")).ok()?).ok()
     }
 }
 

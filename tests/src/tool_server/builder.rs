@@ -5,12 +5,12 @@ use std::process::ExitStatus;
 
 use super::{ToolServer, listening};
 use crate::program::Launch;
-use crate::{Place, Program, binaries, leftovers};
+use crate::{Program, TestDir, binaries, leftovers};
 
 /// A tool server before its start.
 #[derive(Debug)]
 pub struct ToolServerBuilder {
-    place: Place,
+    dir: TestDir,
     launch: Launch,
     roots: Vec<PathBuf>,
     token: Option<String>,
@@ -28,20 +28,20 @@ pub struct Refusal {
 impl ToolServerBuilder {
     /// A server with one root and a free port.
     pub(super) fn new() -> Self {
-        let place = Place::new();
+        let dir = TestDir::new();
         let launch = Launch {
             binary: binaries::path_of("tool-server"),
             arguments: vec!["serve".to_owned()],
-            variables: place.variables(),
+            variables: dir.variables(),
             unprivileged: false,
         };
-        let roots = vec![place.root()];
-        Self { place, launch, roots, token: None }.variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
+        let roots = vec![dir.root()];
+        Self { dir, launch, roots, token: None }.variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
     }
 
     /// The directories that belong to this server, to be filled before its start.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn dir(&self) -> &TestDir {
+        &self.dir
     }
 
     /// Sets a variable.
@@ -76,22 +76,22 @@ impl ToolServerBuilder {
     #[must_use]
     pub fn unprivileged(mut self) -> Self {
         self.launch.unprivileged = true;
-        self.launch.binary = self.place.hand_over(&self.launch.binary);
+        self.launch.binary = self.dir.hand_over(&self.launch.binary);
         self
     }
 
     /// Starts the server and waits until it listens.
     pub fn start(self) -> ToolServer {
         let launch = self.whole_launch();
-        let (program, address) = listening(&self.place, &launch);
-        ToolServer { program, launch, address, token: self.token, roots: self.roots, place: self.place }
+        let (program, address) = listening(&self.dir, &launch);
+        ToolServer { program, launch, address, token: self.token, roots: self.roots, dir: self.dir }
     }
 
     /// Starts a server that must refuse to run.
     pub fn start_refused(self) -> Refusal {
-        let mut program = Program::start(&self.place, &self.whole_launch());
+        let mut program = Program::start(&self.dir, &self.whole_launch());
         let status = program.wait();
-        leftovers::assert_no_process(&self.place);
+        leftovers::assert_no_process(&self.dir);
         Refusal { status, stderr: program.log() }
     }
 

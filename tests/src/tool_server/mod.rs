@@ -10,7 +10,7 @@ use protocol::Envelope;
 use serde_json::Value;
 
 use crate::program::Launch;
-use crate::{Answer, Place, Program, Request, http, leftovers, wait};
+use crate::{Answer, Program, Request, TestDir, http, leftovers, wait};
 
 pub use builder::{Refusal, ToolServerBuilder};
 
@@ -26,7 +26,7 @@ pub struct ToolServer {
     token: Option<String>,
     roots: Vec<PathBuf>,
     // Dropped last: a failing test still shows the log that lies in it.
-    place: Place,
+    dir: TestDir,
 }
 
 impl ToolServer {
@@ -41,13 +41,13 @@ impl ToolServer {
     }
 
     /// The directories that belong to this server.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn dir(&self) -> &TestDir {
+        &self.dir
     }
 
     /// The first root.
     pub fn root(&self) -> PathBuf {
-        self.place.root()
+        self.dir.root()
     }
 
     /// Where it listens.
@@ -87,18 +87,18 @@ impl ToolServer {
     }
 
     /// Ends the server at once, as a crash does, lets `meanwhile` happen, and starts it again.
-    pub fn crash(&mut self, meanwhile: impl FnOnce(&Place)) {
+    pub fn crash(&mut self, meanwhile: impl FnOnce(&TestDir)) {
         self.program.kill();
-        leftovers::assert_no_process(&self.place);
-        meanwhile(&self.place);
-        (self.program, self.address) = listening(&self.place, &self.launch);
+        leftovers::assert_no_process(&self.dir);
+        meanwhile(&self.dir);
+        (self.program, self.address) = listening(&self.dir, &self.launch);
     }
 
     /// Runs another command of the `tool-server` binary with this server's variables.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(&self.launch.binary);
         command.args(arguments).env_clear().envs(self.launch.variables.iter().cloned());
-        command.current_dir(self.place.path()).output().expect("the tool server's binary starts")
+        command.current_dir(self.dir.path()).output().expect("the tool server's binary starts")
     }
 
     /// Ends the server by SIGTERM and checks that nothing is left of it.
@@ -108,7 +108,7 @@ impl ToolServer {
 
     fn end(&mut self) -> ExitStatus {
         let status = self.program.terminate();
-        leftovers::assert_no_process(&self.place);
+        leftovers::assert_no_process(&self.dir);
         self.roots.iter().for_each(|root| leftovers::assert_no_temporary_file(root));
         status
     }
@@ -123,8 +123,8 @@ impl Drop for ToolServer {
 }
 
 /// Starts a server and waits for the address that it logs.
-fn listening(place: &Place, launch: &Launch) -> (Program, SocketAddr) {
-    let mut program = Program::start(place, launch);
+fn listening(dir: &TestDir, launch: &Launch) -> (Program, SocketAddr) {
+    let mut program = Program::start(dir, launch);
     let address = wait::within(wait::SOON, || {
         assert!(program.ended().is_none(), "the server ended at its start:\n{}", program.log_tail());
         address_in(&program.log(), LISTENING)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use e2e::project_copy;
+use harness::project_copy;
 
 /// Which crates of this workspace each crate may import; those of the tests and of the measurements may
 /// import any.

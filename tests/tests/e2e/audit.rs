@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use e2e::System;
+use harness::System;
 use serde_json::Value;
 
 fn text(output: &Output) -> String {

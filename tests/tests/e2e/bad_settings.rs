@@ -1,6 +1,6 @@
 //! A setting that a child can not work with stops the whole system at once, and is named.
 
-use e2e::System;
+use harness::System;
 
 /// The start must fail soon, and the log must contain each of `words`.
 fn check(variable: &str, value: &str, words: &[&str]) {

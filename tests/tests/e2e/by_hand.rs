@@ -3,11 +3,11 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use e2e::{ToolServer, binaries};
+use harness::{ToolServer, binaries};
 
 fn once(server: &ToolServer, message: &str) -> Output {
     let mut command = Command::new(binaries::path_of("agent-worker"));
-    command.args(["once", message]).env_clear().envs(server.place().variables());
+    command.args(["once", message]).env_clear().envs(server.dir().variables());
     command.env("AUTONOUS_TOOL_URL", format!("http://{}", server.address()));
     command.output().expect("the worker's binary starts")
 }

@@ -1,8 +1,8 @@
 //! Cancelling: what runs is stopped, what waits is dropped, and a repeated wish changes nothing.
 
-use e2e::telegram::Sent;
-use e2e::telegram::update::Chat;
-use e2e::{Answer, Request, System, TelegramServer, leftovers, wait};
+use harness::fake_telegram::Sent;
+use harness::fake_telegram::update::Chat;
+use harness::{Answer, FakeTelegram, Request, System, leftovers, wait};
 
 const ADA: Chat = Chat { id: 4711 };
 
@@ -15,7 +15,7 @@ fn cancel(system: &System, task: &str) -> Answer {
 
 fn wait_until_sleeping(system: &System) {
     wait::until("the command runs", || {
-        let processes = leftovers::processes_of(system.place());
+        let processes = leftovers::processes_of(system.dir());
         processes.iter().any(|process| process.command.contains("sleep 300")).then_some(())
     });
 }
@@ -37,7 +37,7 @@ fn a_running_command_is_stopped_and_its_user_is_told_what_was_done() {
     let by = "select payload ->> 'by' from events where type = 'task.cancelled'";
     assert_eq!(system.database().texts(by), ["control"]);
     wait::until("the command is gone", || {
-        let processes = leftovers::processes_of(system.place());
+        let processes = leftovers::processes_of(system.dir());
         (!processes.iter().any(|process| process.command.contains("sleep 300"))).then_some(())
     });
     assert!(system.reply(&system.say("ls path=.")).contains("exit 0"), "the next task runs");
@@ -63,7 +63,7 @@ fn a_task_that_waits_is_cancelled_at_once_and_an_ended_one_can_not_be() {
 
 #[test]
 fn a_cancel_in_the_chat_overtakes_what_waits_behind_the_running_task() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(ADA.text(LONG));
     telegram.push(ADA.text("ls path=second"));
@@ -79,7 +79,7 @@ fn a_cancel_in_the_chat_overtakes_what_waits_behind_the_running_task() {
 
 #[test]
 fn a_cancel_that_telegram_delivers_twice_stops_nothing_else() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     let command = telegram.push(ADA.text("/cancel"));
     assert!(telegram.wait_for_sent(1)[0].text.contains("nothing to cancel"));
@@ -106,7 +106,7 @@ fn a_wish_to_cancel_outlives_the_supervisor() {
     let task = system.say(LONG);
     wait_until_sleeping(&system);
     let worker = system.child("agent-worker");
-    e2e::program::stop(worker.pid);
+    harness::program::stop(worker.pid);
     assert_eq!(cancel(&system, &task).status, 202);
     system.kill();
     system.restart();

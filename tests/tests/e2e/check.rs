@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
-use e2e::{ModelServer, System, TelegramServer};
+use harness::{FakeModel, FakeTelegram, System};
 use serde_json::Value;
 
 fn text(output: &Output) -> String {
@@ -24,7 +24,7 @@ fn verdict(findings: &[Value], name: &str) -> String {
 fn a_fresh_system_is_good_while_it_runs_and_when_it_does_not() {
     let system = System::builder();
     // Somebody else made this directory; the supervisor's own is private by itself.
-    fs::set_permissions(system.place().data(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(system.dir().data(), fs::Permissions::from_mode(0o700)).unwrap();
     let mut system = system.start();
     let running = system.run_command(&["check"]);
     let said = text(&running);
@@ -44,8 +44,8 @@ fn a_fresh_system_is_good_while_it_runs_and_when_it_does_not() {
 
 #[test]
 fn telegram_and_the_model_are_asked_and_neither_token_is_shown() {
-    let telegram = TelegramServer::start();
-    let model = ModelServer::answering(Vec::new());
+    let telegram = FakeTelegram::start();
+    let model = FakeModel::answering(Vec::new());
     let system = System::builder().telegram(&telegram, "7").model(&model).start();
     let good = system.run_set_up(&["check", "--json"]);
     let found = findings(&good);
@@ -53,7 +53,7 @@ fn telegram_and_the_model_are_asked_and_neither_token_is_shown() {
     assert_eq!(verdict(&found, "model"), "ok", "{found:#?}");
     assert!(model.requests().is_empty(), "the model itself was not asked: {:?}", model.requests());
     let said = format!("{found:?}{}", String::from_utf8_lossy(&good.stderr));
-    for secret in [e2e::telegram::TOKEN, e2e::model_server::KEY] {
+    for secret in [harness::fake_telegram::TOKEN, harness::fake_model::KEY] {
         assert!(!said.contains(secret), "{said}");
     }
 }
@@ -66,7 +66,7 @@ fn what_does_not_work_fails_with_what_to_do() {
         .telegram_at("http://127.0.0.1:1", "7")
         .start();
     system.stop();
-    fs::set_permissions(system.place().data(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(system.dir().data(), fs::Permissions::from_mode(0o755)).unwrap();
     let bad = system.run_set_up(&["check", "--json"]);
     let found = findings(&bad);
     assert!(!bad.status.success(), "{found:#?}");

@@ -1,7 +1,7 @@
 //! A small model that errs in every way small models do: it finishes a simple task, or the task ends
 //! with a clear answer.
 
-use e2e::{ModelReply, ModelServer, System};
+use harness::{FakeModel, ModelReply, System};
 use serde_json::json;
 
 /// A line that only a listing of the workspace can give.
@@ -28,7 +28,7 @@ fn workspace_with_file(system: &System) {
 
 #[test]
 fn a_model_that_errs_in_every_way_gets_there_over_native_calls() {
-    let model = ModelServer::answering(vec![
+    let model = FakeModel::answering(vec![
         call("list_files", r#"{"path":"."}"#),
         call("ls", "path=."),
         call("grep", r#"{"path":"."}"#),
@@ -53,7 +53,7 @@ fn a_model_without_function_calling_gets_there_over_sloppy_json() {
     let object = |tool: &str, arguments: serde_json::Value| {
         json!({"tool_calls": [{"name": tool, "arguments": arguments}], "final_answer": ""}).to_string()
     };
-    let model = ModelServer::answering(vec![
+    let model = FakeModel::answering(vec![
         say(&object("list", json!({"path": "."}))),
         say(&object("ls", json!("here"))),
         say("{\"tool_calls\":[{\"name\":\"ls\",\"arguments\":{\"path\": "),
@@ -72,7 +72,7 @@ fn a_model_without_function_calling_gets_there_over_sloppy_json() {
 
 #[test]
 fn a_model_that_only_writes_garbage_fails_with_a_clear_answer() {
-    let model = ModelServer::answering(vec![say(r#"{"tool_calls":[{"name": ls, {{{ "final_answer""#)]);
+    let model = FakeModel::answering(vec![say(r#"{"tool_calls":[{"name": ls, {{{ "final_answer""#)]);
     let builder = System::builder().model(&model).variable("AUTONOUS_MODEL_TOOL_PROTOCOL", "json");
     let builder = builder.variable("AUTONOUS_CONTROL_MAX_RETRIES", "1");
     let system = builder.variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1").start();
@@ -85,7 +85,7 @@ fn a_model_that_only_writes_garbage_fails_with_a_clear_answer() {
 #[test]
 fn a_model_that_never_calls_a_real_tool_ends_at_a_limit_with_what_was_tried() {
     let mut number = 0;
-    let model = ModelServer::start(move |_| {
+    let model = FakeModel::start(move |_| {
         number += 1;
         call(&format!("tool_{number}"), "{}")
     });

@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use e2e::System;
+use harness::System;
 use serde_json::Value;
 
 /// What is shown, with a past of long, wide and hostile texts; each takes `--json`, too.

@@ -8,16 +8,16 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use e2e::http::Request;
-use e2e::tool_server::ToolServer;
-use e2e::wait::until;
+use harness::http::Request;
+use harness::tool_server::ToolServer;
+use harness::wait::until;
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
 
 /// A server with every tool switched on and one skill.
 fn server() -> ToolServer {
     let builder = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "");
-    let skill = builder.place().data().join("skills/example");
+    let skill = builder.dir().data().join("skills/example");
     fs::create_dir_all(skill.join("scripts")).unwrap();
     let text = "---\nname: example\ndescription: shows how\nallowed-tools: [read, run_script]\n---\nDo it.\n";
     fs::write(skill.join("SKILL.md"), text).unwrap();
@@ -154,7 +154,7 @@ fn a_command_ends_when_its_caller_goes_away() {
     drop(stream);
     until("the command is gone", || (!runs(&word)).then_some(()));
     until("its end is recorded", || {
-        let journal = fs::read_to_string(server.place().data().join("journal/tool-calls.jsonl")).unwrap();
+        let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
         journal.contains("CANCELLED").then_some(())
     });
 }
@@ -176,7 +176,7 @@ fn control_files_that_appear_are_reported_in_the_answer_and_the_journal() {
     let ran = bash(&server, "mkdir -p sub/.vscode; echo x > sub/.envrc");
     let listed = ran.meta.data["created_control_files"].to_string();
     assert!(listed.contains("sub/.envrc") && listed.contains("sub/.vscode"), "{listed}");
-    let journal = fs::read_to_string(server.place().data().join("journal/tool-calls.jsonl")).unwrap();
+    let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
     assert!(journal.contains("created_control_files"));
     assert!(bash(&server, "git init -q made").meta.data.get("created_control_files").is_none());
 }
@@ -208,10 +208,9 @@ fn a_task_that_has_read_a_skill_can_call_only_what_it_allows() {
 #[test]
 fn scripts_come_from_their_skill_alone() {
     let server = server();
-    let skills = server.place().data().join("skills/example");
-    fs::write(server.place().outside().join("x.sh"), "#!/bin/sh\necho OUTSIDE\n").unwrap();
-    std::os::unix::fs::symlink(server.place().outside().join("x.sh"), skills.join("scripts/link.sh"))
-        .unwrap();
+    let skills = server.dir().data().join("skills/example");
+    fs::write(server.dir().outside().join("x.sh"), "#!/bin/sh\necho OUTSIDE\n").unwrap();
+    std::os::unix::fs::symlink(server.dir().outside().join("x.sh"), skills.join("scripts/link.sh")).unwrap();
     fs::write(skills.join("scripts/none"), "echo\n").unwrap();
     for (path, expected) in [
         ("../SKILL.md", ErrorCode::PathOutsideRoots),

@@ -1,8 +1,8 @@
 //! The corpus of attacks against the real server, case by case.
 
-use e2e::Request;
-use e2e::corpus::commands::{CANARY, CANARY_NAME, is_tried_unheld, works_unheld};
-use e2e::corpus::{self, Case, Expected, Mode, StatedLoss, Trial};
+use harness::Request;
+use harness::corpus::commands::{CANARY, CANARY_NAME, is_tried_unheld, works_unheld};
+use harness::corpus::{self, Case, Expected, Mode, StatedLoss, Trial};
 
 /// Tools that change a file only after its session has read it.
 const LOCKED: [&str; 2] = ["edit", "write"];

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use e2e::project_copy::workspace;
+use harness::project_copy::workspace;
 use protocol::ErrorCode;
 
 /// The crates whose settings a user can make.

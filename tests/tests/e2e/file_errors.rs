@@ -6,8 +6,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use e2e::envelope_shape::{assert_error, assert_whole};
-use e2e::{Request, ToolServer};
+use harness::envelope_shape::{assert_error, assert_whole};
+use harness::{Request, ToolServer};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
@@ -201,7 +201,7 @@ fn delete_is_not_allowed_unless_somebody_allows_it() {
 #[test]
 fn what_the_servers_user_may_not_do_is_permission_denied() {
     let builder = ToolServer::builder().unprivileged().variable("AUTONOUS_TOOL_DISABLED", "");
-    let root = builder.place().root();
+    let root = builder.dir().root();
     fs::write(root.join("closed"), "old").unwrap();
     fs::set_permissions(root.join("closed"), Permissions::from_mode(0o000)).unwrap();
     fs::create_dir(root.join("fixed")).unwrap();
@@ -229,7 +229,7 @@ fn what_the_servers_user_may_not_do_is_permission_denied() {
 #[test]
 fn a_tool_whose_disk_fails_is_paused_for_its_session_alone_until_it_may_be_tried_again() {
     let server = ToolServer::start();
-    let pending = server.place().data().join("journal/pending");
+    let pending = server.dir().data().join("journal/pending");
     let write = |session: &str| {
         let request = request("write", &json!({"path": "f", "content": "new"}));
         server.send(request.header("X-Session-Id", session))

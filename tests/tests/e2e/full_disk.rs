@@ -1,9 +1,9 @@
 //! The disk is full: nothing that was confirmed is lost, it is said what is wrong, and when there is room
 //! again the work goes on by itself.
 
-use e2e::small_disk::{SmallDisk, in_own_namespace};
-use e2e::telegram::update::Chat;
-use e2e::{Answer, Request, System, TelegramServer, http, wait};
+use harness::fake_telegram::update::Chat;
+use harness::small_disk::{SmallDisk, in_own_namespace};
+use harness::{Answer, FakeTelegram, Request, System, http, wait};
 use serde_json::json;
 
 const ADA: Chat = Chat { id: 4711 };
@@ -19,14 +19,14 @@ fn readyz(system: &System) -> Answer {
 }
 
 /// Somebody asks for a directory that is not there; the answer names it.
-fn write(telegram: &TelegramServer, written: &mut Vec<String>) {
+fn write(telegram: &FakeTelegram, written: &mut Vec<String>) {
     let name = format!("none-{:04}", written.len());
     telegram.push(ADA.text(&format!("ls path={name}")));
     written.push(name);
 }
 
 /// What Ada was told, but for the note that the bot is in trouble.
-fn replies(telegram: &TelegramServer) -> Vec<String> {
+fn replies(telegram: &FakeTelegram) -> Vec<String> {
     let sent = telegram.sent().into_iter().map(|message| message.text);
     sent.filter(|text| !is_note(text)).collect()
 }
@@ -38,9 +38,9 @@ fn is_note(text: &str) -> bool {
 #[test]
 fn a_full_disk_costs_no_message_and_is_told_and_survived() {
     in_own_namespace("full_disk::a_full_disk_costs_no_message_and_is_told_and_survived", || {
-        let telegram = TelegramServer::start();
+        let telegram = FakeTelegram::start();
         let builder = System::builder().telegram(&telegram, "4711");
-        let disk = SmallDisk::mount(&builder.place().data(), DISK_BYTES);
+        let disk = SmallDisk::mount(&builder.dir().data(), DISK_BYTES);
         let mut system = builder.start();
         let mut written = Vec::new();
         write(&telegram, &mut written);

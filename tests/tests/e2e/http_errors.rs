@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
-use e2e::envelope_shape::{assert_error, assert_whole};
-use e2e::{Request, ToolServer};
+use harness::envelope_shape::{assert_error, assert_whole};
+use harness::{Request, ToolServer};
 use protocol::ErrorCode;
 use serde_json::json;
 
@@ -135,7 +135,7 @@ fn a_denied_name_is_refused_and_left_out_of_listings() {
 #[test]
 fn a_directory_without_rights_is_permission_denied() {
     let builder = ToolServer::builder().unprivileged();
-    let closed = builder.place().root().join("closed");
+    let closed = builder.dir().root().join("closed");
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     let server = builder.start();

@@ -5,8 +5,8 @@
 use std::fs;
 use std::thread::JoinHandle;
 
-use e2e::envelope_shape::{assert_error, assert_whole};
-use e2e::{Answer, Request, ToolServer, wait};
+use harness::envelope_shape::{assert_error, assert_whole};
+use harness::{Answer, Request, ToolServer, wait};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn slow_edit(server: &ToolServer) -> Request {
 fn sent_and_claimed(server: &ToolServer, request: &Request) -> JoinHandle<std::io::Result<Answer>> {
     let (request, address) = (request.clone(), server.address());
     let call = std::thread::spawn(move || request.try_send(address));
-    let claims = server.place().data().join("journal/idempotency");
+    let claims = server.dir().data().join("journal/idempotency");
     wait::until("the key is claimed", || fs::read_dir(&claims).ok()?.next().map(drop));
     call
 }

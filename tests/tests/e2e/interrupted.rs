@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{ModelReply, ModelServer, System, wait};
+use harness::{FakeModel, ModelReply, System, wait};
 use serde_json::{Value, json};
 
 /// A command that leaves a mark and then takes longer than anybody waits.
@@ -15,8 +15,8 @@ fn last_user_text(request: &Value) -> String {
 }
 
 /// Asks for the command, unless it is told that the command was interrupted.
-fn careful_model() -> ModelServer {
-    ModelServer::start(|request| {
+fn careful_model() -> FakeModel {
+    FakeModel::start(|request| {
         let told = last_user_text(request);
         if told.contains("outcome is unknown") && told.contains("begun >> mark.txt") {
             ModelReply::Text("I know that it was cut off.".to_owned())

@@ -4,18 +4,18 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use e2e::{Place, Request, ToolServer};
+use harness::{Request, TestDir, ToolServer};
 use protocol::JournalRecord;
 use protocol::journal::{FIRST_PREV, RecordBody, RecordType};
 use serde_json::json;
 
-fn journal(place: &Place) -> PathBuf {
-    place.data().join("journal/tool-calls.jsonl")
+fn journal(dir: &TestDir) -> PathBuf {
+    dir.data().join("journal/tool-calls.jsonl")
 }
 
 /// All records, with their chain checked independently of the server's own command.
-fn records(place: &Place) -> Vec<JournalRecord> {
-    let text = fs::read_to_string(journal(place)).expect("a server that was called has a journal");
+fn records(dir: &TestDir) -> Vec<JournalRecord> {
+    let text = fs::read_to_string(journal(dir)).expect("a server that was called has a journal");
     let mut previous = FIRST_PREV.to_owned();
     text.lines()
         .map(|line| {
@@ -42,7 +42,7 @@ fn every_call_is_recorded_with_whom_it_was_made_for() {
             .header("X-Session-Id", "chat:7")
             .header("X-Request-Id", "request-1");
         let envelope = server.send(call).envelope();
-        let records = records(server.place());
+        let records = records(server.dir());
         let [.., started, ended] = &records[..] else { panic!("two records: {records:?}") };
         assert_eq!(started.id, envelope.meta.call_id);
         assert_eq!(started.record_type, RecordType::Started);
@@ -65,12 +65,12 @@ fn every_call_is_recorded_with_whom_it_was_made_for() {
 fn a_crash_and_a_torn_line_are_survived_and_recorded() {
     let mut server = ToolServer::start();
     server.assert_alive("its start");
-    server.crash(|place| {
-        let mut file = OpenOptions::new().append(true).open(journal(place)).unwrap();
+    server.crash(|dir| {
+        let mut file = OpenOptions::new().append(true).open(journal(dir)).unwrap();
         file.write_all(br#"{"type":"tool_call.started","id":"torn"#).unwrap();
     });
     server.assert_alive("a crash");
-    let kinds: Vec<RecordType> = records(server.place()).iter().map(|record| record.record_type).collect();
+    let kinds: Vec<RecordType> = records(server.dir()).iter().map(|record| record.record_type).collect();
     use RecordType::{Completed, Repaired, Started};
     assert_eq!(kinds, [Started, Completed, Repaired, Started, Completed]);
     assert_verifies(&server);
@@ -82,7 +82,7 @@ fn a_changed_a_removed_and_a_moved_line_are_found() {
     for path in ["one", "two", "three"] {
         server.call("ls", &json!({"path": path}));
     }
-    let text = fs::read_to_string(journal(server.place())).unwrap();
+    let text = fs::read_to_string(journal(server.dir())).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let removed = [&lines[..2], &lines[3..]].concat();
     let mut moved = lines.clone();
@@ -91,7 +91,7 @@ fn a_changed_a_removed_and_a_moved_line_are_found() {
     for (what, content) in
         [("changed", changed), ("removed", removed.join("\n") + "\n"), ("moved", moved.join("\n") + "\n")]
     {
-        let file = server.place().path().join(format!("{what}.jsonl"));
+        let file = server.dir().path().join(format!("{what}.jsonl"));
         fs::write(&file, content).unwrap();
         let verified = server.run_command(&["journal", "verify", &file.display().to_string()]);
         assert!(!verified.status.success(), "{what}: {}", String::from_utf8_lossy(&verified.stdout));
@@ -101,7 +101,7 @@ fn a_changed_a_removed_and_a_moved_line_are_found() {
 #[test]
 fn a_second_server_on_the_same_journal_is_refused() {
     let server = ToolServer::start();
-    let shared = journal(server.place()).display().to_string();
+    let shared = journal(server.dir()).display().to_string();
     let second = ToolServer::builder().variable("AUTONOUS_TOOL_JOURNAL", &shared).start_refused();
     assert!(!second.status.success());
     assert!(second.stderr.contains(&shared), "{}", second.stderr);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use e2e::{Place, System, ToolServer, wait};
+use harness::{System, TestDir, ToolServer, wait};
 use protocol::JournalRecord;
 use protocol::journal::{RecordType, archive_number};
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 const SMALL: (&str, &str) = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096");
 
 /// The full files in their order, then the journal itself.
-fn files(place: &Place) -> Vec<PathBuf> {
-    let directory = place.data().join("journal");
+fn files(dir: &TestDir) -> Vec<PathBuf> {
+    let directory = dir.data().join("journal");
     let entries = fs::read_dir(&directory).expect("a server has a journal").flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut full: Vec<String> =
@@ -23,8 +23,8 @@ fn files(place: &Place) -> Vec<PathBuf> {
 }
 
 /// The calls that began, by the journal's own files.
-fn recorded_calls(place: &Place) -> Vec<String> {
-    let texts = files(place).into_iter().map(|file| fs::read_to_string(file).expect("a journal is text"));
+fn recorded_calls(dir: &TestDir) -> Vec<String> {
+    let texts = files(dir).into_iter().map(|file| fs::read_to_string(file).expect("a journal is text"));
     let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
     let records = lines.map(|line| serde_json::from_str::<JournalRecord>(&line).expect("a line is a record"));
     records
@@ -46,7 +46,7 @@ fn server_with_full_files() -> ToolServer {
     for number in 0..24 {
         server.call("ls", &json!({"path": format!("missing-{number}")}));
     }
-    assert!(files(server.place()).len() > 3, "{:?}", files(server.place()));
+    assert!(files(server.dir()).len() > 3, "{:?}", files(server.dir()));
     server
 }
 
@@ -55,11 +55,11 @@ fn a_full_file_is_put_aside_and_the_chain_goes_through_all_of_them() {
     let mut server = server_with_full_files();
     let chain = verified(&server).unwrap();
     assert_eq!(chain["records"], 48, "{chain}");
-    assert_eq!(chain["files"], files(server.place()).len(), "{chain}");
-    for file in files(server.place()) {
+    assert_eq!(chain["files"], files(server.dir()).len(), "{chain}");
+    for file in files(server.dir()) {
         assert!(fs::metadata(&file).unwrap().len() <= 4096, "{file:?}");
     }
-    server.crash(|place| fs::remove_file(place.data().join("journal/tool-calls.jsonl")).unwrap());
+    server.crash(|dir| fs::remove_file(dir.data().join("journal/tool-calls.jsonl")).unwrap());
     server.assert_alive("a kill between two files");
     verified(&server).expect("the chain goes on from the newest full file");
 }
@@ -67,7 +67,7 @@ fn a_full_file_is_put_aside_and_the_chain_goes_through_all_of_them() {
 #[test]
 fn what_was_done_to_a_full_file_is_found() {
     let server = server_with_full_files();
-    let all = files(server.place());
+    let all = files(server.dir());
     let (first, second) = (&all[0], &all[1]);
     let original = fs::read_to_string(first).unwrap();
     let lines: Vec<&str> = original.lines().collect();
@@ -99,14 +99,10 @@ fn a_supervisor_that_was_away_takes_in_each_record_once() {
         let task = system.say(&format!("ls path=missing-{number}"));
         system.reply(&task);
     }
-    assert!(
-        files(system.place()).len() > 1,
-        "the running system has full files: {:?}",
-        files(system.place())
-    );
+    assert!(files(system.dir()).len() > 1, "the running system has full files: {:?}", files(system.dir()));
     system.stop();
     // A tool server alone goes on with the same journal, and puts several files aside.
-    let journal = system.place().data().join("journal/tool-calls.jsonl").display().to_string();
+    let journal = system.dir().data().join("journal/tool-calls.jsonl").display().to_string();
     let alone =
         ToolServer::builder().variable("AUTONOUS_TOOL_JOURNAL", &journal).variable(SMALL.0, SMALL.1).start();
     for number in 0..24 {
@@ -114,7 +110,7 @@ fn a_supervisor_that_was_away_takes_in_each_record_once() {
     }
     alone.stop();
     system.restart();
-    let recorded = recorded_calls(system.place());
+    let recorded = recorded_calls(system.dir());
     wait::until("all calls are events", || {
         let sql = "select count(*) from events where type = 'tool_call.started'";
         (system.database().count(sql) == i64::try_from(recorded.len()).unwrap()).then_some(())

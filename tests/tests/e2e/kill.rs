@@ -3,20 +3,20 @@
 use std::fs;
 use std::sync::mpsc;
 
-use e2e::leftovers;
-use e2e::program;
-use e2e::telegram::update::Chat;
-use e2e::{Fault, ModelReply, ModelServer, System, TelegramServer, wait};
+use harness::fake_telegram::update::Chat;
+use harness::leftovers;
+use harness::program;
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use rustix::process::Signal;
 use serde_json::json;
 
 const ADA: Chat = Chat { id: 4711 };
 
 /// A model that lists the workspace and then answers; its first thought lasts until it is released.
-fn thinking_model() -> (ModelServer, mpsc::Sender<()>) {
+fn thinking_model() -> (FakeModel, mpsc::Sender<()>) {
     let (release, held) = mpsc::channel::<()>();
     let mut has_thought = false;
-    let model = ModelServer::start(move |request| {
+    let model = FakeModel::start(move |request| {
         if !std::mem::replace(&mut has_thought, true) {
             let _ = held.recv_timeout(wait::SOON);
         }
@@ -33,7 +33,7 @@ fn thinking_model() -> (ModelServer, mpsc::Sender<()>) {
 
 /// Sends another message and waits for its reply: a second copy of an earlier reply would be there by
 /// then, because replies of a chat keep their order.
-fn assert_answered_once(telegram: &TelegramServer, replies: usize) {
+fn assert_answered_once(telegram: &FakeTelegram, replies: usize) {
     telegram.wait_for_sent(replies);
     telegram.push(ADA.text("and now?"));
     telegram.wait_for_sent(replies + 1);
@@ -43,7 +43,7 @@ fn assert_answered_once(telegram: &TelegramServer, replies: usize) {
 }
 
 fn killed_while_the_model_thinks(kill: impl FnOnce(&mut System)) {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let (model, release) = thinking_model();
     let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
     telegram.push(ADA.text("what is here?"));
@@ -75,8 +75,8 @@ fn the_tool_server_is_killed_while_the_model_thinks() {
 }
 
 /// Three messages, the plug pulled at a moment before any reply can have been sent, and three replies.
-fn killed_before_a_reply(moment: &str, mut is_reached: impl FnMut(&System, &TelegramServer) -> bool) {
-    let telegram = TelegramServer::start();
+fn killed_before_a_reply(moment: &str, mut is_reached: impl FnMut(&System, &FakeTelegram) -> bool) {
+    let telegram = FakeTelegram::start();
     let (model, release) = thinking_model();
     let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
     (0..3).for_each(|_| {
@@ -119,7 +119,7 @@ fn the_supervisor_is_killed_as_soon_as_a_turn_has_begun() {
 
 #[test]
 fn the_supervisor_is_killed_while_the_reply_waits_to_be_sent() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let (model, release) = thinking_model();
     let _ = release.send(());
     let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
@@ -134,7 +134,7 @@ fn the_supervisor_is_killed_while_the_reply_waits_to_be_sent() {
 /// Telegram took the message, and its answer was lost: nobody can know, so it may come once more.
 #[test]
 fn a_lost_answer_of_telegram_repeats_a_reply_at_most_once() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let (model, release) = thinking_model();
     let _ = release.send(());
     let _system = System::builder().telegram(&telegram, "4711").model(&model).start();
@@ -145,7 +145,7 @@ fn a_lost_answer_of_telegram_repeats_a_reply_at_most_once() {
 
 #[test]
 fn the_tool_server_is_killed_in_the_middle_of_a_call() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let (model, release) = thinking_model();
     let system = System::builder().telegram(&telegram, "4711").model(&model).start();
     telegram.push(ADA.text("what is here?"));
@@ -153,7 +153,7 @@ fn the_tool_server_is_killed_in_the_middle_of_a_call() {
     let server = system.child("tool-server");
     program::stop(server.pid);
     let _ = release.send(());
-    let address = e2e::http::address_of(&system.tokens().tool_url);
+    let address = harness::http::address_of(&system.tokens().tool_url);
     wait::until("the call is on its way", || has_unread_bytes(address.port()).then_some(()));
     program::signal(server.pid, Signal::KILL);
     assert_answered_once(&telegram, 1);
@@ -194,7 +194,7 @@ fn no_child_outlives_a_killed_supervisor() {
     let mut system = System::start();
     assert_eq!(system.children().len(), 2, "{:?}", system.children());
     system.kill();
-    assert!(leftovers::processes_of(system.place()).is_empty());
+    assert!(leftovers::processes_of(system.dir()).is_empty());
     system.restart();
     system.reply(&system.say("ls path=."));
 }

@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use e2e::envelope_shape::assert_whole;
-use e2e::{Random, Request, ToolServer, leftovers, wait};
+use harness::envelope_shape::assert_whole;
+use harness::{Random, Request, ToolServer, leftovers, wait};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 

@@ -8,20 +8,20 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use e2e::Request;
-use e2e::binaries::path_of;
-use e2e::http::address_of;
-use e2e::place::Place;
+use harness::Request;
+use harness::binaries::path_of;
+use harness::http::address_of;
+use harness::test_dir::TestDir;
 use protocol::{Envelope, ErrorCode};
 use serde_json::json;
 
 /// The server in a namespace that allows no further ones.
-fn without_namespaces(place: &Place, sandbox: &str) -> Command {
+fn without_namespaces(dir: &TestDir, sandbox: &str) -> Command {
     let mut command = Command::new("unshare");
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" serve";
     command.args(["--user", "--map-root-user", "sh", "-c", script]).arg(path_of("tool-server"));
     command.env_clear().env("PATH", std::env::var("PATH").unwrap());
-    command.env("AUTONOUS_DATA_DIR", place.data()).env("AUTONOUS_TOOL_ALLOWED_ROOTS", place.root());
+    command.env("AUTONOUS_DATA_DIR", dir.data()).env("AUTONOUS_TOOL_ALLOWED_ROOTS", dir.root());
     command.env("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0").env("AUTONOUS_TOOL_SANDBOX", sandbox);
     command.stderr(Stdio::piped()).stdin(Stdio::null());
     command
@@ -39,8 +39,8 @@ impl Drop for Ended {
 
 #[test]
 fn full_refuses_the_start_where_namespaces_are_forbidden() {
-    let place = Place::new();
-    let refused = without_namespaces(&place, "full").output().unwrap();
+    let dir = TestDir::new();
+    let refused = without_namespaces(&dir, "full").output().unwrap();
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success());
     assert!(error.contains("AUTONOUS_TOOL_SANDBOX") && error.contains("namespaces"), "{error}");
@@ -48,8 +48,8 @@ fn full_refuses_the_start_where_namespaces_are_forbidden() {
 
 #[test]
 fn auto_serves_the_file_tools_and_says_why_no_command_runs() {
-    let place = Place::new();
-    let mut server = Ended(without_namespaces(&place, "auto").spawn().unwrap());
+    let dir = TestDir::new();
+    let mut server = Ended(without_namespaces(&dir, "auto").spawn().unwrap());
     let lines = BufReader::new(server.0.stderr.take().unwrap()).lines();
     let line = lines.map(Result::unwrap).find(|line| line.contains("listening on")).unwrap();
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();

@@ -4,26 +4,26 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::process::Command;
 
-use e2e::{Place, leftovers, wait};
+use harness::{TestDir, leftovers, wait};
 
 #[test]
 fn a_process_that_stays_is_found_by_its_environment_and_fails_the_test() {
-    let place = Place::new();
-    assert!(leftovers::processes_of(&place).is_empty());
-    let mut child = Command::new("sleep").arg("600").env_clear().envs(place.variables()).spawn().unwrap();
-    let found = wait::until("the process is found", || leftovers::processes_of(&place).pop());
+    let dir = TestDir::new();
+    assert!(leftovers::processes_of(&dir).is_empty());
+    let mut child = Command::new("sleep").arg("600").env_clear().envs(dir.variables()).spawn().unwrap();
+    let found = wait::until("the process is found", || leftovers::processes_of(&dir).pop());
     assert_eq!((found.pid, found.parent), (child.id(), std::process::id()));
-    assert!(catch_unwind(|| leftovers::assert_no_process(&place)).is_err());
+    assert!(catch_unwind(|| leftovers::assert_no_process(&dir)).is_err());
     assert!(!child.wait().unwrap().success(), "what was left behind was ended");
-    leftovers::assert_no_process(&place);
+    leftovers::assert_no_process(&dir);
 }
 
 #[test]
 fn a_temporary_file_in_a_root_is_found_at_any_depth() {
-    let place = Place::new();
-    fs::create_dir(place.root().join("deep")).unwrap();
-    fs::write(place.root().join("deep/kept.txt"), "x").unwrap();
-    leftovers::assert_no_temporary_file(&place.root());
-    fs::write(place.root().join("deep/.kept.txt.tmp"), "x").unwrap();
-    assert!(catch_unwind(|| leftovers::assert_no_temporary_file(&place.root())).is_err());
+    let dir = TestDir::new();
+    fs::create_dir(dir.root().join("deep")).unwrap();
+    fs::write(dir.root().join("deep/kept.txt"), "x").unwrap();
+    leftovers::assert_no_temporary_file(&dir.root());
+    fs::write(dir.root().join("deep/.kept.txt.tmp"), "x").unwrap();
+    assert!(catch_unwind(|| leftovers::assert_no_temporary_file(&dir.root())).is_err());
 }

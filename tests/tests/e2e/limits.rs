@@ -3,21 +3,21 @@
 
 use std::sync::mpsc;
 
-use e2e::system::SystemBuilder;
-use e2e::{ModelReply, ModelServer, System, leftovers, wait};
+use harness::system::SystemBuilder;
+use harness::{FakeModel, ModelReply, System, leftovers, wait};
 use serde_json::{Value, json};
 
 /// A system with this model and these variables, whose tasks are tried once.
-fn system(model: &ModelServer, variables: &[(&str, &str)]) -> System {
+fn system(model: &FakeModel, variables: &[(&str, &str)]) -> System {
     let builder = System::builder().model(model).variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1");
     let with = |builder: SystemBuilder, (name, value): &(&str, &str)| builder.variable(name, value);
     variables.iter().fold(builder, with).start()
 }
 
 /// A model that looks at another place each time.
-fn restless() -> ModelServer {
+fn restless() -> FakeModel {
     let mut number = 0;
-    ModelServer::start(move |_| {
+    FakeModel::start(move |_| {
         number += 1;
         ModelReply::call("ls", &json!({"path": ".", "limit": number}))
     })
@@ -62,7 +62,7 @@ fn too_many_tokens_end_the_task_after_the_turn_that_used_them() {
 #[test]
 fn the_wall_time_ends_a_request_to_the_model() {
     let (release, held) = mpsc::channel::<()>();
-    let model = ModelServer::start(move |_| {
+    let model = FakeModel::start(move |_| {
         let _ = held.recv_timeout(wait::SOON);
         ModelReply::Text("too late".to_owned())
     });
@@ -77,7 +77,7 @@ fn the_wall_time_ends_a_request_to_the_model() {
 fn the_wall_time_ends_a_running_command_and_the_answer_names_it() {
     const COMMAND: &str = "sleep 298";
     let call = ModelReply::call("bash", &json!({"cmd": COMMAND, "timeout_seconds": 300}));
-    let model = ModelServer::answering(vec![call]);
+    let model = FakeModel::answering(vec![call]);
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "2")]);
     let reply = system.reply(&system.say("go"));
     assert_says(&reply, &["limit of 2 seconds", COMMAND, "was running, its outcome is unknown"]);
@@ -88,7 +88,7 @@ fn the_wall_time_ends_a_running_command_and_the_answer_names_it() {
 
 #[test]
 fn the_same_calls_with_the_same_results_end_after_a_warning() {
-    let model = ModelServer::answering(vec![ModelReply::call("ls", &json!({"path": "."}))]);
+    let model = FakeModel::answering(vec![ModelReply::call("ls", &json!({"path": "."}))]);
     let system = system(&model, &[]);
     let reply = system.reply(&system.say("go"));
     assert_says(&reply, &["the same calls 3 times in a row", "Open:"]);
@@ -103,7 +103,7 @@ fn the_same_calls_with_the_same_results_end_after_a_warning() {
 #[test]
 fn exhausted_retries_are_told_with_their_cause() {
     let look = ModelReply::call("ls", &json!({"path": "."}));
-    let model = ModelServer::answering(vec![look, ModelReply::RateLimited(0)]);
+    let model = FakeModel::answering(vec![look, ModelReply::RateLimited(0)]);
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_RETRIES", "2")]);
     let reply = system.reply(&system.say("go"));
     assert_says(&reply, &["accepts no more requests right now", "Done so far:\n- ls", "Open:"]);
@@ -117,7 +117,7 @@ fn exhausted_retries_are_told_with_their_cause() {
 
 #[test]
 fn a_provider_that_asks_for_an_hour_is_not_waited_for() {
-    let model = ModelServer::answering(vec![ModelReply::RateLimited(3600)]);
+    let model = FakeModel::answering(vec![ModelReply::RateLimited(3600)]);
     let system = System::builder().model(&model).start();
     assert_says(&system.reply(&system.say("go")), &["it asks to wait 3600 seconds"]);
     assert_eq!(model.requests().len(), 1, "neither the request nor the task is tried again");
@@ -127,7 +127,7 @@ fn a_provider_that_asks_for_an_hour_is_not_waited_for() {
 
 #[test]
 fn a_provider_that_keeps_failing_is_left_alone_across_tasks() {
-    let model = ModelServer::answering(vec![ModelReply::RateLimited(0)]);
+    let model = FakeModel::answering(vec![ModelReply::RateLimited(0)]);
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_RETRIES", "9")]);
     assert_says(&system.reply(&system.say("go")), &["it failed 5 times in a row, and is left alone for"]);
     assert_eq!(model.requests().len(), 5);

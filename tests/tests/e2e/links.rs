@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-use e2e::envelope_shape::assert_whole;
-use e2e::{Request, ToolServer};
+use harness::envelope_shape::assert_whole;
+use harness::{Request, ToolServer};
 use protocol::{Envelope, ErrorClass, ErrorCode};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn code(envelope: &Envelope) -> Option<ErrorCode> {
 #[test]
 fn links_that_lead_outside_are_refused_however_they_are_made() {
     let server = ToolServer::start();
-    let (root, outside) = (server.root(), server.place().outside());
+    let (root, outside) = (server.root(), server.dir().outside());
     fs::create_dir(root.join("sub")).unwrap();
     symlink(&outside, root.join("absolute")).unwrap();
     symlink("../outside", root.join("relative")).unwrap();
@@ -63,7 +63,7 @@ fn links_that_lead_outside_are_refused_however_they_are_made() {
 #[test]
 fn links_through_proc_are_refused() {
     let server = ToolServer::start();
-    let (root, outside) = (server.root(), server.place().outside());
+    let (root, outside) = (server.root(), server.dir().outside());
     symlink("/proc/self/root", root.join("magic-root")).unwrap();
     symlink("/proc/self/cwd", root.join("magic-cwd")).unwrap();
     symlink("/proc/self/fd", root.join("magic-fd")).unwrap();
@@ -114,7 +114,7 @@ fn loops_and_dangling_links_end_at_once() {
 #[test]
 fn a_root_that_is_replaced_by_a_link_after_the_start_stays_the_directory_it_was() {
     let server = ToolServer::start();
-    let (root, outside) = (server.root(), server.place().outside());
+    let (root, outside) = (server.root(), server.dir().outside());
     let moved = root.with_file_name("root-moved");
     fs::write(root.join("inside.txt"), "x").unwrap();
     fs::rename(&root, &moved).unwrap();
@@ -131,7 +131,7 @@ fn a_root_that_is_replaced_by_a_link_after_the_start_stays_the_directory_it_was(
 #[test]
 fn odd_paths_are_refused_or_stay_inside() {
     let server = ToolServer::start();
-    let (root, outside) = (server.root(), server.place().outside());
+    let (root, outside) = (server.root(), server.dir().outside());
     let evil = root.with_file_name("root-evil");
     fs::create_dir(&evil).unwrap();
     fs::write(evil.join(OUTSIDE_NAME), "x").unwrap();

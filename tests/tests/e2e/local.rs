@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use e2e::system::{direct_ls, without_status_line};
-use e2e::{Request, System};
+use harness::system::{direct_ls, without_status_line};
+use harness::{Request, System};
 use serde_json::json;
 
 #[test]
@@ -54,7 +54,7 @@ fn the_tools_can_be_called_past_the_worker_with_the_token_that_is_printed() {
     let tokens = system.tokens();
     let printed = system.run_command(&["token"]);
     assert!(String::from_utf8_lossy(&printed.stdout).contains(&tokens.tool_token), "{printed:?}");
-    let address = e2e::http::address_of(&tokens.tool_url);
+    let address = harness::http::address_of(&tokens.tool_url);
     let call = Request::post_json("/tools/ls", &json!({"path": "."}));
     assert_eq!(call.send(address).status, 401);
     let call = call.header("Authorization", &format!("Bearer {}", tokens.tool_token));
@@ -64,7 +64,7 @@ fn the_tools_can_be_called_past_the_worker_with_the_token_that_is_printed() {
 #[test]
 fn the_control_port_refuses_strangers() {
     let system = System::start();
-    let address = e2e::http::address_of(&system.tokens().control_url);
+    let address = harness::http::address_of(&system.tokens().control_url);
     let message = || Request::post_json("/messages", &json!({"text": "ls path=."}));
     assert_eq!(message().send(address).status, 401);
     assert_eq!(message().header("Authorization", "Bearer wrong").send(address).status, 401);

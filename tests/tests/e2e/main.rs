@@ -43,10 +43,10 @@ mod layers;
 mod powers;
 
 // Processes that end, and disks that fill.
+mod bugfix;
 mod crash;
 mod full_disk;
 mod interrupted;
-mod journey;
 mod kill;
 mod killed_changes;
 
@@ -59,7 +59,7 @@ mod start_up;
 // The project itself: documents, map, and the harness.
 mod architecture;
 mod docs;
+mod fake_servers;
 mod leftovers;
-mod played_servers;
 mod readme;
 mod setup;

@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use e2e::envelope_shape::assert_error;
-use e2e::{Request, ToolServer};
+use harness::envelope_shape::assert_error;
+use harness::{Request, ToolServer};
 use protocol::ErrorCode::{InvalidArgument, PayloadTooLarge, UnsupportedMediaType};
 
 /// Bodies that are no arguments of `ls`.

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use e2e::{ModelReply, ModelServer, System};
+use harness::{FakeModel, ModelReply, System};
 use serde_json::{Value, json};
 
 fn answer() -> ModelReply {
     ModelReply::Text("done".to_owned())
 }
 
-fn last_tool_result(model: &ModelServer) -> String {
+fn last_tool_result(model: &FakeModel) -> String {
     let requests = model.requests();
     let messages = requests.last().and_then(|request| request["messages"].as_array()).cloned();
     let last = messages.unwrap_or_default().into_iter().rfind(|message| message["role"] == "tool");
@@ -19,7 +19,7 @@ fn last_tool_result(model: &ModelServer) -> String {
 #[test]
 fn broken_arguments_are_told_to_the_model_and_fail_nothing() {
     let broken = ModelReply::Calls(vec![("ls".to_owned(), r#"{"path": "."#.to_owned())]);
-    let model = ModelServer::answering(vec![broken, answer()]);
+    let model = FakeModel::answering(vec![broken, answer()]);
     let system = System::builder().model(&model).start();
     assert_eq!(system.reply(&system.say("go")), "done");
     assert!(
@@ -31,7 +31,7 @@ fn broken_arguments_are_told_to_the_model_and_fail_nothing() {
 
 #[test]
 fn an_unknown_tool_is_answered_with_the_known_ones() {
-    let model = ModelServer::answering(vec![ModelReply::call("list", &json!({})), answer()]);
+    let model = FakeModel::answering(vec![ModelReply::call("list", &json!({})), answer()]);
     let system = System::builder().model(&model).start();
     assert_eq!(system.reply(&system.say("go")), "done");
     let told = last_tool_result(&model);
@@ -42,7 +42,7 @@ fn an_unknown_tool_is_answered_with_the_known_ones() {
 fn several_calls_of_one_reply_get_one_result_each() {
     let call = |path: &str| ("ls".to_owned(), json!({"path": path}).to_string());
     let model =
-        ModelServer::answering(vec![ModelReply::Calls(vec![call("a"), call("b"), call("c")]), answer()]);
+        FakeModel::answering(vec![ModelReply::Calls(vec![call("a"), call("b"), call("c")]), answer()]);
     let system = System::builder().model(&model).start();
     assert_eq!(system.reply(&system.say("go")), "done");
     let requests = model.requests();
@@ -57,7 +57,7 @@ fn several_calls_of_one_reply_get_one_result_each() {
 #[test]
 fn calls_of_a_reply_that_was_cut_are_never_run() {
     let cut = ModelReply::CutCalls(vec![("ls".to_owned(), r#"{"path":"."}"#.to_owned())]);
-    let model = ModelServer::answering(vec![cut, answer()]);
+    let model = FakeModel::answering(vec![cut, answer()]);
     let system = System::builder().model(&model).start();
     system.reply(&system.say("go"));
     assert!(!system.database().has_event("tool_call.started"));
@@ -65,7 +65,7 @@ fn calls_of_a_reply_that_was_cut_are_never_run() {
 
 #[test]
 fn a_rate_limit_is_waited_for_and_a_server_error_is_tried_again() {
-    let model = ModelServer::answering(vec![ModelReply::RateLimited(1), ModelReply::Broken, answer()]);
+    let model = FakeModel::answering(vec![ModelReply::RateLimited(1), ModelReply::Broken, answer()]);
     let system = System::builder().model(&model).start();
     let start = Instant::now();
     assert_eq!(system.reply(&system.say("go")), "done");
@@ -75,7 +75,7 @@ fn a_rate_limit_is_waited_for_and_a_server_error_is_tried_again() {
 
 #[test]
 fn a_model_that_never_answers_well_ends_in_one_honest_reply() {
-    let model = ModelServer::answering(vec![ModelReply::Broken]);
+    let model = FakeModel::answering(vec![ModelReply::Broken]);
     let system = System::builder()
         .model(&model)
         .variable("AUTONOUS_CONTROL_MAX_RETRIES", "0")

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use e2e::{Request, ToolServer};
+use harness::{Request, ToolServer};
 use serde_json::Value;
 
 const OFFICIAL: &str = include_str!("../../data/openapi-3.1/schema.json");

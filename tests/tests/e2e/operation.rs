@@ -6,12 +6,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::Output;
 
-use e2e::{Request, System, wait};
+use harness::{Request, System, wait};
 use rusqlite::Connection;
 use serde_json::json;
 
 fn database(system: &System) -> PathBuf {
-    system.place().data().join("db/autonous.db")
+    system.dir().data().join("db/autonous.db")
 }
 
 /// A stopped system with one finished task, its database merged into one file.
@@ -80,7 +80,7 @@ fn a_database_that_turns_out_to_be_damaged_ends_the_run_and_nothing_more_is_writ
 
     drop(other);
     for ending in ["-wal", "-shm"] {
-        let _ = fs::remove_file(system.place().data().join("db").join(format!("autonous.db{ending}")));
+        let _ = fs::remove_file(system.dir().data().join("db").join(format!("autonous.db{ending}")));
     }
     fs::write(database(&system), &backup).unwrap();
     system.restart();
@@ -119,7 +119,7 @@ fn a_second_supervisor_on_one_directory_is_refused_and_the_first_goes_on() {
 #[test]
 fn a_database_that_another_program_holds_is_waited_for() {
     let mut system = stopped();
-    let logs = system.place().logs();
+    let logs = system.dir().logs();
     let holder = Connection::open(database(&system)).unwrap();
     holder.execute_batch("begin immediate").unwrap();
     std::thread::scope(|scope| {

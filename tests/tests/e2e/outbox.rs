@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use e2e::telegram::update::Chat;
-use e2e::{Answer, Fault, Request, System, TelegramServer, wait};
+use harness::fake_telegram::update::Chat;
+use harness::{Answer, FakeTelegram, Fault, Request, System, wait};
 use serde_json::{Value, json};
 
 const ADA: Chat = Chat { id: 4711 };
@@ -28,7 +28,7 @@ fn until_ended(system: &System, row: i64) -> Value {
 
 #[test]
 fn every_kind_leaves_by_its_own_method_and_in_order() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     let bytes: Vec<u8> = (0..=255).cycle().take(1_500_000).collect();
     let first = send(&system, &json!({"chat": "4711", "kind": "text", "text": "a draft"}));
@@ -57,7 +57,7 @@ fn every_kind_leaves_by_its_own_method_and_in_order() {
 
 #[test]
 fn what_can_not_be_delivered_is_given_up_and_the_next_message_goes_on() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     (0..2).for_each(|_| telegram.fail("sendMessage", Fault::RetryAfter(1)));
     let builder = System::builder().telegram(&telegram, "4711");
     let system = builder.variable("AUTONOUS_TG_SEND_MAX_ATTEMPTS", "2").start();
@@ -72,7 +72,7 @@ fn what_can_not_be_delivered_is_given_up_and_the_next_message_goes_on() {
 
 #[test]
 fn a_chat_that_has_blocked_the_bot_is_given_up_at_once() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     telegram.fail("sendDocument", Fault::Blocked);
     let system = System::builder().telegram(&telegram, "4711").start();
     let file = json!({"chat": "4711", "kind": "document", "file_name": "a", "content_base64": "YQ=="});
@@ -84,7 +84,7 @@ fn a_chat_that_has_blocked_the_bot_is_given_up_at_once() {
 
 #[test]
 fn a_telegram_that_never_answers_does_not_hold_up_the_end() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     telegram.fail("sendMessage", Fault::Silent);
     let mut system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(ADA.text("ls path=."));
@@ -97,7 +97,7 @@ fn a_telegram_that_never_answers_does_not_hold_up_the_end() {
 
 #[test]
 fn an_edit_whose_confirmation_was_lost_is_tried_again_and_counts_as_done() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     send(&system, &json!({"chat": "4711", "kind": "text", "text": "a draft"}));
     telegram.fail("editMessageText", Fault::Dropped);
@@ -110,7 +110,7 @@ fn an_edit_whose_confirmation_was_lost_is_tried_again_and_counts_as_done() {
 
 #[test]
 fn what_can_not_leave_is_refused_with_what_would_be_right() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     let long = "x".repeat(4097);
     for (departure, status, code) in [

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use e2e::leftovers::{self, Process};
-use e2e::{ModelReply, ModelServer, System, TelegramServer, model_server, telegram};
+use harness::leftovers::{self, Process};
+use harness::{FakeModel, FakeTelegram, ModelReply, System, fake_model, fake_telegram};
 
 /// A system with everything, after its first task.
-fn whole_system() -> (System, ModelServer, TelegramServer) {
-    let telegram = TelegramServer::start();
-    let model = ModelServer::answering(vec![ModelReply::Text("done".to_owned())]);
+fn whole_system() -> (System, FakeModel, FakeTelegram) {
+    let telegram = FakeTelegram::start();
+    let model = FakeModel::answering(vec![ModelReply::Text("done".to_owned())]);
     let system = System::builder().telegram(&telegram, "4711").model(&model).start();
     assert_eq!(system.reply(&system.say("go")), "done");
     (system, model, telegram)
@@ -29,8 +29,8 @@ fn open_files(process: &Process) -> Vec<PathBuf> {
 fn no_secret_is_in_any_environment_command_line_or_log() {
     let (system, _model, _telegram) = whole_system();
     let tokens = system.tokens();
-    let secrets = [model_server::KEY, telegram::TOKEN, &tokens.tool_token, &tokens.control_token];
-    let processes = leftovers::processes_of(system.place());
+    let secrets = [fake_model::KEY, fake_telegram::TOKEN, &tokens.tool_token, &tokens.control_token];
+    let processes = leftovers::processes_of(system.dir());
     assert!(processes.len() >= 3, "{processes:?}");
     for secret in secrets {
         for process in &processes {
@@ -58,14 +58,14 @@ fn a_child_is_told_only_what_its_power_needs() {
 #[test]
 fn neither_child_has_the_database_open_and_the_worker_has_no_file_at_all() {
     let (system, _model, _telegram) = whole_system();
-    let database = system.place().data().join("db");
+    let database = system.dir().data().join("db");
     for name in ["agent-worker", "tool-server"] {
         let open = open_files(&system.child(name));
         assert!(!open.iter().any(|file| file.starts_with(&database)), "{name}: {open:?}");
     }
-    let logs = system.place().logs();
+    let logs = system.dir().logs();
     let mut open = open_files(&system.child("agent-worker"));
-    open.retain(|file| file.starts_with(system.place().path()) && !file.starts_with(&logs));
+    open.retain(|file| file.starts_with(system.dir().path()) && !file.starts_with(&logs));
     assert!(open.is_empty(), "the worker has files open: {open:?}");
 }
 
@@ -73,7 +73,7 @@ fn neither_child_has_the_database_open_and_the_worker_has_no_file_at_all() {
 fn what_the_supervisor_keeps_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let (system, _model, _telegram) = whole_system();
-    let data = system.place().data();
+    let data = system.dir().data();
     for name in ["tokens", "db/autonous.db", "journal/tool-calls.jsonl"] {
         let mode = fs::metadata(data.join(name)).unwrap().permissions().mode();
         let parent = fs::metadata(data.join(name).parent().unwrap()).unwrap().permissions().mode();

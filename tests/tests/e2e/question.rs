@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use e2e::{ModelReply, ModelServer, System, project_copy};
+use harness::{FakeModel, ModelReply, System, project_copy};
 use serde_json::{Value, json};
 
 const QUESTION: &str = "how many Rust files are in this repository's tool-server?";
 
 /// A model that knows nothing but what it is sent: it lists page after page, counts the lines that end
 /// in `.rs`, and answers with the sum.
-fn counting_model() -> ModelServer {
-    ModelServer::start(|request| {
+fn counting_model() -> FakeModel {
+    FakeModel::start(|request| {
         let messages = request["messages"].as_array().expect("a request has messages");
         let results: Vec<&str> =
             messages.iter().filter(|m| m["role"] == "tool").filter_map(|m| m["content"].as_str()).collect();

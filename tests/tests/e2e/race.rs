@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use e2e::ToolServer;
-use e2e::swapping::while_swapping;
+use harness::ToolServer;
+use harness::swapping::while_swapping;
 use serde_json::json;
 
 const CALLS: usize = 2000;
@@ -25,9 +25,9 @@ fn prepared(server: &ToolServer) -> (PathBuf, PathBuf) {
     let (real, link) = (server.root().join("swapped"), server.root().join("link"));
     fs::create_dir_all(real.join("below")).expect("the place is fresh");
     fs::write(real.join("below/inside.txt"), "x").expect("the place is fresh");
-    fs::create_dir(server.place().outside().join("below")).expect("the place is fresh");
-    fs::write(server.place().outside().join("below").join(OUTSIDE_NAME), "x").expect("the place is fresh");
-    symlink(server.place().outside(), &link).expect("the place is fresh");
+    fs::create_dir(server.dir().outside().join("below")).expect("the place is fresh");
+    fs::write(server.dir().outside().join("below").join(OUTSIDE_NAME), "x").expect("the place is fresh");
+    symlink(server.dir().outside(), &link).expect("the place is fresh");
     (real, link)
 }
 

@@ -6,8 +6,8 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use e2e::project_copy::workspace;
-use e2e::{System, binaries, http};
+use harness::project_copy::workspace;
+use harness::{System, binaries, http};
 
 /// Where README says that the project lies.
 const README_PLACE: &str = "/home/me/autonous";
@@ -63,10 +63,10 @@ fn lasting_line(line: &str) -> String {
 
 /// Types all commands into one shell, in a directory that looks like the project after `make run`.
 fn outputs(system: &System, steps: &[Step]) -> Vec<String> {
-    let place = system.place().path();
-    std::fs::create_dir(place.join("target")).expect("the place is writable");
+    let dir = system.dir().path();
+    std::fs::create_dir(dir.join("target")).expect("the place is writable");
     let programs = binaries::path_of("supervisor");
-    symlink(programs.parent().expect("it lies in a directory"), place.join("target/debug"))
+    symlink(programs.parent().expect("it lies in a directory"), dir.join("target/debug"))
         .expect("the place is writable");
     let tools = http::address_of(&system.tokens().tool_url).to_string();
     let script: String = steps
@@ -75,10 +75,10 @@ fn outputs(system: &System, steps: &[Step]) -> Vec<String> {
         .map(|command| format!("{command}\nprintf '{END}'\n"))
         .collect();
     let mut shell = Command::new("bash");
-    shell.args(["-c", &format!("exec 2>&1\n{script}")]).current_dir(place).env_clear();
+    shell.args(["-c", &format!("exec 2>&1\n{script}")]).current_dir(dir).env_clear();
     let output = shell.env("PATH", "/usr/local/bin:/usr/bin:/bin").output().expect("bash is there");
     let text = String::from_utf8(output.stdout).expect("the tour is text");
-    let text = text.replace(&place.display().to_string(), README_PLACE);
+    let text = text.replace(&dir.display().to_string(), README_PLACE);
     text.split(END).map(str::to_owned).collect()
 }
 

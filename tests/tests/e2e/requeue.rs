@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use e2e::telegram::update::{Chat, now_seconds};
-use e2e::{Answer, ModelReply, ModelServer, Request, System, TelegramServer, wait};
+use harness::fake_telegram::update::{Chat, now_seconds};
+use harness::{Answer, FakeModel, FakeTelegram, ModelReply, Request, System, wait};
 use serde_json::{Value, json};
 
 const ADA: Chat = Chat { id: 4711 };
@@ -22,10 +22,10 @@ fn only_task(system: &System) -> String {
 }
 
 /// A model that is broken until it is repaired.
-fn broken_model() -> (ModelServer, Arc<AtomicBool>) {
+fn broken_model() -> (FakeModel, Arc<AtomicBool>) {
     let repaired = Arc::new(AtomicBool::new(false));
     let is_repaired = Arc::clone(&repaired);
-    let model = ModelServer::start(move |_| {
+    let model = FakeModel::start(move |_| {
         if is_repaired.load(Ordering::Relaxed) {
             ModelReply::Text("It is done.".to_owned())
         } else {
@@ -37,7 +37,7 @@ fn broken_model() -> (ModelServer, Arc<AtomicBool>) {
 
 #[test]
 fn a_dead_task_is_tried_anew_and_ends_in_exactly_one_more_reply() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let (model, repaired) = broken_model();
     let builder = System::builder().telegram(&telegram, "4711").model(&model);
     let system = builder
@@ -82,7 +82,7 @@ fn a_task_that_has_not_ended_is_not_put_back() {
 
 #[test]
 fn messages_that_were_skipped_for_their_age_can_be_run_after_all() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     telegram.push(ADA.text_at("ls path=old-1", now_seconds() - 3600));
     telegram.push(ADA.text_at("ls path=old-2", now_seconds() - 3600));
     let system = System::builder().telegram(&telegram, "4711").start();

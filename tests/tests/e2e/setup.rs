@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use e2e::project_copy::workspace;
+use harness::project_copy::workspace;
 
 const RUN: [&str; 4] = ["cargo", "make", "cc", "bash"];
 const TEST: [&str; 10] =

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use e2e::tool_server::ToolServerBuilder;
-use e2e::{Request, ToolServer};
+use harness::tool_server::ToolServerBuilder;
+use harness::{Request, ToolServer};
 
 /// The start must fail, and stderr must contain each of `words`.
 fn check(what: &str, builder: ToolServerBuilder, words: &[&str]) {
@@ -37,7 +37,7 @@ fn a_relative_root_stops_the_start() {
 fn a_root_that_is_not_there_or_no_directory_stops_the_start() {
     check("a missing root", with_roots(&["/nowhere/at/all"]), &[ROOTS, "/nowhere/at/all"]);
     let builder = ToolServer::builder();
-    let file = builder.place().path().join("file");
+    let file = builder.dir().path().join("file");
     fs::write(&file, "x").unwrap();
     check("a file", builder.roots(std::slice::from_ref(&file)), &[ROOTS, &file.display().to_string()]);
 }
@@ -51,16 +51,15 @@ fn roots_of_the_machine_itself_stop_the_start() {
 
 #[test]
 fn a_root_that_holds_the_servers_own_files_stops_the_start() {
-    for own in [|b: &ToolServerBuilder| b.place().data(), |b: &ToolServerBuilder| b.place().path().to_owned()]
-    {
+    for own in [|b: &ToolServerBuilder| b.dir().data(), |b: &ToolServerBuilder| b.dir().path().to_owned()] {
         let builder = ToolServer::builder();
         let root = own(&builder);
         check(&root.display().to_string(), builder.roots(std::slice::from_ref(&root)), &[ROOTS]);
     }
     let builder = ToolServer::builder();
-    let journal = builder.place().root().join("journal.jsonl").display().to_string();
+    let journal = builder.dir().root().join("journal.jsonl").display().to_string();
     check("the journal in a root", builder.variable("AUTONOUS_TOOL_JOURNAL", &journal), &[ROOTS, "journal"]);
-    let binary = e2e::binaries::path_of("tool-server");
+    let binary = harness::binaries::path_of("tool-server");
     let directory = binary.parent().unwrap().to_owned();
     check("the binary in a root", ToolServer::builder().roots(&[directory]), &[ROOTS]);
 }
@@ -68,7 +67,7 @@ fn a_root_that_holds_the_servers_own_files_stops_the_start() {
 #[test]
 fn a_link_to_a_forbidden_root_stops_the_start() {
     let builder = ToolServer::builder();
-    let link = builder.place().path().join("link");
+    let link = builder.dir().path().join("link");
     std::os::unix::fs::symlink("/etc", &link).unwrap();
     check("a link to /etc", builder.roots(&[link]), &[ROOTS]);
 }
@@ -76,7 +75,7 @@ fn a_link_to_a_forbidden_root_stops_the_start() {
 #[test]
 fn a_machine_without_bash_stops_the_start_with_the_remedy() {
     let builder = ToolServer::builder();
-    let empty = builder.place().path().join("empty");
+    let empty = builder.dir().path().join("empty");
     fs::create_dir(&empty).unwrap();
     check("no bash", builder.variable("PATH", &empty.display().to_string()), &["bash", "PATH"]);
 }

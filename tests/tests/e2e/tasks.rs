@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};
 
-use e2e::place::NOBODY;
-use e2e::{System, binaries};
+use harness::test_dir::NOBODY;
+use harness::{System, binaries};
 use serde_json::Value;
 
 fn text(output: &Output) -> String {
@@ -70,12 +70,12 @@ fn programs_get_json_and_a_task_is_meant_by_the_end_of_its_id() {
 fn a_database_in_a_directory_that_nobody_can_write_to_is_read_all_the_same() {
     let (mut system, done, _) = system_with_an_old_queue();
     system.stop();
-    let binary = system.place().hand_over(&binaries::path_of("supervisor"));
-    let archive = system.place().path().join("archive");
+    let binary = system.dir().hand_over(&binaries::path_of("supervisor"));
+    let archive = system.dir().path().join("archive");
     fs::create_dir_all(archive.join("db")).unwrap();
     let copy = archive.join("db/autonous.db");
     for file in ["autonous.db", "autonous.db-wal"] {
-        fs::copy(system.place().data().join("db").join(file), archive.join("db").join(file)).unwrap();
+        fs::copy(system.dir().data().join("db").join(file), archive.join("db").join(file)).unwrap();
     }
     // The last one to close a database merges its log of changes.
     let merging = rusqlite::Connection::open(&copy).unwrap();
@@ -86,7 +86,7 @@ fn a_database_in_a_directory_that_nobody_can_write_to_is_read_all_the_same() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
     let mut command = Command::new(binary);
-    command.args(["tasks", "--data-dir"]).arg(&archive).env_clear().envs(system.place().variables());
+    command.args(["tasks", "--data-dir"]).arg(&archive).env_clear().envs(system.dir().variables());
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
@@ -100,7 +100,7 @@ fn a_database_in_a_directory_that_nobody_can_write_to_is_read_all_the_same() {
 #[test]
 fn a_directory_without_a_database_is_named_with_what_to_do() {
     let (system, ..) = system_with_an_old_queue();
-    let empty = system.place().path().join("empty");
+    let empty = system.dir().path().join("empty");
     fs::create_dir(&empty).unwrap();
     let refused = system.run_command(&["tasks", "--data-dir", &empty.display().to_string()]);
     let said = String::from_utf8_lossy(&refused.stderr);

@@ -4,9 +4,9 @@ use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use e2e::telegram::Sent;
-use e2e::telegram::update::{Chat, now_seconds};
-use e2e::{Fault, System, TelegramServer, wait};
+use harness::fake_telegram::Sent;
+use harness::fake_telegram::update::{Chat, now_seconds};
+use harness::{FakeTelegram, Fault, System, wait};
 
 const ADA: Chat = Chat { id: 4711 };
 const STRANGER: Chat = Chat { id: 666 };
@@ -16,7 +16,7 @@ fn texts(sent: &[Sent]) -> Vec<&str> {
 }
 
 /// Everything that was written is confirmed, done and sent; nothing more can come of it.
-fn wait_for_rest(system: &System, telegram: &TelegramServer) {
+fn wait_for_rest(system: &System, telegram: &FakeTelegram) {
     wait::until("nothing is left to do", || {
         let database = system.database();
         let open = database.count("select count(*) from inbox where state in ('queued', 'in_progress')")
@@ -27,7 +27,7 @@ fn wait_for_rest(system: &System, telegram: &TelegramServer) {
 
 #[test]
 fn an_update_goes_in_and_the_reply_comes_out() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     fs::write(system.workspace().join("hello.txt"), "x").unwrap();
     telegram.push(ADA.text("ls path=."));
@@ -40,7 +40,7 @@ fn an_update_goes_in_and_the_reply_comes_out() {
 
 #[test]
 fn a_stranger_is_told_the_chat_id_to_allow_and_nothing_is_run() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(STRANGER.text("ls path=."));
     let sent = telegram.wait_for_sent(1);
@@ -52,7 +52,7 @@ fn a_stranger_is_told_the_chat_id_to_allow_and_nothing_is_run() {
 
 #[test]
 fn an_empty_allowlist_means_nobody() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "").start();
     telegram.push(ADA.text("ls path=."));
     let sent = telegram.wait_for_sent(1);
@@ -63,7 +63,7 @@ fn an_empty_allowlist_means_nobody() {
 
 #[test]
 fn a_repeated_update_is_ignored() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     let id = telegram.push(ADA.text("ls path=first"));
     telegram.wait_for_sent(1);
@@ -77,7 +77,7 @@ fn a_repeated_update_is_ignored() {
 
 #[test]
 fn every_kind_of_update_is_accounted_for() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(ADA.unknown_kind());
     telegram.push(ADA.edited("ls path=edited"));
@@ -93,7 +93,7 @@ fn every_kind_of_update_is_accounted_for() {
 
 #[test]
 fn messages_older_than_the_pending_window_are_stored_and_not_run() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     telegram.push(ADA.text_at("ls path=old", now_seconds() - 3600));
     telegram.push(ADA.text_at("ls path=recent", now_seconds() - 10));
     let system = System::builder().telegram(&telegram, "4711").start();
@@ -106,7 +106,7 @@ fn messages_older_than_the_pending_window_are_stored_and_not_run() {
 
 #[test]
 fn of_many_pending_messages_only_the_newest_are_run() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     for number in 0..6 {
         telegram.push(ADA.text(&format!("ls path=pending-{number}")));
     }
@@ -122,7 +122,7 @@ fn of_many_pending_messages_only_the_newest_are_run() {
 
 #[test]
 fn a_long_reply_is_split_at_line_ends() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     let names: Vec<String> =
         (0..120).map(|number| format!("{number:03}-😀-{}.txt", "n".repeat(80))).collect();
@@ -139,7 +139,7 @@ fn a_long_reply_is_split_at_line_ends() {
 
 #[test]
 fn retry_after_is_honoured() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     telegram.fail("sendMessage", Fault::RetryAfter(2));
     let system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(ADA.text("ls path=."));
@@ -152,7 +152,7 @@ fn retry_after_is_honoured() {
 
 #[test]
 fn a_reply_survives_a_failing_server() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     telegram.fail("sendMessage", Fault::ServerError);
     telegram.fail("getUpdates", Fault::Dropped);
     let system = System::builder().telegram(&telegram, "4711").start();
@@ -164,26 +164,26 @@ fn a_reply_survives_a_failing_server() {
 }
 
 /// The next poll fails; the log must say so loudly, without the token, and the system goes on.
-fn system_after_a_loud(fault: Fault, word: &str, telegram: &TelegramServer) -> System {
+fn system_after_a_loud(fault: Fault, word: &str, telegram: &FakeTelegram) -> System {
     telegram.fail("getUpdates", fault);
     let system = System::builder().telegram(telegram, "4711").start();
     wait::until("the log has a loud error", || {
         system.log().lines().any(|line| line.contains("\"ERROR\"") && line.contains(word)).then_some(())
     });
-    assert!(!system.log().contains(e2e::telegram::TOKEN), "the log shows the token");
+    assert!(!system.log().contains(harness::fake_telegram::TOKEN), "the log shows the token");
     system.reply(&system.say("ls path=."));
     system
 }
 
 #[test]
 fn a_wrong_token_is_loud_and_ends_nothing() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let _system = system_after_a_loud(Fault::Unauthorized, "AUTONOUS_TELEGRAM_TOKEN", &telegram);
 }
 
 #[test]
 fn a_second_poller_is_loud_and_is_outlived() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     let _system = system_after_a_loud(Fault::Conflict, "409", &telegram);
     telegram.push(ADA.text("ls path=."));
     let answered = || (!telegram.sent().is_empty()).then_some(());
@@ -195,14 +195,14 @@ fn an_api_that_is_down_at_the_start_is_waited_for() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let system = System::builder().telegram_at(&format!("http://{free}"), "4711").start();
     system.reply(&system.say("ls path=."));
-    let telegram = TelegramServer::start_at(free);
+    let telegram = FakeTelegram::start_at(free);
     telegram.push(ADA.text("ls path=."));
     telegram.wait_for_sent(1);
 }
 
 #[test]
 fn replies_of_a_chat_keep_the_order_of_its_messages() {
-    let telegram = TelegramServer::start();
+    let telegram = FakeTelegram::start();
     telegram.fail("sendMessage", Fault::RetryAfter(1));
     let system = System::builder().telegram(&telegram, "4711").start();
     for number in 0..5 {

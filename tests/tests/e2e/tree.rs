@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::fs;
 
-use e2e::database::EventRow;
-use e2e::{ModelReply, ModelServer, System};
+use harness::database::EventRow;
+use harness::{FakeModel, ModelReply, System};
 use serde_json::{Value, json};
 
 /// A task of three turns: a call that works, one that fails, and the answer.
-fn system_with_a_finished_task() -> (System, ModelServer, String) {
-    let model = ModelServer::answering(vec![
+fn system_with_a_finished_task() -> (System, FakeModel, String) {
+    let model = FakeModel::answering(vec![
         ModelReply::call("ls", &json!({"path": "."})),
         ModelReply::call("ls", &json!({"path": "missing"})),
         ModelReply::Text("There is one file.".to_owned()),
@@ -75,7 +75,7 @@ fn turns_say_what_they_cost() {
     let turns = of_type(&events, "turn.completed");
     assert_eq!(turns.len(), 3);
     for turn in turns {
-        assert_eq!(turn.payload["model_name"], "played-1", "{turn:?}");
+        assert_eq!(turn.payload["model_name"], "fake-1", "{turn:?}");
         for field in ["latency_ms", "input_tokens", "output_tokens"] {
             assert!(turn.payload[field].is_u64(), "{field}: {turn:?}");
         }

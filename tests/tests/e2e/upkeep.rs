@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
-use e2e::{Database, System};
+use harness::{Database, System};
 use serde_json::Value;
 
 fn text(output: &Output) -> String {
@@ -20,7 +20,7 @@ fn run(system: &System, call: &str) -> String {
 
 /// Makes all that is in a database that nobody uses forty days older.
 fn age(system: &System) {
-    let file = system.place().data().join("db/autonous.db");
+    let file = system.dir().data().join("db/autonous.db");
     let connection = rusqlite::Connection::open(file).expect("the database is there");
     let sql = "pragma writable_schema = off;
         drop trigger events_are_never_changed;
@@ -35,7 +35,7 @@ fn age(system: &System) {
 fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
     let mut system = System::start();
     let before = run(&system, "ls path=.");
-    let file = system.place().path().join("kept.db");
+    let file = system.dir().path().join("kept.db");
     let made: Value =
         serde_json::from_str(&text(&system.run_command(&["backup", "--json", &file.display().to_string()])))
             .unwrap();
@@ -48,9 +48,9 @@ fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
     let after = run(&system, "ls path=missing");
     system.stop();
     for name in ["autonous.db", "autonous.db-wal", "autonous.db-shm"] {
-        let _ = fs::remove_file(system.place().data().join("db").join(name));
+        let _ = fs::remove_file(system.dir().data().join("db").join(name));
     }
-    fs::copy(&file, system.place().data().join("db/autonous.db")).unwrap();
+    fs::copy(&file, system.dir().data().join("db/autonous.db")).unwrap();
     system.restart();
     let next = run(&system, "ls path=.");
     assert_eq!(system.database().texts("select id from inbox order by seq"), [before, next]);
@@ -70,14 +70,14 @@ fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
     }
     system.stop();
     age(&system);
-    let size = fs::metadata(system.place().data().join("db/autonous.db")).unwrap().len();
+    let size = fs::metadata(system.dir().data().join("db/autonous.db")).unwrap().len();
     let would = text(&system.run_command(&["prune", "--older-than", "30d", "--dry-run"]));
     assert!(would.contains("2 tasks with"), "{would}");
     assert_eq!(system.database().count("select count(*) from inbox"), 3);
     let gone = text(&system.run_command(&["prune", "--older-than", "30d", "--json"]));
     let gone: Value = serde_json::from_str(&gone).unwrap();
     assert_eq!(gone["tasks"], 2, "the newest stays, so that no number is given twice: {gone}");
-    assert!(fs::metadata(system.place().data().join("db/autonous.db")).unwrap().len() <= size.max(1 << 20));
+    assert!(fs::metadata(system.dir().data().join("db/autonous.db")).unwrap().len() <= size.max(1 << 20));
     system.restart();
     run(&system, "ls path=.");
     let gone = text(&system.run_command(&["prune", "--older-than", "30d"]));
@@ -95,7 +95,7 @@ fn full_files_of_the_journal_go_once_they_are_taken_in_and_old() {
         run(&system, &format!("ls path=missing-{number}"));
     }
     system.stop();
-    let directory = system.place().data().join("journal");
+    let directory = system.dir().data().join("journal");
     let full = || {
         let names = fs::read_dir(&directory).unwrap().flatten().map(|entry| entry.path());
         names.filter(|path| path.display().to_string().contains(".jsonl.0")).collect::<Vec<_>>()
@@ -142,7 +142,7 @@ fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
     let short = &first[first.len() - 8..];
     assert_eq!(text(&system.run_command(&["requeue", short])).trim(), format!("{short}  queued"));
     let done = || (system.database().task_states() == ["done"]).then_some(());
-    e2e::wait::until("the task is done", done);
+    harness::wait::until("the task is done", done);
     let refused = system.run_command(&["cancel", short]);
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stdout).contains("refused: the task has ended"), "{refused:?}");
@@ -158,5 +158,5 @@ fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
     system.restart();
     let again = "select count(*) from inbox where state = 'dead' and attempt = 2";
     let ended = || (system.database().count(again) == 1).then_some(());
-    e2e::wait::until("the third task has run again", ended);
+    harness::wait::until("the third task has run again", ended);
 }

@@ -1,13 +1,13 @@
 //! A conversation and the model's window: what is summarised, what is left out, what does not fit at all.
 
-use e2e::{ModelReply, ModelServer, System};
+use harness::{FakeModel, ModelReply, System};
 use serde_json::{Value, json};
 
 /// A window that a few dozen calls outgrow.
 const WINDOW: usize = 20_000;
 
 /// A system with this model in that window, whose tasks are tried once.
-fn system(model: &ModelServer) -> System {
+fn system(model: &FakeModel) -> System {
     System::builder()
         .model(model)
         .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
@@ -30,9 +30,9 @@ fn assert_says(text: &str, parts: &[&str]) {
 }
 
 /// A model that makes this many different calls with long arguments, and summarises when it is asked to.
-fn long_winded(calls: usize, summary: ModelReply) -> ModelServer {
+fn long_winded(calls: usize, summary: ModelReply) -> FakeModel {
     let mut made = 0;
-    ModelServer::start(move |request| {
+    FakeModel::start(move |request| {
         if request["tools"].is_null() {
             return summary.clone();
         }
@@ -77,7 +77,7 @@ fn a_summary_that_cannot_be_had_is_replaced_by_a_list_of_the_calls() {
 
 #[test]
 fn a_message_beyond_the_window_is_refused_with_the_numbers() {
-    let model = ModelServer::answering(vec![ModelReply::Text("never".to_owned())]);
+    let model = FakeModel::answering(vec![ModelReply::Text("never".to_owned())]);
     let system = system(&model);
     let reply = system.reply(&system.say(&"word ".repeat(20_000)));
     assert_says(

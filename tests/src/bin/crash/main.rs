@@ -8,8 +8,8 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use e2e::crash::Ordeal;
-use e2e::journey::kill::{self, Outcome};
+use harness::bugfix::kill::{self, Outcome};
+use harness::crash::CrashTest;
 
 fn main() -> ExitCode {
     let given = std::env::args().nth(1).map(|seed| seed.parse());
@@ -17,17 +17,17 @@ fn main() -> ExitCode {
         println!("The seed is a number: crash [SEED]");
         return ExitCode::FAILURE;
     };
-    let ordeal = Ordeal { rounds: 300, chats: 20, copies: 50, seed };
-    println!("{} rounds, {} chats, seed {seed}", ordeal.rounds, ordeal.chats);
-    let verdict = ordeal.run(|round| {
+    let test = CrashTest { rounds: 300, chats: 20, copies: 50, seed };
+    println!("{} rounds, {} chats, seed {seed}", test.rounds, test.chats);
+    let report = test.run(|round| {
         if round % 10 == 0 {
             print!("\rround {round}");
             let _ = std::io::stdout().flush();
         }
     });
-    println!("\n\n{verdict}");
+    println!("\n\n{report}");
     kill_after_each_event();
-    if verdict.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Ends with a panic that says what is wrong, if anything is.

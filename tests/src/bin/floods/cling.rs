@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use e2e::ToolServer;
+use harness::ToolServer;
 use serde_json::json;
 
 /// How soon after the deadline the answer must be there.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use e2e::{Request, ToolServer};
+use harness::{Request, ToolServer};
 use protocol::Envelope;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ impl Flood {
     pub fn run(self, server: &mut ToolServer) -> bool {
         let pid = server.program().pid();
         let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
-        let output_before = size_mb(&server.place().data().join("output"));
+        let output_before = size_mb(&server.dir().data().join("output"));
         let begin = Instant::now();
         let (envelope, mut waits) = thread::scope(|scope| {
             let flood = scope.spawn(|| self.call(server));
@@ -72,7 +72,7 @@ impl Flood {
         let took = begin.elapsed();
         waits.sort_unstable();
         let p99 = waits[waits.len() * 99 / 100];
-        let output = size_mb(&server.place().data().join("output")) - output_before;
+        let output = size_mb(&server.dir().data().join("output")) - output_before;
         let peak = peak_mb(pid);
         let in_time = took < Duration::from_secs(self.timeout_seconds + 2);
         let holds = in_time && peak < MOST_MB && output <= MOST_OUTPUT_MB && p99 < MOST_P99;

@@ -9,7 +9,7 @@ mod flood;
 
 use std::process::ExitCode;
 
-use e2e::ToolServer;
+use harness::ToolServer;
 
 /// How often a clinging command is ended.
 const KILLS: usize = 200;

@@ -1,6 +1,6 @@
 //! The server that is told what to do with the next requests, and grades its client at the end.
 
-use e2e::Request;
+use harness::Request;
 use serde_json::{Value, json};
 
 use crate::foreign::Foreign;

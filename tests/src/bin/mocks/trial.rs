@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use e2e::{Request, System, wait};
+use harness::{Request, System, wait};
 use serde_json::{Value, json};
 
 /// Longer than a stalled stream takes to be noticed and asked for again.

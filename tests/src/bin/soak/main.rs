@@ -9,7 +9,7 @@ mod subjects;
 
 use std::process::ExitCode;
 
-use e2e::ToolServer;
+use harness::ToolServer;
 
 use question::Interview;
 

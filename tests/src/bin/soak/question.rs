@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use e2e::{Request, ToolServer};
+use harness::{Request, ToolServer};
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ impl Interview {
         let begin = Instant::now();
         let answer = self.server.send(Request::post_json(&format!("/tools/{tool}"), arguments));
         let took = begin.elapsed().as_millis();
-        let envelope = e2e::envelope_shape::assert_whole(&answer);
+        let envelope = harness::envelope_shape::assert_whole(&answer);
         let peak = self.peak_kb();
         let holds = right.holds(&envelope) && took <= MOST_MS && peak <= MOST_KB;
         self.asked += 1;

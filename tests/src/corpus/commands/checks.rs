@@ -25,7 +25,7 @@ pub fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), St
         "no_process_matching" => none_left(wanted.as_str().ok_or("a text is needed")?),
         "reported_control_file" => reports_a_control_file(observed),
         "host_file_not_contains" => host_files(wanted),
-        "disk_used_mb_max" => at_most(bytes_on_disk(&observed.scene.place) >> 20, wanted, "MiB on the disk"),
+        "disk_used_mb_max" => at_most(bytes_on_disk(&observed.scene.dir) >> 20, wanted, "MiB on the disk"),
         "server_rss_mb_max" => at_most(peak_memory_mb(observed.scene.server)?, wanted, "MiB in memory"),
         _ => Err("the runner does not know this check".to_owned()),
     }

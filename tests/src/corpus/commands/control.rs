@@ -79,7 +79,7 @@ fn run(trial: &Trial<'_>) -> Result<(String, String), String> {
     let command = trial.case.args.get("cmd").and_then(|cmd| cmd.as_str()).ok_or("the case has no command")?;
     let command = trial.placeholders.fill(command)?;
     let workdir = trial.case.args.get("workdir").and_then(|workdir| workdir.as_str()).unwrap_or("{ROOT}");
-    let (out, err) = (trial.scene.place.join("control.out"), trial.scene.place.join("control.err"));
+    let (out, err) = (trial.scene.dir.join("control.out"), trial.scene.dir.join("control.err"));
     let failed = |error: std::io::Error| error.to_string();
     Command::new("timeout")
         .args(["--foreground", "--signal=KILL", SECONDS, "bash", "-c", &command])

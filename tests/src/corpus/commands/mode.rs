@@ -9,7 +9,7 @@ use protocol::Envelope;
 
 use super::{probes, scene};
 use crate::ToolServer;
-use crate::place::NOBODY;
+use crate::test_dir::NOBODY;
 use crate::tool_server::ToolServerBuilder;
 
 /// How the server is started that a case meets.
@@ -27,14 +27,14 @@ impl Mode {
     /// A server in this mode, with the canary in its environment; it refuses to start in any other tier.
     pub fn builder(self) -> ToolServerBuilder {
         let builder = ToolServer::builder();
-        let probes = probes::directory(builder.place());
+        let probes = probes::directory(builder.dir());
         std::fs::create_dir(&probes).expect("a fresh place takes a directory");
         let builder = builder
             .variable("AUTONOUS_TOOL_SANDBOX", self.setting())
             .variable("AUTONOUS_TOOL_READONLY_ROOTS", &probes.display().to_string())
             .variable(scene::CANARY_NAME, scene::CANARY);
         let builder = if self.is_ordinary() { builder.unprivileged() } else { builder };
-        self.give(&builder.place().outside().join("secret.txt"));
+        self.give(&builder.dir().outside().join("secret.txt"));
         builder
     }
 

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Place;
+use crate::TestDir;
 
 /// Where a place has its probe programs: outside of the roots, shown to commands read-only.
-pub fn directory(place: &Place) -> PathBuf {
-    place.path().join("probes")
+pub fn directory(dir: &TestDir) -> PathBuf {
+    dir.path().join("probes")
 }
 
 /// Builds the programs that a command line takes from `{HELPERS}`.

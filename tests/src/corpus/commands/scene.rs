@@ -25,7 +25,7 @@ pub struct Scene {
     /// What must hear nothing.
     pub witness: Witness,
     /// The directory of everything that belongs to the trial.
-    pub place: PathBuf,
+    pub dir: PathBuf,
     /// The server's process id.
     pub server: u32,
     /// The server's limits, as they were before.
@@ -37,13 +37,13 @@ impl Scene {
     /// Sets everything up that the case needs, around a running server.
     pub fn set_up(case: &Case, mode: Mode, server: &mut ToolServer) -> Result<Self, String> {
         let pid = server.program().pid();
-        let place = server.place();
-        let probes = probes::directory(place);
+        let dir = server.dir();
+        let probes = probes::directory(dir);
         probes::build(case.args.get("cmd").and_then(|cmd| cmd.as_str()).unwrap_or_default(), &probes)?;
-        let socket = place.outside().join("d.sock");
+        let socket = dir.outside().join("d.sock");
         let witness = Witness::listen(&socket).map_err(|error| format!("no witness: {error}"))?;
         mode.give(&socket);
-        Ok(Self { witness, place: place.path().to_owned(), server: pid, limits: limits(pid)?, probes })
+        Ok(Self { witness, dir: dir.path().to_owned(), server: pid, limits: limits(pid)?, probes })
     }
 
     /// The placeholders of cases of commands, and their values.

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
-use e2e::wait;
+use harness::wait;
 use serde_json::{Value, json};
 
 /// The names that the program is installed under.

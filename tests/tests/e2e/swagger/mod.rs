@@ -5,7 +5,7 @@ mod browser;
 use std::fs;
 
 use browser::Browser;
-use e2e::ToolServer;
+use harness::ToolServer;
 use serde_json::Value;
 
 const TOKEN: &str = "FAKE-token-for-the-browser";
@@ -17,7 +17,7 @@ const LS: &str = "#operations-tools-ls";
 fn page_after_ls() -> (ToolServer, Browser) {
     let server = ToolServer::builder().token(TOKEN).start();
     fs::write(server.root().join("seen-in-the-browser.txt"), "x").expect("the root is writable");
-    let mut browser = Browser::start(&server.place().path().join("browser"));
+    let mut browser = Browser::start(&server.dir().path().join("browser"));
     browser.open(&format!("http://{}/docs/#token={TOKEN}", server.address()));
     let (execute, answer) = (format!("{LS} button.execute"), format!("{LS} .live-responses-table"));
     browser.click_until(&format!("{LS} button.opblock-summary-control"), &execute);

@@ -1,18 +1,18 @@
-//! The played servers keep the protocols that they play; a test that leans on them proves nothing else.
+//! the fake servers keep the protocols that they imitate; a test that leans on them proves nothing else.
 
 use std::net::SocketAddr;
 
-use e2e::telegram::TOKEN;
-use e2e::telegram::update::Chat;
-use e2e::{Fault, ModelReply, ModelServer, Request, TelegramServer, http};
+use harness::fake_telegram::TOKEN;
+use harness::fake_telegram::update::Chat;
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, Request, http};
 use serde_json::{Value, json};
 
-fn method(server: &TelegramServer, method: &str, parameters: &Value) -> (u16, Value) {
+fn method(server: &FakeTelegram, method: &str, parameters: &Value) -> (u16, Value) {
     let answer = Request::post_json(&format!("/bot{TOKEN}/{method}"), parameters).send(server.address());
     (answer.status, answer.json())
 }
 
-fn update_ids(server: &TelegramServer, parameters: &Value) -> Vec<i64> {
+fn update_ids(server: &FakeTelegram, parameters: &Value) -> Vec<i64> {
     let (_, answer) = method(server, "GetUpdates", parameters);
     let updates = answer["result"].as_array().expect("updates are a list");
     updates.iter().filter_map(|update| update["update_id"].as_i64()).collect()
@@ -20,7 +20,7 @@ fn update_ids(server: &TelegramServer, parameters: &Value) -> Vec<i64> {
 
 #[test]
 fn an_update_comes_again_until_an_offset_confirms_it() {
-    let server = TelegramServer::start();
+    let server = FakeTelegram::start();
     let first = server.push(Chat { id: 1 }.text("a"));
     let second = server.push(Chat { id: 1 }.text("b"));
     assert_eq!(update_ids(&server, &json!({"limit": 1})), [first]);
@@ -33,10 +33,10 @@ fn an_update_comes_again_until_an_offset_confirms_it() {
 
 #[test]
 fn a_long_poll_answers_as_soon_as_somebody_writes() {
-    let server = TelegramServer::start();
+    let server = FakeTelegram::start();
     std::thread::scope(|scope| {
         let poll = scope.spawn(|| update_ids(&server, &json!({"timeout": 50})));
-        e2e::wait::until("the poll has begun", || (!server.calls("getupdates").is_empty()).then_some(()));
+        harness::wait::until("the poll has begun", || (!server.calls("getupdates").is_empty()).then_some(()));
         let id = server.push(Chat { id: 1 }.text("a"));
         assert_eq!(poll.join().unwrap(), [id]);
     });
@@ -44,7 +44,7 @@ fn a_long_poll_answers_as_soon_as_somebody_writes() {
 
 #[test]
 fn method_names_count_in_any_case_and_a_message_has_at_most_4096_utf16_units() {
-    let server = TelegramServer::start();
+    let server = FakeTelegram::start();
     for name in ["sendMessage", "SendMessage", "sendmessage"] {
         assert_eq!(method(&server, name, &json!({"chat_id": 1, "text": "😀".repeat(2048)})).0, 200, "{name}");
     }
@@ -55,7 +55,7 @@ fn method_names_count_in_any_case_and_a_message_has_at_most_4096_utf16_units() {
 
 #[test]
 fn a_fault_is_met_once_and_a_wrong_token_always() {
-    let server = TelegramServer::start();
+    let server = FakeTelegram::start();
     server.fail("getMe", Fault::RetryAfter(3));
     let (status, refusal) = method(&server, "getMe", &json!({}));
     assert_eq!((status, &refusal["parameters"]["retry_after"]), (429, &json!(3)));
@@ -66,7 +66,7 @@ fn a_fault_is_met_once_and_a_wrong_token_always() {
 
 #[test]
 fn a_dropped_connection_gives_no_answer_although_the_message_was_taken() {
-    let server = TelegramServer::start();
+    let server = FakeTelegram::start();
     server.fail("sendMessage", Fault::Dropped);
     let message =
         Request::post_json(&format!("/bot{TOKEN}/sendMessage"), &json!({"chat_id": 1, "text": "x"}));
@@ -77,7 +77,7 @@ fn a_dropped_connection_gives_no_answer_although_the_message_was_taken() {
 
 #[test]
 fn the_model_answers_as_scripted_and_only_with_its_key() {
-    let model = ModelServer::answering(vec![
+    let model = FakeModel::answering(vec![
         ModelReply::RateLimited(2),
         ModelReply::call("ls", &json!({"path": "."})),
         ModelReply::Text("done".to_owned()),
@@ -103,7 +103,7 @@ fn the_model_streams_when_it_is_asked_to_in_both_protocols() {
         ("/v1/chat/completions", ["{\\\"path\\\":\\\"a/l", "ong/path\\\"}"], "data: [DONE]"),
         ("/v1/messages", ["{\\\"path\\\":\\\"a/l", "ong/path\\\"}"], "\"type\":\"message_stop\"}"),
     ] {
-        let model = ModelServer::answering(vec![call.clone()]);
+        let model = FakeModel::answering(vec![call.clone()]);
         let [_, _, (_, url), (_, key)] = model.variables();
         let address: SocketAddr = http::address_of(url.strip_suffix("/v1").unwrap());
         let request = Request::post_json(path, &json!({"model": "m", "messages": [], "stream": true}));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::TOKEN;
 use super::form::Form;
-use super::played::{Fault, Shared};
+use super::state::{Fault, Shared};
 
 pub(super) async fn answer(
     State(shared): State<Arc<Shared>>,
@@ -56,7 +56,7 @@ fn refuse(fault: Fault) -> Response {
 async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
     match method {
         "getme" => result(&json!({
-            "id": 123_456, "is_bot": true, "first_name": "Played", "username": "played_bot",
+            "id": 123_456, "is_bot": true, "first_name": "Fake", "username": "fake_bot",
             "can_join_groups": true, "can_read_all_group_messages": false,
             "supports_inline_queries": false, "can_connect_to_business": false, "has_main_web_app": false,
         })),

@@ -14,12 +14,12 @@ pub const NOBODY: u32 = 65534;
 
 /// A temporary directory: `root` is allowed to tools, `outside` is not, `data` belongs to the servers.
 #[derive(Debug)]
-pub struct Place {
+pub struct TestDir {
     directory: TempDir,
     marker: String,
 }
 
-impl Place {
+impl TestDir {
     /// A fresh place with a secret in `outside`.
     pub fn new() -> Self {
         let directory = tempfile::Builder::new()
@@ -29,12 +29,12 @@ impl Place {
             .expect("the temporary directory is writable");
         let unique = directory.path().file_name().expect("it has a name").to_string_lossy();
         let marker = unique.replace('-', "_");
-        let place = Self { directory, marker };
+        let dir = Self { directory, marker };
         for name in ["root", "outside", "data", "logs"] {
-            fs::create_dir(place.path().join(name)).expect("a fresh directory takes another");
+            fs::create_dir(dir.path().join(name)).expect("a fresh directory takes another");
         }
-        fs::write(place.outside().join("secret.txt"), format!("{OUTSIDE_SECRET}\n")).expect("it is writable");
-        place
+        fs::write(dir.outside().join("secret.txt"), format!("{OUTSIDE_SECRET}\n")).expect("it is writable");
+        dir
     }
 
     /// The directory of everything.
@@ -99,7 +99,7 @@ impl Place {
     }
 }
 
-impl Default for Place {
+impl Default for TestDir {
     fn default() -> Self {
         Self::new()
     }

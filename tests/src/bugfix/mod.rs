@@ -1,7 +1,7 @@
 //! A piece of real work, from a message to its answer in twelve turns: a bug in a small Rust project is found,
 //! shown by a test, repaired, and the tests run again.
 //!
-//! The model is played, and acts by what it is shown alone: by the results of its calls and, after a crash,
+//! The fake model acts by what it is shown alone: by the results of its calls and, after a crash,
 //! by what it is told of earlier attempts.
 
 pub mod kill;
@@ -10,7 +10,7 @@ mod model;
 use std::fs;
 use std::path::Path;
 
-use crate::{ModelServer, System, SystemBuilder};
+use crate::{FakeModel, System, SystemBuilder};
 
 pub use model::{ANSWER, Check, Model};
 
@@ -48,7 +48,7 @@ mod tests {
 const MANIFEST: &str = "[package]\nname = \"stats\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
 
 /// A system that works with this model.
-pub fn system(model: &ModelServer) -> SystemBuilder {
+pub fn system(model: &FakeModel) -> SystemBuilder {
     System::builder().model(model).variable("AUTONOUS_TASK_RETRY_BASE_MS", "1")
 }
 

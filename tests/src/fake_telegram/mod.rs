@@ -1,11 +1,11 @@
-//! Telegram, played: long polling with confirmed offsets, sent messages recorded, faults on request.
+//! Telegram, state: long polling with confirmed offsets, sent messages recorded, faults on request.
 //!
 //! Methods are accepted in any case, as the real server does. An update is served again until a later
 //! `offset` confirms it. Nothing here knows what the bot should do.
 
 mod form;
 mod methods;
-mod played;
+mod state;
 pub mod update;
 
 use std::collections::BTreeSet;
@@ -21,21 +21,21 @@ use tokio::runtime::Runtime;
 use crate::serving::serve;
 use crate::wait;
 
-use played::Shared;
-pub use played::{Fault, Sent};
+use state::Shared;
+pub use state::{Fault, Sent};
 
-/// The token that the played bot has.
-pub const TOKEN: &str = "123456:FAKE-token-of-a-played-bot";
+/// The token that the state bot has.
+pub const TOKEN: &str = "123456:FAKE-token-of-a-fake-bot";
 
 /// A running Telegram server.
 #[derive(Debug)]
-pub struct TelegramServer {
+pub struct FakeTelegram {
     shared: Arc<Shared>,
     address: SocketAddr,
     runtime: Option<Runtime>,
 }
 
-impl TelegramServer {
+impl FakeTelegram {
     /// Starts on a free port.
     pub fn start() -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)))
@@ -62,11 +62,11 @@ impl TelegramServer {
 
     /// Somebody writes: the update gets the next id, which is returned.
     pub fn push(&self, update: Value) -> i64 {
-        let mut played = self.shared.lock();
-        let id = if played.last_update_id == 0 { 700_000 } else { played.last_update_id + 1 };
-        played.last_update_id = id;
-        played.waiting.push_back((id, with_id(id, update)));
-        drop(played);
+        let mut state = self.shared.lock();
+        let id = if state.last_update_id == 0 { 700_000 } else { state.last_update_id + 1 };
+        state.last_update_id = id;
+        state.waiting.push_back((id, with_id(id, update)));
+        drop(state);
         self.shared.arrived.notify_waiters();
         id
     }
@@ -126,7 +126,7 @@ impl TelegramServer {
     }
 }
 
-impl Drop for TelegramServer {
+impl Drop for FakeTelegram {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();

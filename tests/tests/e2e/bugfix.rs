@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use e2e::ModelServer;
-use e2e::journey::{self, ANSWER, Check, Model, REQUEST, kill};
-use e2e::project_copy::workspace;
+use harness::FakeModel;
+use harness::bugfix::{self, ANSWER, Check, Model, REQUEST, kill};
+use harness::project_copy::workspace;
 
 /// Every so many positions are tried here; `make crash` tries all.
 const EVERY: usize = 3;
@@ -39,15 +39,15 @@ fn assert_shows(tree: &str) {
 #[test]
 fn a_bug_is_found_shown_repaired_and_tested_in_twelve_turns() {
     let model = Model::new(Check::CARGO);
-    let server = ModelServer::start(move |request| model.next(request));
+    let server = FakeModel::start(move |request| model.next(request));
     let toolchain = toolchain();
-    let system = journey::system(&server)
+    let system = bugfix::system(&server)
         .variable("AUTONOUS_TOOL_READONLY_ROOTS", &toolchain.display().to_string())
         .variable("PATH", &format!("{}/bin:/usr/local/bin:/usr/bin:/bin", toolchain.display()))
         .start();
-    journey::lay_out(&system.workspace());
+    bugfix::lay_out(&system.workspace());
     assert_eq!(system.reply(&system.say(REQUEST)), ANSWER);
-    journey::assert_repaired(&system.workspace());
+    bugfix::assert_repaired(&system.workspace());
     assert_eq!(server.requests().len(), 12);
     let calls =
         system.database().texts("select tool_name || ' ' || status from tool_calls order by started_at, id");

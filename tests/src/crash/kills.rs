@@ -1,10 +1,10 @@
-//! The blows: which process is killed, and at which moment.
+//! The kills: which process is killed, and at which moment.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Random, System, TelegramServer, program, wait};
+use crate::{FakeTelegram, Random, System, program, wait};
 
 /// The supervisor's children.
 const CHILDREN: [&str; 2] = ["agent-worker", "tool-server"];
@@ -20,17 +20,17 @@ const BETWEEN_US: usize = 30_000;
 
 /// How often each process was killed.
 #[derive(Debug, Default)]
-pub(super) struct Blows {
+pub(super) struct Kills {
     /// The supervisor, and its children with it.
     pub(super) supervisor: usize,
     /// One child alone.
     pub(super) children: usize,
 }
 
-impl Blows {
-    /// Kills one of the three processes. The supervisor is started again at once, so that the next blow
+impl Kills {
+    /// Kills one of the three processes. The supervisor is started again at once, so that the next kill
     /// may meet it while it starts; the children are its own to start.
-    pub(super) fn strike(&mut self, system: &mut System, random: &mut Random) {
+    pub(super) fn kill_one(&mut self, system: &mut System, random: &mut Random) {
         let living = system.children();
         let name = CHILDREN.get(random.below(CHILDREN.len() + 1));
         let child = name.and_then(|name| living.iter().find(|process| process.is(name)));
@@ -46,7 +46,7 @@ impl Blows {
 }
 
 /// Lets a random moment come: a few requests later, and then somewhere before the next one.
-pub(super) fn random_moment(telegram: &TelegramServer, random: &mut Random) {
+pub(super) fn random_moment(telegram: &FakeTelegram, random: &mut Random) {
     let target = telegram.requests() + random.below(MOST_REQUESTS);
     wait::within(QUIET, || (telegram.requests() >= target).then_some(()));
     let between = u64::try_from(random.below(BETWEEN_US)).unwrap_or_default();

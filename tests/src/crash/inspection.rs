@@ -6,11 +6,11 @@ use std::fs;
 
 use rusqlite::Connection;
 
-use super::blow::Blows;
 use super::chats::{Chats, Written};
 use super::copy::Copies;
-use super::verdict::Verdict;
-use crate::{System, TelegramServer};
+use super::kills::Kills;
+use super::report::Report;
+use crate::{FakeTelegram, System};
 
 /// A task as the database has it at the end.
 struct Noted {
@@ -22,55 +22,55 @@ struct Noted {
 
 /// Everything that can be asked about a system that was stopped.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scene<'a> {
+pub(super) struct Inspection<'a> {
     /// The system.
     pub(super) system: &'a System,
     /// What the chats got.
-    pub(super) telegram: &'a TelegramServer,
+    pub(super) telegram: &'a FakeTelegram,
     /// What they wrote.
     pub(super) chats: &'a Chats,
     /// What was done to the system.
-    pub(super) blows: &'a Blows,
+    pub(super) kills: &'a Kills,
     /// What was copied meanwhile.
     pub(super) copies: &'a Copies,
     /// Whether every message had its reply in time.
     pub(super) is_answered: bool,
 }
 
-impl Scene<'_> {
+impl Inspection<'_> {
     /// Looks at all of it.
-    pub(super) fn judge(&self) -> Verdict {
-        let mut verdict = Verdict::new();
-        verdict.inform("processes killed: the supervisor, and its children with it", self.blows.supervisor);
-        verdict.inform("processes killed: a child alone", self.blows.children);
-        verdict.inform("messages written", self.chats.written().len());
-        self.messages(&mut verdict);
-        self.replies(&mut verdict);
-        self.calls(&mut verdict);
-        self.records(&mut verdict);
-        self.copied(&mut verdict);
+    pub(super) fn report(&self) -> Report {
+        let mut report = Report::new();
+        report.inform("processes killed: the supervisor, and its children with it", self.kills.supervisor);
+        report.inform("processes killed: a child alone", self.kills.children);
+        report.inform("messages written", self.chats.written().len());
+        self.messages(&mut report);
+        self.replies(&mut report);
+        self.calls(&mut report);
+        self.records(&mut report);
+        self.copied(&mut report);
         if !self.is_answered {
-            verdict.forbid("replies that did not come in time", vec![self.system.log_tail()]);
+            report.forbid("replies that did not come in time", vec![self.system.log_tail()]);
         }
-        verdict
+        report
     }
 
-    fn messages(&self, verdict: &mut Verdict) {
+    fn messages(&self, report: &mut Report) {
         let stored = self.system.database().texts("select text from inbox");
         let stored: BTreeSet<&str> = stored.iter().map(String::as_str).collect();
         let lost = self.chats.written().iter().filter(|written| !stored.contains(written.text().as_str()));
-        verdict.forbid("messages lost", lost.map(Written::text).collect());
+        report.forbid("messages lost", lost.map(Written::text).collect());
         let open = "select id || ' ' || state from inbox where state not in ('done', 'skipped')";
-        verdict.forbid("tasks that are not done", self.system.database().texts(open));
+        report.forbid("tasks that are not done", self.system.database().texts(open));
         let unsent = "select task_id || ' ' || state from outbox where state <> 'sent'";
-        verdict.forbid("replies that were not sent", self.system.database().texts(unsent));
+        report.forbid("replies that were not sent", self.system.database().texts(unsent));
     }
 
-    fn replies(&self, verdict: &mut Verdict) {
+    fn replies(&self, report: &mut Report) {
         let replies = Chats::replies(self.telegram);
         let all: BTreeSet<&str> = replies.values().flatten().map(String::as_str).collect();
         let missing = self.chats.written().iter().filter(|written| !all.contains(written.word.as_str()));
-        verdict.forbid("replies missing", missing.map(Written::text).collect());
+        report.forbid("replies missing", missing.map(Written::text).collect());
         let mut doubled = Vec::new();
         let mut disordered = Vec::new();
         for (chat, mut words) in replies {
@@ -81,25 +81,25 @@ impl Scene<'_> {
                 disordered.push(format!("{chat}: {}", first_difference(&words, &self.chats.asked_by(chat))));
             }
         }
-        verdict.bound(
+        report.bound(
             "replies doubled, at most one for each kill of the supervisor",
             doubled,
-            self.blows.supervisor,
+            self.kills.supervisor,
         );
-        verdict.forbid("chats whose replies are out of order", disordered);
+        report.forbid("chats whose replies are out of order", disordered);
     }
 
-    fn calls(&self, verdict: &mut Verdict) {
+    fn calls(&self, report: &mut Report) {
         let database = self.system.database();
         let count = |status: &str| {
             let query = format!("select count(*) from tool_calls where status = '{status}'");
             usize::try_from(database.count(&query)).unwrap_or_default()
         };
-        verdict.inform("tool calls done", count("done"));
-        verdict.inform("tool calls failed", count("failed"));
-        verdict.inform("tool calls without an end, marked as interrupted", count("interrupted"));
+        report.inform("tool calls done", count("done"));
+        report.inform("tool calls failed", count("failed"));
+        report.inform("tool calls without an end, marked as interrupted", count("interrupted"));
         let running = "select id from tool_calls where status in ('running', 'queued')";
-        verdict.forbid("tool calls without an end that are not marked", database.texts(running));
+        report.forbid("tool calls without an end that are not marked", database.texts(running));
         let mut notes = noted(self.system);
         let words = self.chats.written().iter().map(|written| {
             let effects = effects(self.system, written);
@@ -107,7 +107,7 @@ impl Scene<'_> {
         });
         let words: Vec<(&str, Noted)> =
             words.filter_map(|(word, note)| note.map(|note| (word, note))).collect();
-        verdict.inform(
+        report.inform(
             "effects repeated by a later attempt, which was not told of their end",
             words.iter().filter(|(_, n)| n.effects > 1).count(),
         );
@@ -115,15 +115,15 @@ impl Scene<'_> {
             let found = words.iter().filter(|(_, note)| wrong(note));
             found.map(|(word, note)| format!("{word}: {note}")).collect()
         };
-        verdict.forbid("calls done without their effect", having(|note| note.effects < note.done));
-        verdict.forbid("effects without their call", having(|note| note.effects > note.started));
-        verdict.forbid("effects beyond one for each attempt", having(|note| note.effects > note.attempts));
+        report.forbid("calls done without their effect", having(|note| note.effects < note.done));
+        report.forbid("effects without their call", having(|note| note.effects > note.started));
+        report.forbid("effects beyond one for each attempt", having(|note| note.effects > note.attempts));
     }
 
-    fn records(&self, verdict: &mut Verdict) {
+    fn records(&self, report: &mut Report) {
         let verified = self.system.run_tool_server(&["journal", "verify"]);
         let said = String::from_utf8_lossy(&verified.stderr).into_owned();
-        verdict.forbid(
+        report.forbid(
             "breaks in the journal",
             (!verified.status.success()).then_some(said).into_iter().collect(),
         );
@@ -133,27 +133,27 @@ impl Scene<'_> {
             .texts("select id from events where type like 'tool_call.%'")
             .into_iter()
             .collect();
-        let journal = fs::read_to_string(self.system.place().data().join("journal/tool-calls.jsonl"));
+        let journal = fs::read_to_string(self.system.dir().data().join("journal/tool-calls.jsonl"));
         let journal = journal.unwrap_or_default();
         let records: Vec<String> = journal.lines().filter_map(call_record).collect();
-        verdict.inform("records of calls in the journal", records.len());
-        verdict.forbid(
+        report.inform("records of calls in the journal", records.len());
+        report.forbid(
             "records that are not among the events",
             records.into_iter().filter(|id| !events.contains(id)).collect(),
         );
-        let database = Connection::open(self.system.place().data().join("db/autonous.db"));
+        let database = Connection::open(self.system.dir().data().join("db/autonous.db"));
         let checked = database.and_then(|database| {
             database.query_row("pragma integrity_check", [], |row| row.get::<_, String>(0))
         });
         let fault =
             checked.map_or_else(|error| Some(error.to_string()), |said| (said != "ok").then_some(said));
-        verdict.forbid("faults found by integrity_check", fault.into_iter().collect());
+        report.forbid("faults found by integrity_check", fault.into_iter().collect());
     }
 
-    fn copied(&self, verdict: &mut Verdict) {
-        verdict.inform("copies of a stopped supervisor's database", self.copies.taken);
-        verdict.inform("confirmed updates looked for in them", self.copies.confirmed);
-        verdict.forbid("copies that are broken or lack one", self.copies.faults.clone());
+    fn copied(&self, report: &mut Report) {
+        report.inform("copies of a stopped supervisor's database", self.copies.taken);
+        report.inform("confirmed updates looked for in them", self.copies.confirmed);
+        report.forbid("copies that are broken or lack one", self.copies.faults.clone());
     }
 }
 

@@ -49,10 +49,10 @@ fn block(index: usize, start: &Value, deltas: impl Iterator<Item = Value>) -> Ve
 
 fn message(content: &Value, stop_reason: Value, said: &Said<'_>) -> Value {
     json!({
-        "id": "msg_played",
+        "id": "msg_fake",
         "type": "message",
         "role": "assistant",
-        "model": "played",
+        "model": "fake",
         "content": content,
         "stop_reason": stop_reason,
         "stop_sequence": null,

@@ -52,12 +52,12 @@ pub struct Sent {
 
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    pub(super) played: Mutex<Played>,
+    pub(super) state: Mutex<State>,
     pub(super) arrived: Notify,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Played {
+pub(super) struct State {
     pub(super) waiting: VecDeque<(i64, Value)>,
     pub(super) confirmed: BTreeSet<i64>,
     pub(super) redelivered: Vec<Value>,
@@ -69,12 +69,12 @@ pub(super) struct Played {
 }
 
 impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Played> {
-        self.played.lock().expect("no handler panics")
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no handler panics")
     }
 }
 
-impl Played {
+impl State {
     pub(super) fn begin(&mut self, method: &str) -> Option<Fault> {
         self.calls.push((method.to_owned(), Instant::now()));
         let index = self.faults.iter().position(|(name, _)| name == method)?;
@@ -118,9 +118,9 @@ impl Played {
 
     /// What a message says by now: its number is its place among all that was sent.
     fn text_of(&self, number: Option<i64>) -> Option<&String> {
-        let is_it = |(place, sent): &(usize, &Sent)| match sent.method.as_str() {
+        let is_it = |(index, sent): &(usize, &Sent)| match sent.method.as_str() {
             "editmessagetext" => sent.target == number,
-            _ => i64::try_from(place + 1).ok() == number,
+            _ => i64::try_from(index + 1).ok() == number,
         };
         self.sent.iter().enumerate().filter(is_it).map(|(_, sent)| &sent.text).next_back()
     }
@@ -131,7 +131,7 @@ impl Played {
         let mut message = json!({
             "message_id": message_id, "date": protocol::now_ms() / 1000,
             "chat": {"id": sent.chat_id, "type": "private", "first_name": "Ada"},
-            "from": {"id": 123_456, "is_bot": true, "first_name": "Played", "username": "played_bot"},
+            "from": {"id": 123_456, "is_bot": true, "first_name": "Fake", "username": "fake_bot"},
         });
         let file = json!({"file_id": "f", "file_unique_id": "u", "duration": 1});
         match sent.method.as_str() {

@@ -1,4 +1,4 @@
-//! The played model: a list of steps, and the rule by which it finds its place in it.
+//! The fake model: a list of steps, and the rule by which it finds its place in it.
 //!
 //! A step whose call is known to have ended as it should is behind it. One with an effect whose end nobody
 //! saw is looked at before it is repeated. Everything else is done, or done again.

@@ -1,10 +1,10 @@
-//! The verdict: a table of what was found, and whether it may be.
+//! The report: a table of what was found, and whether it may be.
 
 use std::fmt;
 
-/// What is left after an ordeal.
+/// What is left after a crash test.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct Report {
     rows: Vec<Row>,
 }
 
@@ -17,7 +17,7 @@ struct Row {
     details: Vec<String>,
 }
 
-impl Verdict {
+impl Report {
     /// A table without rows.
     pub(super) fn new() -> Self {
         Self { rows: Vec::new() }
@@ -56,14 +56,14 @@ impl fmt::Display for Row {
         match most {
             None => write!(f, "  {what:<64} {found:>6}"),
             Some(most) => {
-                let verdict = if self.holds() { "ok" } else { "WRONG" };
-                write!(f, "  {what:<64} {found:>6}   at most {most:<4} {verdict}")
+                let outcome = if self.holds() { "ok" } else { "WRONG" };
+                write!(f, "  {what:<64} {found:>6}   at most {most:<4} {outcome}")
             }
         }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for row in &self.rows {
             writeln!(f, "{row}")?;

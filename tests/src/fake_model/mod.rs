@@ -1,4 +1,4 @@
-//! A model, played: OpenAI's chat completions and Anthropic's messages, with answers that the test
+//! A model, shared: OpenAI's chat completions and Anthropic's messages, with answers that the test
 //! scripts. Which of the two is spoken depends on the route alone.
 //!
 //! The server computes nothing of its own. A test that wants a thoughtful model gives a closure, which
@@ -22,8 +22,8 @@ use tokio::runtime::Runtime;
 
 use crate::serving::serve;
 
-/// The key that the played provider accepts.
-pub const KEY: &str = "sk-FAKE-key-of-a-played-model";
+/// The key that the shared provider accepts.
+pub const KEY: &str = "sk-FAKE-key-of-a-fake-model";
 
 /// What the model answers to one request.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,23 +86,23 @@ struct Dialect {
 
 type Script = Box<dyn FnMut(&Value) -> ModelReply + Send>;
 
-struct Played {
+struct Shared {
     script: Mutex<Script>,
     requests: Mutex<Vec<Value>>,
 }
 
 /// A running model server.
-pub struct ModelServer {
-    played: Arc<Played>,
+pub struct FakeModel {
+    shared: Arc<Shared>,
     address: SocketAddr,
     runtime: Option<Runtime>,
 }
 
-impl ModelServer {
+impl FakeModel {
     /// A model that answers each request as `script` says, given the request's body. The script may
     /// block: then the model thinks.
     pub fn start(script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
-        let played = Arc::new(Played { script: Mutex::new(Box::new(script)), requests: Mutex::default() });
+        let shared = Arc::new(Shared { script: Mutex::new(Box::new(script)), requests: Mutex::default() });
         let router = Router::new()
             .route(
                 "/v1/chat/completions",
@@ -113,9 +113,9 @@ impl ModelServer {
                 post(|state, headers, body| reply(state, headers, body, &messages::DIALECT)),
             )
             .route("/v1/models", get(models))
-            .with_state(Arc::clone(&played));
+            .with_state(Arc::clone(&shared));
         let (address, runtime) = serve(SocketAddr::from(([127, 0, 0, 1], 0)), router);
-        Self { played, address, runtime: Some(runtime) }
+        Self { shared, address, runtime: Some(runtime) }
     }
 
     /// A model that gives these answers in turn, and the last one for ever.
@@ -132,7 +132,7 @@ impl ModelServer {
     pub fn variables(&self) -> [(&'static str, String); 4] {
         [
             ("AUTONOUS_MODEL_PROVIDER", "openai".to_owned()),
-            ("AUTONOUS_MODEL_NAME", "played-1".to_owned()),
+            ("AUTONOUS_MODEL_NAME", "fake-1".to_owned()),
             ("AUTONOUS_MODEL_BASE_URL", format!("http://{}/v1", self.address)),
             ("AUTONOUS_MODEL_API_KEY", KEY.to_owned()),
         ]
@@ -140,16 +140,16 @@ impl ModelServer {
 
     /// The bodies of all requests so far.
     pub fn requests(&self) -> Vec<Value> {
-        self.played.requests.lock().expect("nobody panics with it").clone()
+        self.shared.requests.lock().expect("nobody panics with it").clone()
     }
 
     /// Drops what was recorded: in a long test it would not fit into memory.
     pub fn forget_requests(&self) {
-        self.played.requests.lock().expect("nobody panics with it").clear();
+        self.shared.requests.lock().expect("nobody panics with it").clear();
     }
 }
 
-impl Drop for ModelServer {
+impl Drop for FakeModel {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -162,7 +162,7 @@ async fn models(headers: HeaderMap) -> Response {
     if !has_the_key(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    axum::Json(json!({"object": "list", "data": [{"id": "played-1", "object": "model"}]})).into_response()
+    axum::Json(json!({"object": "list", "data": [{"id": "fake-1", "object": "model"}]})).into_response()
 }
 
 fn has_the_key(headers: &HeaderMap) -> bool {
@@ -171,7 +171,7 @@ fn has_the_key(headers: &HeaderMap) -> bool {
 }
 
 async fn reply(
-    State(played): State<Arc<Played>>,
+    State(shared): State<Arc<Shared>>,
     headers: HeaderMap,
     axum::Json(request): axum::Json<Value>,
     dialect: &'static Dialect,
@@ -179,9 +179,9 @@ async fn reply(
     if !has_the_key(&headers) {
         return failure(StatusCode::UNAUTHORIZED, "invalid_api_key", "Incorrect API key provided");
     }
-    played.requests.lock().expect("nobody panics with it").push(request.clone());
+    shared.requests.lock().expect("nobody panics with it").push(request.clone());
     let thinking = tokio::task::spawn_blocking(move || {
-        let reply = (played.script.lock().expect("no script panics"))(&request);
+        let reply = (shared.script.lock().expect("no script panics"))(&request);
         answer(&request, &reply, dialect)
     });
     thinking.await.expect("no script panics")

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 
 use super::{ANSWER, Check, Model, REQUEST, assert_repaired, lay_out, system};
-use crate::{Database, ModelServer, System, program, wait};
+use crate::{Database, FakeModel, System, program, wait};
 
 /// What a run has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Outcome {
 /// one answer, with each effect once and the interruption in the tree.
 pub fn after_event(position: usize) -> Outcome {
     let model = Model::new(Check::QUICK);
-    let server = ModelServer::start(move |request| model.next(request));
+    let server = FakeModel::start(move |request| model.next(request));
     let system = system(&server).start();
     lay_out(&system.workspace());
     let worker = system.child("agent-worker").pid;
@@ -56,7 +56,7 @@ pub fn undisturbed() -> usize {
 
 /// Watches the events without a pause, because the next one comes within a millisecond or two.
 fn kill_at(system: &System, worker: u32, position: usize) -> Option<String> {
-    let connection = open(&system.place().data().join("db/autonous.db"));
+    let connection = open(&system.dir().data().join("db/autonous.db"));
     let mut look = connection
         .prepare("select count(*), max(type) filter (where seq = (select max(seq) from events where task_id is not null)), \
                   count(*) filter (where type = 'task.done') from events where task_id is not null")

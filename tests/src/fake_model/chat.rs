@@ -42,10 +42,10 @@ fn events(said: &Said<'_>) -> Vec<Value> {
 
 fn completion(object: &str, choices: &Value, usage: Value) -> Value {
     json!({
-        "id": "chatcmpl-played",
+        "id": "chatcmpl-fake",
         "object": object,
         "created": protocol::now_ms() / 1000,
-        "model": "played",
+        "model": "fake",
         "choices": choices,
         "usage": usage,
     })
