@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use harness::project_copy;
 
@@ -20,6 +20,10 @@ const ALLOWED: [(&str, &[&str]); 7] = [
 
 /// How a program reads its environment or its current directory.
 const READING: [&str; 5] = ["env::var(", "env::vars(", "env::var_os(", "env::vars_os(", "env::current_dir("];
+
+/// The crates whose top-level modules must not import each other in a cycle. A crate that loses its last
+/// cycle adds itself here; when all are here, the list gives way to a loop over the workspace.
+const WITHOUT_CYCLES: [&str; 1] = ["agent-worker"];
 
 /// Each crate of the workspace with the crates of the workspace that it imports, tests and build included.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
@@ -89,6 +93,168 @@ fn nothing_but_main_and_configuration_reads_the_environment() {
         let read = READING.iter().find(|call| text.contains(*call));
         assert!(read.is_none(), "{path} reads the environment: {read:?}");
     }
+}
+
+#[test]
+fn modules_do_not_import_each_other_in_a_cycle() {
+    for name in ["supervisor", "tool-server", "toolkit", "protocol", "process", "sandbox", "bench", "tests"] {
+        let imports = module_imports(&project_copy::workspace().join(name).join("src"));
+        eprintln!("{name}: {:?}", cycle(&imports));
+    }
+    for name in WITHOUT_CYCLES {
+        let imports = module_imports(&project_copy::workspace().join(name).join("src"));
+        assert!(imports.values().any(|imports| !imports.is_empty()), "{name} has no modules: {imports:?}");
+        if let Some(cycle) = cycle(&imports) {
+            panic!("modules of {name} import each other in a cycle: {}", cycle.join(" -> "));
+        }
+    }
+}
+
+#[test]
+fn an_import_is_read_from_any_path_to_the_root_and_a_cycle_is_found() {
+    let text = "use crate::{b::{x, y}, c};\n// crate::no\nfn f() -> crate::d::T { super::super::e::g() }\n\
+                #[cfg(test)]\nmod tests {\n    use crate::no;\n}\n#[cfg(test)]\nmod proofs;\n";
+    let (code, test_modules) = without_tests(text);
+    assert_eq!(names_at_root(&code, 2), ["b", "c", "d", "e"]);
+    assert_eq!(test_modules, ["proofs"]);
+    let graph = |edges: &[(&str, &str)]| {
+        let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (from, to) in edges {
+            graph.entry((*from).to_owned()).or_default().insert((*to).to_owned());
+        }
+        graph
+    };
+    assert_eq!(cycle(&graph(&[("a", "b"), ("a", "c"), ("b", "c")])), None);
+    let found = cycle(&graph(&[("a", "b"), ("b", "c"), ("c", "d"), ("d", "b")])).unwrap();
+    assert_eq!(found, ["b", "c", "d", "b"]);
+}
+
+/// Each top-level module of a crate with the others that it imports outside of its tests.
+fn module_imports(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut files = BTreeMap::new();
+    let mut test_files = BTreeSet::new();
+    for file in source_files().into_iter().filter(|file| file.starts_with(src)) {
+        let (code, test_modules) = without_tests(&fs::read_to_string(&file).unwrap());
+        let folder = file.parent().expect("a file is in a directory");
+        test_files.extend(test_modules.iter().map(|name| folder.join(format!("{name}.rs"))));
+        files.insert(file, code);
+    }
+    let modules: BTreeSet<String> = files.keys().filter_map(|file| module_of(src, file)).collect();
+    let reexports = files.get(&src.join("lib.rs")).map(|code| reexports(code, &modules)).unwrap_or_default();
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (file, code) in files.iter().filter(|(file, _)| !test_files.contains(*file)) {
+        let Some(module) = module_of(src, file) else { continue };
+        let parts = file.strip_prefix(src).unwrap().components().count();
+        let depth = if file.ends_with("mod.rs") { parts - 1 } else { parts };
+        let names = names_at_root(code, depth).into_iter();
+        let imported = names.map(|name| reexports.get(&name).cloned().unwrap_or(name));
+        let others = imported.filter(|name| *name != module && modules.contains(name));
+        imports.entry(module.clone()).or_default().extend(others.collect::<Vec<_>>());
+    }
+    imports
+}
+
+/// The top-level module that a file belongs to; none for the roots and for further programs.
+fn module_of(src: &Path, file: &Path) -> Option<String> {
+    let first = file.strip_prefix(src).ok()?.components().next()?.as_os_str().to_str()?;
+    let module = first.strip_suffix(".rs").unwrap_or(first);
+    (!["lib", "main", "bin"].contains(&module)).then(|| module.to_owned())
+}
+
+/// Source without comments and without items of tests, and the names of the files that are tests alone.
+fn without_tests(text: &str) -> (String, Vec<String>) {
+    let (mut code, mut test_modules) = (String::new(), Vec::new());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let indent = line.len() - line.trim_start().len();
+        if line.trim() == "#[cfg(test)]" {
+            let item = lines.find(|line| !line.trim_start().starts_with("#[")).unwrap_or_default();
+            let module = item.trim().trim_start_matches("pub ").strip_prefix("mod ");
+            test_modules.extend(module.and_then(|rest| rest.strip_suffix(';')).map(str::to_owned));
+            if !item.ends_with([';', '}']) {
+                let is_last =
+                    |rest: &str| rest.starts_with('}') || rest.ends_with(';') && !rest.starts_with(' ');
+                lines.find(|line| line.get(indent..).is_some_and(is_last));
+            }
+        } else if !line.trim_start().starts_with("//") {
+            code.push_str(line);
+            code.push('\n');
+        }
+    }
+    (code, test_modules)
+}
+
+/// The first names of all paths that begin at the crate's root, in a file so many modules below it.
+fn names_at_root(code: &str, depth: usize) -> Vec<String> {
+    let mut names = Vec::new();
+    for root in ["crate::".to_owned(), "super::".repeat(depth)] {
+        for (at, _) in code.match_indices(&root) {
+            let is_inside =
+                code[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '$'));
+            if !is_inside {
+                names.extend(first_names(&code[at + root.len()..]));
+            }
+        }
+    }
+    names
+}
+
+/// The names that an import begins with: one, or those of a group.
+fn first_names(tree: &str) -> Vec<String> {
+    let name = |tree: &str| {
+        tree.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+    };
+    let Some(group) = tree.strip_prefix('{') else { return vec![name(tree)] };
+    let (mut depth, mut names, mut begins) = (0, Vec::new(), true);
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begins = true,
+            _ if begins && !character.is_whitespace() => {
+                names.push(name(&group[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// What a crate's root offers under names of its own, with the modules that it comes from.
+fn reexports(code: &str, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut reexports = BTreeMap::new();
+    for (_, path) in code.split(';').filter_map(|text| text.split_once("use ")) {
+        let mut names = path.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let Some(module) = names.find(|name| modules.contains(*name)) else { continue };
+        reexports
+            .extend(names.filter(|name| !name.is_empty()).map(|name| (name.to_owned(), module.to_owned())));
+    }
+    reexports
+}
+
+/// A cycle in a graph, its first module again at its end.
+fn cycle(graph: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    fn visit<'a>(
+        node: &'a str,
+        graph: &'a BTreeMap<String, BTreeSet<String>>,
+        path: &mut Vec<&'a str>,
+        done: &mut BTreeSet<&'a str>,
+    ) -> Option<Vec<String>> {
+        if let Some(start) = path.iter().position(|seen| *seen == node) {
+            return Some(path[start..].iter().chain(&[node]).map(|name| (*name).to_owned()).collect());
+        }
+        if !done.insert(node) {
+            return None;
+        }
+        path.push(node);
+        let found = graph.get(node).into_iter().flatten().find_map(|next| visit(next, graph, path, done));
+        path.pop();
+        found
+    }
+    let (mut path, mut done) = (Vec::new(), BTreeSet::new());
+    graph.keys().find_map(|node| visit(node, graph, &mut path, &mut done))
 }
 
 /// All Rust files of the workspace, whether under version control yet or not.
