@@ -23,7 +23,7 @@ const READING: [&str; 5] = ["env::var(", "env::vars(", "env::var_os(", "env::var
 
 /// The crates whose top-level modules must not import each other in a cycle. A crate that loses its last
 /// cycle adds itself here; when all are here, the list gives way to a loop over the workspace.
-const WITHOUT_CYCLES: [&str; 1] = ["agent-worker"];
+const WITHOUT_CYCLES: [&str; 5] = ["protocol", "process", "toolkit", "agent-worker", "tests"];
 
 /// Each crate of the workspace with the crates of the workspace that it imports, tests and build included.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
@@ -97,10 +97,6 @@ fn nothing_but_main_and_configuration_reads_the_environment() {
 
 #[test]
 fn modules_do_not_import_each_other_in_a_cycle() {
-    for name in ["supervisor", "tool-server", "toolkit", "protocol", "process", "sandbox", "bench", "tests"] {
-        let imports = module_imports(&project_copy::workspace().join(name).join("src"));
-        eprintln!("{name}: {:?}", cycle(&imports));
-    }
     for name in WITHOUT_CYCLES {
         let imports = module_imports(&project_copy::workspace().join(name).join("src"));
         assert!(imports.values().any(|imports| !imports.is_empty()), "{name} has no modules: {imports:?}");
