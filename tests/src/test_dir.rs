@@ -1,6 +1,7 @@
 //! A directory of a test's own, with all that a server needs in it, and the variables that lead there.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -67,22 +68,43 @@ impl TestDir {
         &self.marker
     }
 
-    /// Makes an ordinary user own the place, and puts `binary` to where that user can start it.
+    /// Makes an ordinary user own the directory, and puts `binary` where that user can start it.
     pub fn hand_over(&self, binary: &Path) -> PathBuf {
-        let copy = self.path().join("bin").join(binary.file_name().expect("a binary has a name"));
-        fs::create_dir_all(self.path().join("bin")).expect("the place is writable");
-        if fs::hard_link(binary, &copy).is_err() {
-            // Not by this process: what another thread starts meanwhile would hold the copy open for
-            // writing, and a file that is open for writing cannot be started.
-            let copied = Command::new("cp").arg(binary).arg(&copy).status();
-            assert!(copied.is_ok_and(|status| status.success()), "a binary can be copied");
-        }
+        let copy = self.link_program(binary);
         if rustix::process::geteuid().is_root() {
             for path in [self.path().to_owned(), self.root(), self.data(), self.logs(), self.outside()] {
                 std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("root can give files away");
             }
         }
         copy
+    }
+
+    /// A second name of `binary` in this directory.
+    pub fn link_program(&self, binary: &Path) -> PathBuf {
+        let copy = self.programs().join(binary.file_name().expect("a binary has a name"));
+        if fs::hard_link(binary, &copy).is_err() {
+            // Not by this process: what another thread starts meanwhile would hold the copy open for
+            // writing, and a file that is open for writing cannot be started.
+            let copied = Command::new("cp").arg(binary).arg(&copy).status();
+            assert!(copied.is_ok_and(|status| status.success()), "a binary can be copied");
+        }
+        copy
+    }
+
+    /// Writes a shell script that runs in place of the program of this name.
+    pub fn write_program(&self, name: &str, script: &str) {
+        // Renamed into place, because a shell may still be reading the old one.
+        let new = self.programs().join(format!("{name}.new"));
+        fs::write(&new, format!("#!/bin/sh\n{script}\n")).expect("the directory is writable");
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).expect("the script is ours");
+        fs::rename(new, self.programs().join(name)).expect("the directory is writable");
+    }
+
+    /// Where programs of this directory's own are.
+    pub fn programs(&self) -> PathBuf {
+        let programs = self.path().join("bin");
+        fs::create_dir_all(&programs).expect("the directory is writable");
+        programs
     }
 
     /// The variables that every program gets: it finds its tools, logs, and can be recognised.

@@ -48,6 +48,7 @@ fn refuse(fault: Fault) -> Response {
                                make sure that only one bot instance is running";
             refusal(409, description, None)
         }
+        Fault::BadRequest => refusal(400, "Bad Request: something odd", None),
         Fault::Blocked => refusal(403, "Forbidden: bot was blocked by the user", None),
         Fault::ServerError | Fault::Silent | Fault::Dropped => refusal(500, "Internal Server Error", None),
     }

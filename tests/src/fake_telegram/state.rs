@@ -23,6 +23,8 @@ pub enum Fault {
     Unauthorized,
     /// 409: another program polls with this token.
     Conflict,
+    /// 400, for a reason that is not the message's.
+    BadRequest,
     /// 500.
     ServerError,
     /// No answer at all; the call is not taken.

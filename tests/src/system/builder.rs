@@ -11,6 +11,7 @@ use crate::{FakeModel, FakeTelegram, Program, TestDir, binaries, leftovers};
 pub struct SystemBuilder {
     dir: TestDir,
     launch: Launch,
+    readiness: &'static str,
 }
 
 impl SystemBuilder {
@@ -23,7 +24,7 @@ impl SystemBuilder {
             variables: dir.variables(),
             unprivileged: false,
         };
-        let builder = Self { dir, launch };
+        let builder = Self { dir, launch, readiness: "/readyz" };
         builder
             .variable("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0")
             .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
@@ -63,6 +64,17 @@ impl SystemBuilder {
         server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
     }
 
+    /// Runs shell scripts in place of the agent worker and the tool server. They are never ready, so the
+    /// start waits for the control port alone.
+    #[must_use]
+    pub fn scripted_children(mut self, worker: &str, tool_server: &str) -> Self {
+        self.launch.binary = self.dir.link_program(&self.launch.binary);
+        self.dir.write_program("agent-worker", worker);
+        self.dir.write_program("tool-server", tool_server);
+        self.readiness = "/livez";
+        self
+    }
+
     /// Starts a system that must refuse to run.
     pub fn start_refused(self) -> Refusal {
         let mut supervisor = Program::start(&self.dir, &self.launch);
@@ -74,7 +86,7 @@ impl SystemBuilder {
     /// Starts the system and waits until all of it is ready.
     pub fn start(self) -> System {
         let supervisor = Program::start(&self.dir, &self.launch);
-        let mut system = System { supervisor, launch: self.launch, dir: self.dir };
+        let mut system = System { supervisor, launch: self.launch, readiness: self.readiness, dir: self.dir };
         system.wait_until_ready();
         system
     }

@@ -22,6 +22,8 @@ pub use builder::SystemBuilder;
 pub struct System {
     supervisor: Program,
     launch: Launch,
+    /// The route of the control port that answers 200 once the system is ready.
+    readiness: &'static str,
     // Dropped last: a failing test still shows the logs that lie in it.
     dir: TestDir,
 }
@@ -193,7 +195,7 @@ impl System {
             let ended = self.supervisor.ended();
             assert!(ended.is_none(), "the supervisor ended: {ended:?}\n{}", self.supervisor.log_tail());
             let tokens = self.tokens_if_written()?;
-            let answer = Request::get("/readyz").try_send(http::address_of(&tokens.control_url)).ok()?;
+            let answer = Request::get(self.readiness).try_send(http::address_of(&tokens.control_url)).ok()?;
             (answer.status == 200).then_some(())
         });
         assert!(ready.is_some(), "the system is not ready:\n{}", self.supervisor.log_tail());

@@ -3,7 +3,7 @@
 use std::fs;
 
 use harness::system::{direct_ls, without_status_line};
-use harness::{Request, System};
+use harness::{Answer, Request, System};
 use serde_json::json;
 
 #[test]
@@ -62,30 +62,52 @@ fn the_tools_can_be_called_past_the_worker_with_the_token_that_is_printed() {
 }
 
 #[test]
-fn the_control_port_refuses_strangers() {
+fn every_refusal_of_the_control_port_is_json_with_a_code_a_message_and_a_hint() {
     let system = System::start();
     let address = harness::http::address_of(&system.tokens().control_url);
     let message = || Request::post_json("/messages", &json!({"text": "ls path=."}));
-    assert_eq!(message().send(address).status, 401);
-    assert_eq!(message().header("Authorization", "Bearer wrong").send(address).status, 401);
-    let foreign = message().header("Host", "evil.example");
-    assert_eq!(system.control(foreign).status, 403);
-    let foreign = message().header("Origin", "https://evil.example");
-    assert_eq!(system.control(foreign).status, 403);
+    for (request, status, code) in [
+        (message(), 401, "UNAUTHORIZED"),
+        (message().header("Authorization", "Bearer wrong"), 401, "UNAUTHORIZED"),
+        (Request::get("/messages/x").header("Authorization", "Bearer wrong"), 401, "UNAUTHORIZED"),
+        (Request::get("/livez").header("Host", "evil.example"), 403, "ORIGIN_REFUSED"),
+        (Request::get("/livez").header("Origin", "http://evil.example"), 403, "ORIGIN_REFUSED"),
+        (Request::get("/nothing"), 404, "NOT_FOUND"),
+        (Request::new("DELETE", "/livez"), 405, "METHOD_NOT_ALLOWED"),
+    ] {
+        assert_refused(&request.send(address), status, code);
+    }
+    let post = |body: &str| Request::post("/messages", body);
+    let too_large = format!("{{\"text\":\"{}\"}}", "x".repeat(2 * 1024 * 1024));
+    for (request, status, code) in [
+        (message().header("Host", "evil.example"), 403, "ORIGIN_REFUSED"),
+        (message().header("Origin", "https://evil.example"), 403, "ORIGIN_REFUSED"),
+        (Request::get("/messages/x"), 404, "NOT_FOUND"),
+        (Request::get("/messages/x?wait_seconds=no"), 400, "INVALID_ARGUMENT"),
+        (Request::get("/messages/x?wait_seconds=601"), 400, "INVALID_ARGUMENT"),
+        (post("{}").without("Content-Type"), 415, "UNSUPPORTED_MEDIA_TYPE"),
+        (post(""), 400, "INVALID_ARGUMENT"),
+        (post("{"), 400, "INVALID_ARGUMENT"),
+        (post("[]"), 400, "INVALID_ARGUMENT"),
+        (post(r#"{"text":""}"#), 400, "INVALID_ARGUMENT"),
+        (post(r#"{"text":" "}"#), 400, "INVALID_ARGUMENT"),
+        (post(r#"{"text":1}"#), 400, "INVALID_ARGUMENT"),
+        (post("{\"text\":\"\u{0}\"}"), 400, "INVALID_ARGUMENT"),
+        (post(r#"{"text":"a","chat":"42"}"#), 400, "INVALID_ARGUMENT"),
+        (post(r#"{"text":"a","colour":"red"}"#), 400, "INVALID_ARGUMENT"),
+        (post(&too_large), 413, "PAYLOAD_TOO_LARGE"),
+    ] {
+        assert_refused(&system.control(request), status, code);
+    }
     assert!(system.database().task_states().is_empty());
 }
 
-#[test]
-fn a_wrong_message_gets_an_answer_that_helps() {
-    let system = System::start();
-    for body in ["", "[]", r#"{"txt":"x"}"#, r#"{"text":""}"#, r#"{"text":1}"#, "{\"text\":\"\u{0}\"}"] {
-        let answer = system.control(Request::post("/messages", body));
-        assert!((400..500).contains(&answer.status), "{body}: {}", answer.text());
-        assert!(answer.json()["error"]["message"].is_string(), "{body}: {}", answer.text());
+fn assert_refused(answer: &Answer, status: u16, code: &str) {
+    let error = &answer.json()["error"];
+    assert_eq!((answer.status, error["code"].as_str()), (status, Some(code)), "{}", answer.text());
+    for field in ["message", "hint"] {
+        assert!(error[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {}", answer.text());
     }
-    let unknown = system.control(Request::get("/messages/nobody"));
-    assert_eq!(unknown.status, 404, "{}", unknown.text());
-    assert!(system.database().task_states().is_empty());
 }
 
 #[test]
@@ -101,14 +123,4 @@ fn sigterm_ends_everything_with_success() {
     system.reply(&system.say("ls path=."));
     assert!(system.stop().success());
     assert!(system.children().is_empty());
-}
-
-#[test]
-fn a_second_supervisor_on_the_same_data_is_refused() {
-    let system = System::start();
-    let second = system.run_command(&["run"]);
-    assert!(!second.status.success());
-    let said = String::from_utf8_lossy(&second.stderr);
-    assert!(said.contains("another supervisor"), "{said}");
-    system.reply(&system.say("ls path=."));
 }

@@ -49,6 +49,7 @@ mod full_disk;
 mod interrupted;
 mod kill;
 mod killed_changes;
+mod misbehaving_children;
 
 // Start, settings and self-checks.
 mod bad_settings;

@@ -80,6 +80,7 @@ fn a_chat_that_has_blocked_the_bot_is_given_up_at_once() {
     assert_eq!((&lost["status"], &lost["failures"]), (&json!("dead"), &json!(1)), "{lost}");
     assert!(lost["error"].as_str().is_some_and(|error| error.contains("blocked")), "{lost}");
     assert_eq!(send(&system, &file)["status"], "sent");
+    assert_eq!(system.database().count("select count(*) from events where type = 'retry.exhausted'"), 1);
 }
 
 #[test]

@@ -39,15 +39,19 @@ fn an_update_goes_in_and_the_reply_comes_out() {
 }
 
 #[test]
-fn a_stranger_is_told_the_chat_id_to_allow_and_nothing_is_run() {
+fn a_stranger_is_told_the_chat_id_once_an_hour_and_nothing_is_run_or_kept() {
     let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
-    telegram.push(STRANGER.text("ls path=."));
-    let sent = telegram.wait_for_sent(1);
-    assert_eq!(sent[0].chat_id, STRANGER.id);
+    for _ in 0..3 {
+        telegram.push(STRANGER.text("ls path=."));
+        wait_for_rest(&system, &telegram);
+    }
+    let sent = telegram.sent();
+    assert_eq!((sent.len(), sent[0].chat_id), (1, STRANGER.id), "{sent:?}");
     assert!(sent[0].text.contains("666"), "{sent:?}");
-    wait_for_rest(&system, &telegram);
-    assert!(!system.database().has_event("agent.started"));
+    let database = system.database();
+    assert!(!database.has_event("task.claimed") && !database.has_event("agent.started"));
+    assert_eq!(database.count("select count(*) from inbox where text <> ''"), 0);
 }
 
 #[test]
@@ -100,7 +104,8 @@ fn messages_older_than_the_pending_window_are_stored_and_not_run() {
     let sent = telegram.wait_for_sent(1);
     wait_for_rest(&system, &telegram);
     assert_eq!(system.database().task_states(), ["skipped", "done"]);
-    assert!(system.database().has_event("task.skipped"));
+    let skipped = "select count(*) from events where type = 'task.skipped'";
+    assert_eq!(system.database().count(skipped), 1);
     assert!(telegram.sent().iter().all(|message| !message.text.contains("path old")), "{sent:?}");
 }
 
@@ -151,16 +156,19 @@ fn retry_after_is_honoured() {
 }
 
 #[test]
-fn a_reply_survives_a_failing_server() {
+fn replies_survive_a_failing_server() {
     let telegram = FakeTelegram::start();
     telegram.fail("sendMessage", Fault::ServerError);
+    telegram.fail("sendMessage", Fault::BadRequest);
     telegram.fail("getUpdates", Fault::Dropped);
     let system = System::builder().telegram(&telegram, "4711").start();
-    telegram.push(ADA.text("ls path=."));
-    telegram.wait_for_sent(1);
+    telegram.push(ADA.text("ls path=first"));
+    telegram.push(ADA.text("ls path=second"));
+    let sent = telegram.wait_for_sent(2);
     wait_for_rest(&system, &telegram);
-    assert_eq!(telegram.sent().len(), 1);
-    assert_eq!(telegram.faults_left(), 0);
+    assert!(sent[0].text.contains("first") && sent[1].text.contains("second"), "{sent:?}");
+    assert_eq!((telegram.sent().len(), telegram.faults_left()), (2, 0));
+    assert_eq!(system.database().count("select count(*) from events where type = 'reply.sent'"), 2);
 }
 
 /// The next poll fails; the log must say so loudly, without the token, and the system goes on.
