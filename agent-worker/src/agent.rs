@@ -5,7 +5,7 @@
 use protocol::{EventId, Task};
 use tokio::time::Instant;
 
-use crate::breaker::SharedBreaker;
+use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::model::Model;
 use crate::tool_client::ToolClient;
@@ -16,7 +16,7 @@ pub struct Agent {
     /// Who is asked what to do.
     pub(crate) model: Box<dyn Model>,
     /// Whether the model may be asked; what it learns of the provider outlives a task.
-    pub(crate) breaker: SharedBreaker,
+    pub(crate) breaker: ModelBreaker,
     /// Who does it.
     pub(crate) tools: ToolClient,
     /// What a task may use.

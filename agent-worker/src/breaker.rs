@@ -1,175 +1,129 @@
-//! The circuit breaker: a provider that keeps failing is left alone for a while, across tasks.
+//! The circuit breaker of the model's provider: one that keeps failing is left alone for a while, across
+//! tasks.
 //!
-//! One circuit for each class of failure that can pass by itself. Five failures in a row open it for half
-//! a minute, in which nobody is asked; then one request tries, and decides. What a request brings upon
-//! itself, such as a wrong key, never counts. The state machine is pure: whoever holds it brings the clock.
+//! One circuit for each class of error that can pass by itself. Five failures in a row open it for half a
+//! minute, in which no request is sent; then one request probes the provider and decides. What a request
+//! causes itself, such as a wrong key, never counts.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use toolkit::breaker::{Breaker, Outcome, Transition};
+
 use crate::model::ModelErrorClass;
 
 /// How many failures of a class in a row open its circuit.
-pub const FAILURES_TO_OPEN: u32 = 5;
+pub(crate) const FAILURES_TO_OPEN: u32 = 5;
 
-/// How long a circuit stays open before one request may try.
-pub const OPEN_FOR: Duration = Duration::from_secs(30);
+/// How long a circuit stays open before one request may probe.
+pub(crate) const OPEN_FOR: Duration = Duration::from_secs(30);
 
 /// The circuits of one provider.
-#[derive(Debug, Default)]
-pub struct Breaker {
-    circuits: [Circuit; ModelErrorClass::ALL.len()],
-}
+#[derive(Debug)]
+struct Circuits([Breaker; ModelErrorClass::ALL.len()]);
 
-/// The circuit of one class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Circuit {
-    Closed {
-        failures: u32,
-    },
-    Open {
-        until: Instant,
-    },
-    /// One request is trying.
-    HalfOpen,
-}
+/// A change of one circuit.
+pub(crate) type Change = (ModelErrorClass, Transition);
 
-/// What happened to a circuit.
+/// Why no request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// Nobody is asked for [`OPEN_FOR`].
-    Opened(ModelErrorClass),
-    /// One request tries.
-    HalfOpened(ModelErrorClass),
-    /// The provider works again.
-    Closed(ModelErrorClass),
-}
-
-/// Why nobody is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Paused {
+pub(crate) struct Paused {
     /// What failed so often.
-    pub class: ModelErrorClass,
+    pub(crate) class: ModelErrorClass,
     /// For how long from now.
-    pub wait: Duration,
+    pub(crate) wait: Duration,
 }
 
-impl Default for Circuit {
+impl Default for Circuits {
     fn default() -> Self {
-        Self::Closed { failures: 0 }
+        Self([Breaker::new(FAILURES_TO_OPEN, OPEN_FOR); ModelErrorClass::ALL.len()])
     }
 }
 
-impl Breaker {
-    /// Whether nobody is asked now, and for how long.
-    pub fn paused(&self, now: Instant) -> Option<Paused> {
-        let circuits = ModelErrorClass::ALL.into_iter().zip(self.circuits);
-        let paused = circuits.filter_map(|(class, circuit)| match circuit {
-            Circuit::Closed { .. } => None,
-            Circuit::Open { until } => {
-                let wait = until.checked_duration_since(now).filter(|wait| !wait.is_zero());
-                wait.map(|wait| Paused { class, wait })
-            }
-            Circuit::HalfOpen => Some(Paused { class, wait: OPEN_FOR }),
-        });
+impl Circuits {
+    /// The longest pause, if there is any.
+    fn paused(&self, now: Instant) -> Option<Paused> {
+        let circuits = ModelErrorClass::ALL.into_iter().zip(&self.0);
+        let paused = circuits.filter_map(|(class, circuit)| Some(Paused { class, wait: circuit.wait(now)? }));
         paused.max_by_key(|paused| paused.wait)
     }
 
-    /// Lets a request through, or says how long to wait. A circuit whose time is over becomes half open.
-    pub fn admit(&mut self, now: Instant) -> Result<Vec<Change>, Paused> {
-        if let Some(paused) = self.paused(now) {
-            return Err(paused);
+    /// Lets a request through, or says how long to wait. A circuit whose pause is over becomes half open.
+    fn admit(&mut self, now: Instant) -> Result<Vec<Change>, Paused> {
+        match self.paused(now) {
+            Some(paused) => Err(paused),
+            None => Ok(self.changes(|_, circuit| circuit.admit(now).ok().flatten())),
         }
-        let open = self.each().filter(|(_, circuit)| matches!(circuit, Circuit::Open { .. }));
-        let half_opened = open.map(|(class, circuit)| {
-            *circuit = Circuit::HalfOpen;
-            Change::HalfOpened(class)
-        });
-        Ok(half_opened.collect())
     }
 
     /// Takes note of how a request that was let through ended.
-    pub fn settle(&mut self, end: Result<(), ModelErrorClass>, now: Instant) -> Vec<Change> {
-        // Whoever refuses a request for what it is, is there and works.
-        let failed = end.err().filter(|class| class.is_transient());
-        self.each().filter_map(|(class, circuit)| step(class, circuit, end.is_ok(), failed, now)).collect()
+    fn settle(&mut self, end: Result<(), ModelErrorClass>, now: Instant) -> Vec<Change> {
+        self.changes(|class, circuit| {
+            let outcome = match end {
+                Ok(()) => Outcome::Succeeded,
+                Err(error) if circuit.is_half_open() && error.is_transient() => Outcome::Failed,
+                // A provider that refuses a request for what it is works.
+                Err(_) if circuit.is_half_open() => Outcome::Succeeded,
+                Err(error) if error == class && error.is_transient() => Outcome::Failed,
+                Err(_) => Outcome::Inconclusive,
+            };
+            circuit.settle(outcome, now)
+        })
     }
 
-    /// Takes note that a request was let through and nobody saw its end: the next one may try.
-    pub fn abandon(&mut self, now: Instant) {
-        for (_, circuit) in self.each().filter(|(_, circuit)| **circuit == Circuit::HalfOpen) {
-            *circuit = Circuit::Open { until: now };
-        }
+    /// Takes note that nobody saw the end of a request that was let through: the next one may probe.
+    fn abandon(&mut self, now: Instant) {
+        self.changes(|_, circuit| circuit.settle(Outcome::Inconclusive, now));
     }
 
-    fn each(&mut self) -> impl Iterator<Item = (ModelErrorClass, &mut Circuit)> {
-        ModelErrorClass::ALL.into_iter().zip(&mut self.circuits)
+    fn changes(
+        &mut self,
+        mut change: impl FnMut(ModelErrorClass, &mut Breaker) -> Option<Transition>,
+    ) -> Vec<Change> {
+        let circuits = ModelErrorClass::ALL.into_iter().zip(&mut self.0);
+        circuits.filter_map(|(class, circuit)| Some((class, change(class, circuit)?))).collect()
     }
 }
 
-/// What the end of a request does to one circuit.
-fn step(
-    class: ModelErrorClass,
-    circuit: &mut Circuit,
-    succeeded: bool,
-    failed: Option<ModelErrorClass>,
-    now: Instant,
-) -> Option<Change> {
-    let (next, change) = match (*circuit, failed) {
-        (Circuit::HalfOpen, Some(_)) => {
-            (Circuit::Open { until: now + OPEN_FOR }, Some(Change::Opened(class)))
-        }
-        (Circuit::HalfOpen, None) => (Circuit::default(), Some(Change::Closed(class))),
-        (Circuit::Closed { failures }, Some(failed)) if failed == class => match failures + 1 {
-            FAILURES_TO_OPEN => (Circuit::Open { until: now + OPEN_FOR }, Some(Change::Opened(class))),
-            failures => (Circuit::Closed { failures }, None),
-        },
-        (Circuit::Closed { .. }, None) if succeeded => (Circuit::default(), None),
-        (unchanged, _) => (unchanged, None),
-    };
-    *circuit = next;
-    change
-}
-
-/// A breaker that several tasks share.
+/// The breaker of a provider, which all tasks share.
 #[derive(Debug, Default)]
-pub struct SharedBreaker(Mutex<Breaker>);
+pub(crate) struct ModelBreaker(Mutex<Circuits>);
 
-impl SharedBreaker {
+impl ModelBreaker {
     /// Lets a request through, or says how long to wait.
-    pub fn admit(&self) -> Result<(Admitted<'_>, Vec<Change>), Paused> {
+    pub(crate) fn admit(&self) -> Result<(Admission<'_>, Vec<Change>), Paused> {
         let changes = self.lock().admit(Instant::now())?;
-        Ok((Admitted { breaker: self, settled: false }, changes))
+        Ok((Admission { breaker: self, is_settled: false }, changes))
     }
 
-    /// Whether nobody is asked now, and for how long.
-    pub fn paused(&self) -> Option<Paused> {
+    /// Whether no request is sent now, and for how long.
+    pub(crate) fn paused(&self) -> Option<Paused> {
         self.lock().paused(Instant::now())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Breaker> {
+    fn lock(&self) -> MutexGuard<'_, Circuits> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request that was let through; dropped unsettled, it decides nothing.
 #[derive(Debug)]
-pub struct Admitted<'a> {
-    breaker: &'a SharedBreaker,
-    settled: bool,
+pub(crate) struct Admission<'a> {
+    breaker: &'a ModelBreaker,
+    is_settled: bool,
 }
 
-impl Admitted<'_> {
+impl Admission<'_> {
     /// Takes note of how it ended.
-    pub fn settle(mut self, end: Result<(), ModelErrorClass>) -> Vec<Change> {
-        self.settled = true;
+    pub(crate) fn settle(mut self, end: Result<(), ModelErrorClass>) -> Vec<Change> {
+        self.is_settled = true;
         self.breaker.lock().settle(end, Instant::now())
     }
 }
 
-impl Drop for Admitted<'_> {
+impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        if !self.settled {
+        if !self.is_settled {
             self.breaker.lock().abandon(Instant::now());
         }
     }
@@ -182,11 +136,12 @@ mod tests {
 
     const CLASS: ModelErrorClass = ModelErrorClass::Overloaded;
 
-    fn opened(now: Instant) -> Breaker {
-        let mut breaker = Breaker::default();
+    fn opened(now: Instant) -> Circuits {
+        let mut breaker = Circuits::default();
         for number in 1..=FAILURES_TO_OPEN {
             assert_eq!(breaker.admit(now), Ok(Vec::new()));
-            let expected = if number == FAILURES_TO_OPEN { vec![Change::Opened(CLASS)] } else { Vec::new() };
+            let expected =
+                if number == FAILURES_TO_OPEN { vec![(CLASS, Transition::Opened)] } else { Vec::new() };
             assert_eq!(breaker.settle(Err(CLASS), now), expected);
         }
         breaker
@@ -199,9 +154,9 @@ mod tests {
         let later = start + Duration::from_secs(10);
         assert_eq!(breaker.admit(later), Err(Paused { class: CLASS, wait: Duration::from_secs(20) }));
         let over = start + OPEN_FOR;
-        assert_eq!(breaker.admit(over), Ok(vec![Change::HalfOpened(CLASS)]));
+        assert_eq!(breaker.admit(over), Ok(vec![(CLASS, Transition::HalfOpened)]));
         assert!(breaker.admit(over).is_err(), "one probe at a time");
-        assert_eq!(breaker.settle(Ok(()), over), [Change::Closed(CLASS)]);
+        assert_eq!(breaker.settle(Ok(()), over), [(CLASS, Transition::Closed)]);
         assert_eq!(breaker.admit(over), Ok(Vec::new()));
     }
 
@@ -212,15 +167,15 @@ mod tests {
         let over = start + OPEN_FOR;
         assert!(breaker.admit(over).is_ok());
         breaker.abandon(over);
-        assert_eq!(breaker.admit(over), Ok(vec![Change::HalfOpened(CLASS)]));
-        assert_eq!(breaker.settle(Err(ModelErrorClass::Network), over), [Change::Opened(CLASS)]);
+        assert_eq!(breaker.admit(over), Ok(vec![(CLASS, Transition::HalfOpened)]));
+        assert_eq!(breaker.settle(Err(ModelErrorClass::Network), over), [(CLASS, Transition::Opened)]);
         assert!(breaker.admit(over).is_err());
     }
 
     #[test]
     fn a_success_starts_the_count_over_and_other_classes_have_counts_of_their_own() {
         let now = Instant::now();
-        let mut breaker = Breaker::default();
+        let mut breaker = Circuits::default();
         for _ in 0..FAILURES_TO_OPEN {
             for class in [CLASS, ModelErrorClass::Auth, ModelErrorClass::BadRequest] {
                 assert!(breaker.settle(Err(class), now).is_empty());
@@ -253,7 +208,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_pause_is_bounded_and_its_events_alternate(steps in steps()) {
-            let (mut breaker, mut now) = (Breaker::default(), Instant::now());
+            let (mut breaker, mut now) = (Circuits::default(), Instant::now());
             let mut open = std::collections::HashMap::new();
             for step in steps {
                 let end = match step {
@@ -277,14 +232,14 @@ mod tests {
                 }
                 for change in changes {
                     match change {
-                        Change::Opened(class) => {
+                        (class, Transition::Opened) => {
                             let before = open.insert(class.as_str(), "open");
                             prop_assert!(class.is_transient() && before != Some("open"), "{before:?}");
                         }
-                        Change::HalfOpened(class) => {
+                        (class, Transition::HalfOpened) => {
                             prop_assert!(open.insert(class.as_str(), "half").is_some());
                         }
-                        Change::Closed(class) => {
+                        (class, Transition::Closed) => {
                             prop_assert_eq!(open.remove(class.as_str()), Some("half"));
                         }
                     }

@@ -2,6 +2,7 @@
 
 use protocol::{EventId, EventType};
 use serde_json::{Value, json};
+use toolkit::breaker::Transition;
 
 use crate::agent::TaskRun;
 use crate::breaker::{Change, FAILURES_TO_OPEN, OPEN_FOR};
@@ -62,9 +63,9 @@ async fn send_once(
 }
 
 async fn record(run: &TaskRun<'_>, parent: &EventId, changes: &[Change]) {
-    for change in changes {
-        let (event_type, facts) = match change {
-            Change::Opened(class) => {
+    for (class, transition) in changes {
+        let (event_type, facts) = match transition {
+            Transition::Opened => {
                 let facts = json!({
                     "error_class": class.as_str(),
                     "failures": FAILURES_TO_OPEN,
@@ -72,8 +73,8 @@ async fn record(run: &TaskRun<'_>, parent: &EventId, changes: &[Change]) {
                 });
                 (EventType::CircuitOpened, facts)
             }
-            Change::HalfOpened(class) => (EventType::CircuitHalfOpen, json!({"error_class": class.as_str()})),
-            Change::Closed(class) => (EventType::CircuitClosed, json!({"error_class": class.as_str()})),
+            Transition::HalfOpened => (EventType::CircuitHalfOpen, json!({"error_class": class.as_str()})),
+            Transition::Closed => (EventType::CircuitClosed, json!({"error_class": class.as_str()})),
         };
         run.trail.record(event_type, parent, facts).await;
     }

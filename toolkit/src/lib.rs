@@ -6,6 +6,7 @@
 //! file is opened but the runner's own idempotency keys.
 
 pub mod arguments;
+pub mod breaker;
 pub mod locks;
 pub mod openapi;
 pub mod output;

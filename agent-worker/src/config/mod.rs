@@ -12,7 +12,7 @@ use process::{Secret, VariableError, Variables};
 use reqwest::Url;
 
 use crate::agent::Agent;
-use crate::breaker::SharedBreaker;
+use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::tool_client::ToolClient;
 
@@ -65,7 +65,7 @@ impl Config {
         let tools = tools.context("the client for the tool server could not be made")?;
         let model = self.model.into_model()?;
         tracing::info!(model = model.name(), "the worker starts");
-        let breaker = SharedBreaker::default();
+        let breaker = ModelBreaker::default();
         Ok(Agent { model, breaker, tools, limits: self.limits, max_retries: self.max_retries })
     }
 }

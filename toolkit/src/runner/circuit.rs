@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use protocol::{ErrorClass, ErrorCode, SessionId, ToolError};
 
+use crate::breaker::{Breaker, Outcome};
+
 /// How many failures in a row open a circuit.
 const FAILURES_TO_OPEN: u32 = 3;
 
@@ -21,22 +23,7 @@ const MAX_CIRCUITS: usize = 4096;
 /// The circuits of all sessions.
 #[derive(Debug, Default)]
 pub(super) struct Circuits {
-    circuits: Mutex<HashMap<(SessionId, String), Circuit>>,
-}
-
-/// One session's use of one tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Circuit {
-    Closed {
-        failures: u32,
-    },
-    Open {
-        until: Instant,
-    },
-    /// One call is trying whether the tool works again.
-    Probing {
-        until: Instant,
-    },
+    circuits: Mutex<HashMap<(SessionId, String), Breaker>>,
 }
 
 impl Circuits {
@@ -44,74 +31,51 @@ impl Circuits {
     pub(super) fn admit(&self, session: &SessionId, tool: &str, now: Instant) -> Result<(), ToolError> {
         let mut circuits = self.circuits();
         let Some(circuit) = circuits.get_mut(&(session.clone(), tool.to_owned())) else { return Ok(()) };
-        match *circuit {
-            Circuit::Closed { .. } => Ok(()),
-            Circuit::Open { until } | Circuit::Probing { until } if now < until => {
-                Err(paused(tool, until - now))
-            }
-            Circuit::Open { .. } | Circuit::Probing { .. } => {
-                *circuit = Circuit::Probing { until: now + OPEN_FOR };
-                tracing::info!(%session, tool, "one call tries whether the tool works again");
-                Ok(())
-            }
+        if circuit.admit(now).map_err(|wait| paused(tool, wait))?.is_some() {
+            tracing::info!(%session, tool, "the pause of the tool is over: one call probes it");
         }
+        Ok(())
     }
 
     /// Takes note of how a call ended.
     pub(super) fn settle(&self, session: &SessionId, tool: &str, error: Option<&ToolError>, now: Instant) {
         let mut circuits = self.circuits();
         let key = (session.clone(), tool.to_owned());
-        match error.map_or(Verdict::Works, verdict) {
-            Verdict::Fails => {}
-            Verdict::Works => {
-                circuits.remove(&key);
-                return;
+        match error.map_or(Outcome::Succeeded, outcome) {
+            Outcome::Succeeded => drop(circuits.remove(&key)),
+            Outcome::Inconclusive => {
+                let _ = circuits.get_mut(&key).and_then(|circuit| circuit.settle(Outcome::Inconclusive, now));
             }
-            Verdict::NotTried => {
-                if let Some(circuit @ Circuit::Probing { .. }) = circuits.get_mut(&key) {
-                    *circuit = Circuit::Open { until: now };
+            Outcome::Failed => {
+                if circuits.len() >= MAX_CIRCUITS {
+                    circuits.retain(|_, circuit| !circuit.is_closed());
                 }
-                return;
+                let circuit = circuits.entry(key).or_insert(Breaker::new(FAILURES_TO_OPEN, OPEN_FOR));
+                if circuit.settle(Outcome::Failed, now).is_some() {
+                    tracing::warn!(%session, tool, "the tool keeps failing and is paused for this session");
+                }
             }
         }
-        if circuits.len() >= MAX_CIRCUITS {
-            circuits.retain(|_, circuit| !matches!(circuit, Circuit::Closed { .. }));
-        }
-        let circuit = circuits.entry(key).or_insert(Circuit::Closed { failures: 0 });
-        *circuit = match *circuit {
-            Circuit::Closed { failures } if failures + 1 < FAILURES_TO_OPEN => {
-                Circuit::Closed { failures: failures + 1 }
-            }
-            Circuit::Closed { .. } | Circuit::Probing { .. } => {
-                tracing::warn!(%session, tool, "the tool failed too often and is paused for this session");
-                Circuit::Open { until: now + OPEN_FOR }
-            }
-            open @ Circuit::Open { .. } => open,
-        };
     }
 
-    fn circuits(&self) -> MutexGuard<'_, HashMap<(SessionId, String), Circuit>> {
+    fn circuits(&self) -> MutexGuard<'_, HashMap<(SessionId, String), Breaker>> {
         self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What an end says of the tool.
-enum Verdict {
-    Works,
-    Fails,
-    /// The call was refused before it showed anything.
-    NotTried,
-}
-
-fn verdict(error: &ToolError) -> Verdict {
+/// What an error says about the tool.
+fn outcome(error: &ToolError) -> Outcome {
     // A command that was ended at its own deadline did run: the tool works.
     if error.http_status == Some(200) {
-        return Verdict::Works;
+        return Outcome::Succeeded;
     }
     match (error.class, error.code) {
-        (ErrorClass::Validation | ErrorClass::Policy, _) | (_, ErrorCode::Overloaded) => Verdict::NotTried,
-        (ErrorClass::Timeout | ErrorClass::Unknown, _) | (_, ErrorCode::IoError) => Verdict::Fails,
-        (ErrorClass::ToolExec, _) => Verdict::Works,
+        // The call was refused before the tool could show anything.
+        (ErrorClass::Validation | ErrorClass::Policy, _) | (_, ErrorCode::Overloaded) => {
+            Outcome::Inconclusive
+        }
+        (ErrorClass::Timeout | ErrorClass::Unknown, _) | (_, ErrorCode::IoError) => Outcome::Failed,
+        (ErrorClass::ToolExec, _) => Outcome::Succeeded,
     }
 }
 
