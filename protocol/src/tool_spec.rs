@@ -27,6 +27,18 @@ pub struct Annotations {
     pub idempotent: bool,
     /// It reaches beyond this machine.
     pub open_world: bool,
+    /// Its output is the operator's instructions: a model gets it without the mark of untrusted content.
+    #[serde(default)]
+    pub instructions: bool,
+}
+
+impl Annotations {
+    /// Of a tool that only reads.
+    pub const READS: Self =
+        Self { read_only: true, destructive: false, idempotent: true, open_world: false, instructions: false };
+
+    /// Of a tool that changes files or runs commands.
+    pub const ACTS: Self = Self { read_only: false, destructive: true, idempotent: false, ..Self::READS };
 }
 
 /// One entry of the catalogue.

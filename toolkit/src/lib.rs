@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod breaker;
 pub mod locks;
 pub mod openapi;
+mod outcome;
 pub mod output;
 pub mod redaction;
 pub mod registry;
@@ -18,8 +19,9 @@ mod strict_json;
 pub mod tool;
 
 pub use locks::{Fingerprint, Seen};
+pub use outcome::{Failure, Outcome, PartialReason, Success};
 pub use output::{Bounds, Page};
 pub use redaction::{PLACEHOLDER, RedactingWriter, Redactor};
 pub use registry::{Registry, RegistryError};
 pub use runner::{Recorder, Request, Runner, RunnerSettings};
-pub use tool::{Call, Output, Slot, Tool};
+pub use tool::{Call, Slot, Tool};

@@ -4,6 +4,7 @@
 //! field of the data has a description; a process whose tools break that does not start.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonschema::Validator;
@@ -12,7 +13,8 @@ use serde_json::Value;
 
 use crate::arguments::{invalid, validate};
 use crate::schema::{schema_of, take_description};
-use crate::tool::{Call, Output, Slot, Tool};
+use crate::outcome::{Outcome, Success};
+use crate::tool::{Call, Slot, Tool};
 
 /// Why a list of tools cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +37,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn example(&self) -> Value;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
-    fn run(&self, arguments: Value, call: &Call) -> Result<Output<Value>, ToolError>;
+    fn run(&self, arguments: Value, call: &Call) -> Outcome<Value>;
 }
 
 struct Registered<T: Tool> {
@@ -87,17 +89,17 @@ impl<T: Tool> AnyTool for Registered<T> {
         validate(&self.validator, &self.spec.input_schema, arguments)
     }
 
-    fn run(&self, arguments: Value, call: &Call) -> Result<Output<Value>, ToolError> {
+    fn run(&self, arguments: Value, call: &Call) -> Outcome<Value> {
         let arguments = serde_json::from_value(arguments)
             .map_err(|error| invalid(format!("The arguments do not fit: {error}.")))?;
-        self.tool.run(arguments, call).map(Output::erase)
+        self.tool.run(arguments, call).map(Success::erase)
     }
 }
 
 /// The tools of a process, sorted by name.
 #[derive(Default)]
 pub struct Registry {
-    tools: BTreeMap<&'static str, Box<dyn AnyTool>>,
+    tools: BTreeMap<&'static str, Arc<dyn AnyTool>>,
 }
 
 impl Registry {
@@ -108,7 +110,7 @@ impl Registry {
 
     /// The registry with one more tool.
     pub fn with<T: Tool>(mut self, tool: T) -> Result<Self, RegistryError> {
-        if self.tools.insert(T::NAME, Box::new(Registered::new(tool)?)).is_some() {
+        if self.tools.insert(T::NAME, Arc::new(Registered::new(tool)?)).is_some() {
             return Err(RegistryError::DuplicateName(T::NAME));
         }
         Ok(self)
@@ -129,7 +131,7 @@ impl Registry {
         self.tools.values().map(|tool| (tool.spec(), tool.example()))
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&dyn AnyTool> {
-        self.tools.get(name).map(Box::as_ref)
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        self.tools.get(name)
     }
 }

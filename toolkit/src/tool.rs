@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use protocol::{Annotations, ErrorCode, EventId, FullOutput, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, EventId, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::Bounds;
-use crate::locks::{self, Fingerprint, Locks, Seen};
+use crate::locks::{self, Fingerprint, Locks};
+use crate::{Bounds, Outcome};
 
 /// Something that a model can ask for.
 pub trait Tool: Send + Sync + 'static {
@@ -48,7 +48,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// Runs one call. It may block; long work asks [`Call::check`] now and then.
-    fn run(&self, arguments: Self::Arguments, call: &Call) -> Result<Output<Self::Data>, ToolError>;
+    fn run(&self, arguments: Self::Arguments, call: &Call) -> Outcome<Self::Data>;
 }
 
 /// Which calls a tool shares its places with, so that slow commands never keep file tools waiting.
@@ -109,63 +109,5 @@ impl Call {
             return Err(ToolError::new(ErrorCode::Timeout, "The call did not end before its deadline."));
         }
         Ok(())
-    }
-}
-
-/// What a tool answers when it did not fail.
-#[derive(Debug, Clone, Default)]
-pub struct Output<Data> {
-    /// The result and nothing else.
-    pub stdout: String,
-    /// The same as data.
-    pub data: Data,
-    /// What was cut, skipped or assumed, and how to go on.
-    pub notices: Vec<String>,
-    /// Whether the result is usable but not the whole.
-    pub partial: bool,
-    /// Whether `stdout` ended at the line bound.
-    pub truncated_lines: bool,
-    /// Whether `stdout` ended at the byte bound.
-    pub truncated_bytes: bool,
-    /// Where the next page starts.
-    pub next_page_cursor: Option<String>,
-    /// The absolute path that the path argument led to.
-    pub path_resolved: Option<String>,
-    /// What the session knows of a file from now on.
-    pub seen: Option<Seen>,
-    /// The tools that the task may call from now on; reading a skill narrows them.
-    pub allowed_tools: Option<Vec<String>>,
-    /// A command's own exit code; 0, 1, 2 or 124 by the error for other tools.
-    pub exit_code: Option<i32>,
-    /// A command's own errors; for other tools the error and the notices.
-    pub stderr: Option<String>,
-    /// Where the whole output is, when it was cut.
-    pub full_output: Option<FullOutput>,
-    /// Why the tool failed although it has something to show: a conflict, or a command's exit code.
-    pub error: Option<ToolError>,
-}
-
-impl<Data> Output<Data> {
-    /// The same with its data as JSON.
-    pub(crate) fn erase(self) -> Output<Value>
-    where
-        Data: Serialize,
-    {
-        Output {
-            data: serde_json::to_value(&self.data).unwrap_or_default(),
-            stdout: self.stdout,
-            notices: self.notices,
-            partial: self.partial,
-            truncated_lines: self.truncated_lines,
-            truncated_bytes: self.truncated_bytes,
-            next_page_cursor: self.next_page_cursor,
-            path_resolved: self.path_resolved,
-            seen: self.seen,
-            allowed_tools: self.allowed_tools,
-            exit_code: self.exit_code,
-            stderr: self.stderr,
-            full_output: self.full_output,
-            error: self.error,
-        }
     }
 }

@@ -1,14 +1,25 @@
-//! The runner: every call goes past the same guards, in this order.
+//! The runner: every call goes the same three steps.
 //!
-//! known tool → allowed, also by the task's skill → circuit closed → arguments valid → slot → idempotency → recorded → the tool,
-//! within its deadline → locks refreshed → redaction → answered → recorded. A call that a guard refuses is answered and recorded like any other. A call runs to its own
-//! end even when its caller goes away; nothing runs that could not be recorded first.
+//! **Prepare**: the tool is looked up, the body is parsed, and the guards let the call pass, in this order:
+//!
+//! 1. **known tool**: the registry has a tool of that name.
+//! 2. **enabled**: the operator has not disabled it.
+//! 3. **tool allow-list**: the skill that the task has read allows it.
+//! 4. **circuit**: the tool has not failed repeatedly in this session.
+//! 5. **valid arguments**: the body fits the tool's schema.
+//! 6. **idempotency**: the call's key is new; a known key gets the first answer.
+//! 7. **slot and deadline**: not too many calls are running.
+//!
+//! **Execute**: the start is recorded, and only then the tool runs, within its deadline.
+//!
+//! **Finalise**: the outcome becomes an envelope, secrets are replaced in it, and the end is recorded.
+//!
+//! A call that a guard stops is answered and recorded like any other. A call runs to its own end even when
+//! its caller goes away; nothing runs that could not be recorded first.
 
-mod answer;
-mod bindings;
-mod circuit;
-mod idempotency;
-mod slots;
+mod call;
+mod envelope;
+mod guards;
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -16,28 +27,21 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use protocol::journal::{CallEnded, CallStarted};
-use protocol::{Envelope, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError, ToolSpec};
-use serde_json::{Map, Value};
-use tokio::sync::OwnedSemaphorePermit;
+use protocol::{Envelope, ErrorCode, EventId, SessionId, TaskId, ToolError, ToolSpec};
+use serde_json::Value;
 
-use self::bindings::Bindings;
-use self::circuit::Circuits;
-use self::idempotency::{Claim, Keys};
-use self::slots::Slots;
+use self::call::{CallInfo, CancelOnDrop, PendingCall};
+use self::guards::{Check, Guard, Stop, guards};
 use crate::locks::Locks;
-use crate::registry::AnyTool;
-use crate::tool::{Call, Output};
-use crate::{Bounds, Redactor, Registry, arguments};
+use crate::{Bounds, Call, Outcome, Redactor, Registry, Success};
 
-/// How long after its deadline a tool may take to notice it by itself, before it is answered for.
+pub use envelope::refusal;
+
+/// How long after its deadline a tool may take to notice it, before the runner answers for it.
 const DEADLINE_GRACE: Duration = Duration::from_millis(100);
-
-/// How much longer than its own deadline a tool that has one may take, to end what it runs.
-const OWN_DEADLINE_MARGIN: Duration = Duration::from_secs(10);
 
 /// A call as it arrives, over whichever route.
 #[derive(Debug, Clone)]
@@ -101,32 +105,10 @@ pub struct RunnerSettings {
 pub struct Runner {
     registry: Registry,
     settings: RunnerSettings,
-    slots: Slots,
-    circuits: Circuits,
-    keys: Keys,
-    bindings: Bindings,
+    guards: Vec<Box<dyn Guard>>,
     locks: Arc<Locks>,
     recorder: Arc<dyn Recorder>,
     redactor: Arc<Redactor>,
-}
-
-/// A call between its arrival and its answer.
-struct Opened {
-    ids: CallIds,
-    request: Request,
-    arguments: Result<Map<String, Value>, ToolError>,
-    risk: Risk,
-    since: Instant,
-    cancelled: Arc<AtomicBool>,
-    ended: Arc<AtomicBool>,
-}
-
-/// A call that every guard let pass, with the place that it holds until its tool is done.
-struct Admitted {
-    call: Call,
-    arguments: Value,
-    timeout: Duration,
-    _slot: OwnedSemaphorePermit,
 }
 
 impl Runner {
@@ -137,25 +119,13 @@ impl Runner {
         recorder: Arc<dyn Recorder>,
         redactor: Arc<Redactor>,
     ) -> io::Result<Self> {
-        let keys = Keys::open(&settings.state_dir.join("idempotency"))?;
-        let bindings = Bindings::open(&settings.state_dir.join("bindings"))?;
-        Ok(Self {
-            registry,
-            settings,
-            slots: Slots::new(),
-            circuits: Circuits::default(),
-            keys,
-            bindings,
-            locks: Arc::default(),
-            recorder,
-            redactor,
-        })
+        let guards = guards(&settings)?;
+        Ok(Self { registry, settings, guards, locks: Arc::default(), recorder, redactor })
     }
 
-    /// Forgets what is kept for a day only. Call it hourly.
+    /// Forgets what has expired. Call it hourly.
     pub fn sweep(&self) -> io::Result<()> {
-        self.keys.sweep(SystemTime::now())?;
-        self.bindings.sweep(SystemTime::now())
+        self.guards.iter().try_for_each(|guard| guard.sweep(SystemTime::now()))
     }
 
     /// The tools.
@@ -169,227 +139,102 @@ impl Runner {
     }
 
     /// Runs one call and answers it. When the returned future is dropped, the call is told that its caller
-    /// has gone and still runs to its own end.
+    /// has gone, and still runs to its own end.
     pub async fn run(self: &Arc<Self>, request: Request) -> Envelope {
-        let opened = self.open(request);
-        let caller = Caller(Arc::clone(&opened.cancelled));
-        let overdue = opened.stand_in();
-        let admitted = self.admit(&opened).await;
-        let timeout = admitted.as_ref().map_or(self.settings.timeout, |admitted| admitted.timeout);
-        let deadline = opened.since + timeout + DEADLINE_GRACE;
+        let mut call = PendingCall::new(request, &self.registry, &self.settings);
+        let passed = self.prepare(&mut call).await;
+        let (info, timeout, caller) = (Arc::clone(&call.info), call.timeout, CancelOnDrop::new(&call));
+        let deadline = info.since + timeout + DEADLINE_GRACE;
         let runner = Arc::clone(self);
-        let work = tokio::task::spawn_blocking(move || runner.execute(opened, admitted));
+        let work = tokio::task::spawn_blocking(move || runner.execute(call, passed));
         let envelope = match tokio::time::timeout_at(deadline.into(), work).await {
             Ok(Ok(envelope)) => envelope,
-            Ok(Err(lost)) => self.finish(&overdue, Err(internal(&overdue.ids, &lost.to_string()))),
-            Err(_) => self.finish(&overdue, Err(timed_out(timeout))),
+            Ok(Err(panicked)) => self.finalise(&info, Err(internal(&info, &panicked.to_string()).into())),
+            Err(_) => self.finalise(&info, Err(timed_out(timeout).into())),
         };
-        caller.stayed();
+        caller.answered();
         envelope
     }
 
-    fn open(&self, request: Request) -> Opened {
-        let ids = CallIds {
-            call: EventId::new(),
-            parent: request.parent.clone(),
-            task: request.task.clone(),
-            session: request.session.clone(),
-        };
-        Opened {
-            ids,
-            arguments: arguments::parse_object(&request.body),
-            risk: self.registry.get(&request.tool).map_or(Risk::Low, |tool| tool.spec().risk),
-            request,
-            since: Instant::now(),
-            cancelled: Arc::default(),
-            ended: Arc::default(),
+    async fn prepare(&self, call: &mut PendingCall) -> Result<(), Stop> {
+        for guard in &self.guards {
+            let passed = match guard.check(call) {
+                Check::Done(passed) => passed,
+                Check::Wait(passed) => passed.await,
+            };
+            passed.inspect_err(|_| tracing::debug!(guard = guard.name(), "a guard stopped the call"))?;
         }
+        Ok(())
     }
 
-    /// The guards before the tool, in their order.
-    async fn admit(&self, opened: &Opened) -> Result<Admitted, ToolError> {
-        let tool = self.known(&opened.request.tool)?;
-        self.allowed(&opened.request.tool)?;
-        self.bindings.admit(opened.ids.task.as_ref(), &opened.request.tool)?;
-        self.circuits.admit(&opened.ids.session, &opened.request.tool, opened.since)?;
-        let arguments = Value::Object(opened.arguments.clone()?);
-        tool.validate(&arguments)?;
-        let slot = self.slots.take(tool.slot()).await?;
-        let waited = opened.since.elapsed();
-        let own = tool.timeout(&arguments).map(|own| waited + own + OWN_DEADLINE_MARGIN);
-        let timeout = own.unwrap_or(self.settings.timeout);
-        let call = Call {
-            id: opened.ids.call.clone(),
-            session: opened.ids.session.clone(),
-            deadline: opened.since + timeout,
+    /// Records the call and runs its tool, unless a guard has stopped it.
+    fn execute(&self, mut call: PendingCall, passed: Result<(), Stop>) -> Envelope {
+        let passed = match passed {
+            Ok(()) => Ok(()),
+            Err(Stop::Refused(error)) => Err(error),
+            Err(Stop::Replayed(answer)) => return *answer,
+        };
+        call.show_arguments(&self.redactor);
+        let (info, mut claim) = (Arc::clone(&call.info), call.claim.take());
+        let outcome = self.record_start(&info).and(passed).map_err(Into::into).and_then(|()| {
+            claim.iter_mut().for_each(guards::Claim::begin);
+            self.run_tool(call)
+        });
+        let envelope = self.finalise(&info, outcome);
+        if let Some(claim) = claim {
+            claim.keep(&envelope);
+        }
+        envelope
+    }
+
+    fn record_start(&self, info: &CallInfo) -> Result<(), ToolError> {
+        let body = CallStarted {
+            tool_name: info.tool.clone(),
+            arguments: info.shown_arguments().arguments,
+            risk: info.risk,
+            request_id: info.request_id.clone(),
+            traceparent: info.traceparent.clone(),
+        };
+        self.recorder.started(&info.ids, body).map_err(|error| {
+            tracing::error!(call_id = %info.ids.call, %error, "a call could not be recorded and was not run");
+            ToolError::new(ErrorCode::IoError, "The call could not be written to the journal, so it was not run.")
+                .with_hint("The operator has to check the journal's disk. Try again after that.")
+        })
+    }
+
+    fn run_tool(&self, call: PendingCall) -> Outcome<Value> {
+        let PendingCall { info, tool, arguments, cancelled, timeout, slot: _slot, .. } = call;
+        let (tool, arguments) = (tool?, arguments?);
+        let context = Call {
+            id: info.ids.call.clone(),
+            session: info.ids.session.clone(),
+            deadline: info.since + timeout,
             bounds: self.settings.bounds,
             locks: Arc::clone(&self.locks),
-            cancelled: Arc::clone(&opened.cancelled),
+            cancelled,
         };
-        Ok(Admitted { call, arguments, timeout, _slot: slot })
+        let success = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &context)))
+            .unwrap_or_else(|panic| Err(internal(&info, panic_text(panic.as_ref())).into()))?;
+        self.remember(&info, &success)?;
+        Ok(success)
     }
 
-    fn known(&self, name: &str) -> Result<&dyn AnyTool, ToolError> {
-        self.registry.get(name).ok_or_else(|| {
-            let near = arguments::nearest(name, self.registry.names());
-            let meant = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
-            let names = self.registry.names().collect::<Vec<_>>().join(", ");
-            let message = format!("There is no tool `{}`.{meant}", arguments::elide(name, 60));
-            ToolError::new(ErrorCode::UnknownTool, message).with_hint(format!("The tools are: {names}."))
-        })
-    }
-
-    fn allowed(&self, name: &str) -> Result<(), ToolError> {
-        if self.settings.disabled.contains(name) {
-            let message = format!("The tool `{name}` is switched off by AUTONOUS_TOOL_DISABLED.");
-            return Err(ToolError::new(ErrorCode::ToolNotAllowed, message));
+    /// Keeps what a call means for later ones.
+    fn remember(&self, info: &CallInfo, success: &Success<Value>) -> Result<(), ToolError> {
+        if let Some(seen) = &success.seen {
+            self.locks.remember(&info.ids.session, seen.clone());
         }
-        Ok(())
+        self.guards.iter().try_for_each(|guard| guard.succeeded(info, success))
     }
 
-    /// Runs a call once for its idempotency key.
-    fn execute(&self, opened: Opened, admitted: Result<Admitted, ToolError>) -> Envelope {
-        let tool = &opened.request.tool;
-        let acts = self.registry.get(tool).is_some_and(|tool| !tool.spec().annotations.read_only);
-        let key = opened.request.idempotency_key.as_deref().filter(|_| acts && admitted.is_ok());
-        match key.map(|key| self.keys.claim(tool, key, &opened.request.body)) {
-            None => self.record_and_run(&opened, admitted).0,
-            Some(Ok(Claim::Answered(envelope))) => *envelope,
-            Some(Err(refused)) => self.record_and_run(&opened, Err(refused)).0,
-            Some(Ok(Claim::Ours(ours))) => {
-                let (envelope, was_recorded) = self.record_and_run(&opened, admitted);
-                if was_recorded {
-                    self.keys.keep(&ours, &envelope);
-                } else {
-                    self.keys.release(&ours);
-                }
-                envelope
-            }
-        }
-    }
-
-    /// Records the call, runs it if it was admitted, and records its end; and whether it could be recorded.
-    fn record_and_run(&self, opened: &Opened, admitted: Result<Admitted, ToolError>) -> (Envelope, bool) {
-        let recorded = self.record_start(opened);
-        let was_recorded = recorded.is_ok();
-        let result = recorded.and(admitted).and_then(|admitted| self.run_tool(opened, admitted));
-        (self.finish(opened, result), was_recorded)
-    }
-
-    fn record_start(&self, opened: &Opened) -> Result<(), ToolError> {
-        let body = CallStarted {
-            tool_name: arguments::elide(&opened.request.tool, 60),
-            arguments: self.recorded_arguments(opened),
-            risk: opened.risk,
-            request_id: opened.request.request_id.clone(),
-            traceparent: opened.request.traceparent.clone(),
-        };
-        self.recorder.started(&opened.ids, body).map_err(|error| {
-            tracing::error!(call_id = %opened.ids.call, %error, "a call could not be recorded and was not run");
-            ToolError::new(ErrorCode::IoError, "The call could not be written to the journal, so it was not run.")
-                .with_hint("Whoever runs the server has to look at the journal's disk; try again after that.")
-        })
-    }
-
-    fn recorded_arguments(&self, opened: &Opened) -> Map<String, Value> {
-        let mut arguments = opened.arguments.clone().unwrap_or_default();
-        answer::redact_object(&mut arguments, &self.redactor);
-        arguments::bounded(&arguments)
-    }
-
-    fn run_tool(&self, opened: &Opened, admitted: Admitted) -> Result<Output<Value>, ToolError> {
-        let tool = self.known(&opened.request.tool)?;
-        let Admitted { call, arguments, timeout: _, _slot } = admitted;
-        let result = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &call)))
-            .unwrap_or_else(|panic| Err(internal(&opened.ids, panic_text(panic.as_ref()))));
-        if let Ok(output) = &result {
-            self.remember(opened, &call, output)?;
-        }
-        result
-    }
-
-    /// Keeps what a call means for later ones: what its session has seen, what its task may call.
-    fn remember(&self, opened: &Opened, call: &Call, output: &Output<Value>) -> Result<(), ToolError> {
-        if let Some(seen) = &output.seen {
-            self.locks.remember(&call.session, seen.clone());
-        }
-        if let (Some(task), Some(tools)) = (&opened.ids.task, &output.allowed_tools) {
-            self.bindings.bind(task, tools.clone()).map_err(|error| {
-                tracing::error!(%task, %error, "a task could not be bound to its skill");
-                ToolError::new(
-                    ErrorCode::IoError,
-                    "The task could not be bound to the skill, so the skill is not shown.",
-                )
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Answers a call and records its end, unless somebody answered it before.
-    fn finish(&self, opened: &Opened, result: Result<Output<Value>, ToolError>) -> Envelope {
-        let mut envelope = answer::envelope(opened, &self.settings.cwd, result);
-        answer::redact(&mut envelope, &self.redactor);
-        if !opened.ended.swap(true, Ordering::AcqRel) {
-            let (session, tool) = (&opened.ids.session, &opened.request.tool);
-            self.circuits.settle(session, tool, envelope.meta.error.as_ref(), Instant::now());
-            self.recorder.ended(&opened.ids, answer::record(&envelope));
+    /// Answers a call and records its end, unless that was done at its deadline.
+    fn finalise(&self, info: &CallInfo, outcome: Outcome<Value>) -> Envelope {
+        let envelope = envelope::envelope(info, &self.settings.cwd, outcome, &self.redactor);
+        if info.end() {
+            self.guards.iter().for_each(|guard| guard.ended(info, &envelope));
+            self.recorder.ended(&info.ids, envelope::record(&envelope));
         }
         envelope
-    }
-}
-
-impl Opened {
-    /// The same call without its body, to answer it when its tool does not.
-    fn stand_in(&self) -> Self {
-        Self {
-            ids: self.ids.clone(),
-            request: Request { body: Vec::new(), ..self.request.clone() },
-            arguments: self.arguments.as_ref().map(arguments::bounded).map_err(Clone::clone),
-            risk: self.risk,
-            since: self.since,
-            cancelled: Arc::clone(&self.cancelled),
-            ended: Arc::clone(&self.ended),
-        }
-    }
-}
-
-/// The answer to a request that never became a call; it is not recorded.
-pub fn refusal(tool: &str, error: ToolError) -> Envelope {
-    let request = Request {
-        tool: tool.to_owned(),
-        body: Vec::new(),
-        session: SessionId::default_session(),
-        task: None,
-        parent: None,
-        request_id: None,
-        traceparent: None,
-        idempotency_key: None,
-    };
-    let opened = Opened {
-        ids: CallIds { call: EventId::new(), parent: None, task: None, session: request.session.clone() },
-        request,
-        arguments: Ok(Map::new()),
-        risk: Risk::Low,
-        since: Instant::now(),
-        cancelled: Arc::default(),
-        ended: Arc::default(),
-    };
-    answer::envelope(&opened, "", Err(error))
-}
-
-/// Tells the call that its caller has gone when it is dropped too early.
-struct Caller(Arc<AtomicBool>);
-
-impl Caller {
-    /// The caller has got its answer.
-    fn stayed(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -398,15 +243,98 @@ fn timed_out(timeout: Duration) -> ToolError {
     ToolError::new(ErrorCode::Timeout, message)
 }
 
-fn internal(ids: &CallIds, cause: &str) -> ToolError {
-    tracing::error!(call_id = %ids.call, cause, "a tool failed by a mistake of its own");
-    ToolError::new(
-        ErrorCode::Internal,
-        format!("The tool failed by a mistake of its own (call {}).", ids.call),
-    )
+fn internal(info: &CallInfo, cause: &str) -> ToolError {
+    tracing::error!(call_id = %info.ids.call, tool = info.tool, cause, "internal error in a tool");
+    let message = format!("Internal error in `{}` (call {}).", info.tool, info.ids.call);
+    ToolError::new(ErrorCode::Internal, message)
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::{Mutex, Weak};
+
+    use protocol::{Annotations, Risk};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+    use crate::{Slot, Tool};
+
+    /// Keeps a weak reference to what each call shares with its caller.
+    struct Watching(Arc<Mutex<Vec<Weak<AtomicBool>>>>);
+
+    /// No arguments.
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+
+    #[derive(Default, Serialize, JsonSchema)]
+    struct NoData {}
+
+    impl Tool for Watching {
+        type Arguments = Nothing;
+        type Data = NoData;
+        const NAME: &'static str = "watching";
+        const RISK: Risk = Risk::Low;
+        const ANNOTATIONS: Annotations = Annotations::READS;
+        const SLOT: Slot = Slot::File;
+
+        fn example() -> Value {
+            serde_json::json!({})
+        }
+
+        fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {
+            self.0.lock().unwrap().push(Arc::downgrade(&call.cancelled));
+            Ok(Success::default())
+        }
+    }
+
+    struct Unrecorded;
+
+    impl Recorder for Unrecorded {
+        fn started(&self, _: &CallIds, _: CallStarted) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn ended(&self, _: &CallIds, _: CallEnded) {}
+    }
+
+    #[tokio::test]
+    async fn a_call_leaves_nothing_in_memory() {
+        let watched = Arc::new(Mutex::new(Vec::new()));
+        let registry = Registry::new().with(Watching(Arc::clone(&watched))).unwrap();
+        let directory = std::env::temp_dir().join(format!("runner-{}", TaskId::new()));
+        let settings = RunnerSettings {
+            disabled: BTreeSet::new(),
+            timeout: Duration::from_secs(30),
+            bounds: Bounds::default(),
+            cwd: String::new(),
+            state_dir: directory.clone(),
+        };
+        let redactor = Arc::new(Redactor::new([]));
+        let runner = Arc::new(Runner::new(registry, settings, Arc::new(Unrecorded), redactor).unwrap());
+        for _ in 0..100 {
+            let request = Request {
+                tool: "watching".to_owned(),
+                body: b"{}".to_vec(),
+                session: SessionId::default_session(),
+                task: None,
+                parent: None,
+                request_id: None,
+                traceparent: None,
+                idempotency_key: None,
+            };
+            assert!(runner.run(request).await.ok);
+        }
+        let watched = watched.lock().unwrap();
+        let left = watched.iter().filter(|flag| flag.strong_count() > 0).count();
+        assert_eq!((watched.len(), left), (100, 0));
+        std::fs::remove_dir_all(directory).unwrap();
+    }
 }

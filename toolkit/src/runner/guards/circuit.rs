@@ -7,7 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use protocol::{ErrorClass, ErrorCode, SessionId, ToolError};
+use protocol::{Envelope, ErrorClass, ErrorCode, SessionId, ToolError};
+
+use super::{Check, Guard};
+use crate::runner::call::{CallInfo, PendingCall};
 
 use crate::breaker::{Breaker, Outcome};
 
@@ -24,6 +27,21 @@ const MAX_CIRCUITS: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Circuits {
     circuits: Mutex<HashMap<(SessionId, String), Breaker>>,
+}
+
+impl Guard for Circuits {
+    fn name(&self) -> &'static str {
+        "circuit"
+    }
+
+    fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
+        let info = &call.info;
+        self.admit(&info.ids.session, &info.tool, info.since).into()
+    }
+
+    fn ended(&self, call: &CallInfo, envelope: &Envelope) {
+        self.settle(&call.ids.session, &call.tool, envelope.meta.error.as_ref(), Instant::now());
+    }
 }
 
 impl Circuits {

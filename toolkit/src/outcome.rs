@@ -1,0 +1,117 @@
+//! What a tool returns: a success, whole or partial, or a failure.
+
+use protocol::{FullOutput, ToolError};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::locks::Seen;
+use crate::output::Full;
+
+/// How a tool's run ended.
+pub type Outcome<Data> = Result<Success<Data>, Failure>;
+
+/// A result that the caller can use.
+#[derive(Debug, Clone, Default)]
+pub struct Success<Data> {
+    /// The result and nothing else.
+    pub stdout: String,
+    /// The same as data.
+    pub data: Data,
+    /// What was cut, skipped or assumed, and how to continue.
+    pub notices: Vec<String>,
+    /// Why this is not the whole result; none when it is.
+    pub partial: Option<PartialReason>,
+    /// Whether `stdout` ended at the line bound.
+    pub truncated_lines: bool,
+    /// Whether `stdout` ended at the byte bound.
+    pub truncated_bytes: bool,
+    /// Where the next page starts.
+    pub next_page_cursor: Option<String>,
+    /// The absolute path that the path argument resolved to.
+    pub path_resolved: Option<String>,
+    /// What the session knows of a file from now on.
+    pub seen: Option<Seen>,
+    /// The tools that the task may call from now on; reading a skill narrows them.
+    pub allowed_tools: Option<Vec<String>>,
+    /// A command's own stderr; other tools leave it out and get their error and notices there.
+    pub stderr: Option<String>,
+    /// Where the whole output is, when it was cut.
+    pub full_output: Option<FullOutput>,
+}
+
+/// Why a success is not the whole result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartialReason {
+    /// The output reached a limit.
+    Cut(Full),
+    /// The search stopped before it had seen everything.
+    StoppedEarly,
+    /// A part that belongs to the result could not be searched.
+    Skipped,
+    /// Nothing was changed.
+    DryRun,
+}
+
+impl PartialReason {
+    /// What the caller is told. The tool words the other reasons itself: they come with numbers.
+    pub(crate) fn notice(self) -> Option<&'static str> {
+        match self {
+            Self::DryRun => Some("This was a dry run: nothing was changed."),
+            Self::Cut(_) | Self::StoppedEarly | Self::Skipped => None,
+        }
+    }
+}
+
+impl<Data> Success<Data> {
+    /// The same success, marked as cut if `full` names the limit that cut it. An earlier reason stays.
+    #[must_use]
+    pub fn cut_at(mut self, full: Option<Full>) -> Self {
+        self.partial = self.partial.or(full.map(PartialReason::Cut));
+        self.truncated_lines |= full == Some(Full::Lines);
+        self.truncated_bytes |= full == Some(Full::Bytes);
+        self
+    }
+
+    /// The same success with its data as JSON.
+    pub(crate) fn erase(self) -> Success<Value>
+    where
+        Data: Serialize,
+    {
+        Success {
+            data: serde_json::to_value(&self.data).unwrap_or_default(),
+            stdout: self.stdout,
+            notices: self.notices,
+            partial: self.partial,
+            truncated_lines: self.truncated_lines,
+            truncated_bytes: self.truncated_bytes,
+            next_page_cursor: self.next_page_cursor,
+            path_resolved: self.path_resolved,
+            seen: self.seen,
+            allowed_tools: self.allowed_tools,
+            stderr: self.stderr,
+            full_output: self.full_output,
+        }
+    }
+}
+
+/// Why a call failed, and what it can show nevertheless.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// Why it failed.
+    pub error: ToolError,
+    pub(crate) exit_code: i32,
+    pub(crate) shown: Option<Box<Success<Value>>>,
+}
+
+impl Failure {
+    /// The failure of a command that ran: its own exit code, and what it printed.
+    pub fn of_command<Data: Serialize>(error: ToolError, exit_code: i32, shown: Success<Data>) -> Self {
+        Self { error, exit_code, shown: Some(Box::new(shown.erase())) }
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self { exit_code: error.exit_code(), error, shown: None }
+    }
+}

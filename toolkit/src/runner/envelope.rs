@@ -1,0 +1,150 @@
+//! From an outcome to the envelope that answers the call, and to the record of its end.
+//!
+//! Only this file knows how a success, a partial success and a failure look in an envelope.
+
+use std::borrow::Cow;
+
+use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
+use protocol::text_form::stderr_of;
+use protocol::{Context, Envelope, EventId, Meta, Risk, Stats, Status, ToolError};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::call::CallInfo;
+use crate::arguments;
+use crate::output::head;
+use crate::{Failure, Outcome, PartialReason, Redactor, Success};
+
+/// The notice of an answer in which a secret was replaced.
+const REDACTED: &str =
+    "Secrets in this answer were replaced by ***REDACTED***. Do not write that back; edit around it.";
+
+/// The redacted answer to a call.
+pub(super) fn envelope(info: &CallInfo, cwd: &str, outcome: Outcome<Value>, redactor: &Redactor) -> Envelope {
+    let shown = info.shown_arguments();
+    let header = Header {
+        tool: info.tool.clone(),
+        call_id: info.ids.call.clone(),
+        risk: info.risk,
+        stats: Stats { time_ms: u64::try_from(info.since.elapsed().as_millis()).unwrap_or(u64::MAX) },
+        context: Context { cwd: cwd.to_owned(), params_input: shown.arguments, path_resolved: None },
+    };
+    let mut envelope = header.answer(outcome);
+    if redact(&mut envelope, redactor) || shown.redacted {
+        envelope.meta.redacted = true;
+        envelope.meta.notices.push(REDACTED.to_owned());
+    }
+    envelope
+}
+
+/// The answer to a request that never became a call. It is not recorded.
+pub fn refusal(tool: &str, error: ToolError) -> Envelope {
+    let header = Header {
+        tool: arguments::elide(tool, 60),
+        call_id: EventId::new(),
+        risk: Risk::Low,
+        stats: Stats::default(),
+        context: Context::default(),
+    };
+    header.answer(Err(error.into()))
+}
+
+/// What an answer repeats of its call.
+struct Header {
+    tool: String,
+    call_id: EventId,
+    risk: Risk,
+    stats: Stats,
+    context: Context,
+}
+
+impl Header {
+    fn answer(self, outcome: Outcome<Value>) -> Envelope {
+        let (status, exit_code, error, mut success) = match outcome {
+            Ok(success) => (status_of(&success), 0, None, success),
+            Err(Failure { error, exit_code, shown }) => {
+                (Status::Error, exit_code, Some(error), shown.map(|shown| *shown).unwrap_or_default())
+            }
+        };
+        let said = success.partial.filter(|_| error.is_none()).and_then(PartialReason::notice);
+        success.notices.extend(said.map(str::to_owned));
+        Envelope {
+            ok: error.is_none(),
+            exit_code,
+            stdout: success.stdout,
+            stderr: success.stderr.unwrap_or_else(|| stderr_of(error.as_ref(), &success.notices)),
+            truncated_lines: success.truncated_lines,
+            truncated_bytes: success.truncated_bytes,
+            next_page_cursor: success.next_page_cursor,
+            meta: Meta {
+                tool: self.tool,
+                call_id: self.call_id,
+                status,
+                risk: self.risk,
+                error,
+                notices: success.notices,
+                data: if success.data.is_null() { Value::Object(Default::default()) } else { success.data },
+                stats: self.stats,
+                context: Context { path_resolved: success.path_resolved, ..self.context },
+                full_output: success.full_output,
+                redacted: false,
+            },
+        }
+    }
+}
+
+fn status_of(success: &Success<Value>) -> Status {
+    if success.partial.is_some() { Status::Partial } else { Status::Success }
+}
+
+/// The record of a call's end.
+pub(super) fn record(envelope: &Envelope) -> CallEnded {
+    CallEnded {
+        tool_name: envelope.meta.tool.clone(),
+        latency_ms: envelope.meta.stats.time_ms,
+        exit_code: envelope.exit_code,
+        truncated_lines: envelope.truncated_lines,
+        truncated_bytes: envelope.truncated_bytes,
+        output_text: head(&envelope.stdout, OUTPUT_TEXT_BYTES).to_owned(),
+        path_resolved: envelope.meta.context.path_resolved.clone(),
+        change: change(envelope),
+        created_control_files: serde_json::from_value(envelope.meta.data["created_control_files"].clone())
+            .unwrap_or_default(),
+        failure: envelope.meta.error.as_ref().map(|error| CallFailure {
+            error: error.message.clone(),
+            error_class: error.class,
+            error_code: error.code.as_str().to_owned(),
+            redacted: envelope.meta.redacted,
+        }),
+    }
+}
+
+/// What a call changed. Only tools that change files name an operation in their data.
+fn change(envelope: &Envelope) -> Option<CallChange> {
+    let data = &envelope.meta.data;
+    let changed = envelope.ok && data["dry_run"] != true && data["operation"].is_string();
+    changed.then(|| CallChange::deserialize(data).ok()).flatten()
+}
+
+/// Replaces secrets in the whole answer but its arguments, which were redacted before; true when one was
+/// found.
+fn redact(envelope: &mut Envelope, redactor: &Redactor) -> bool {
+    let mut found = redact_text(&mut envelope.stdout, redactor) | redact_text(&mut envelope.stderr, redactor);
+    for notice in &mut envelope.meta.notices {
+        found |= redact_text(notice, redactor);
+    }
+    if let Some(error) = &mut envelope.meta.error {
+        found |= redact_text(&mut error.message, redactor) | redact_text(&mut error.hint, redactor);
+    }
+    found | redactor.redact_value(&mut envelope.meta.data)
+}
+
+fn redact_text(text: &mut String, redactor: &Redactor) -> bool {
+    match redactor.redact(text) {
+        Cow::Borrowed(_) => false,
+        Cow::Owned(redacted) => {
+            *text = redacted;
+            true
+        }
+    }
+}

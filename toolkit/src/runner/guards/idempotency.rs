@@ -1,0 +1,211 @@
+//! Idempotency keys: a call with a key acts once, whatever happens between its start and its answer.
+//!
+//! A key is claimed on disk before the tool acts, and the answer is kept in the claim's file for a day.
+//! A claim without an answer that no running call holds was left by a server that was killed: nobody knows
+//! what that call did, so it is never run again.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use protocol::hash::sha256;
+use protocol::{Envelope, ErrorCode, ToolError};
+use serde::{Deserialize, Serialize};
+
+use super::{Check, Guard, Stop};
+use crate::runner::call::PendingCall;
+
+/// How long an answer is kept.
+const KEEP: Duration = Duration::from_secs(24 * 3600);
+
+/// Claims the key of a call that has one, unless its tool only reads.
+pub(super) struct Idempotency {
+    keys: Arc<Keys>,
+}
+
+impl Idempotency {
+    /// The keys in a directory, which is made when it is missing.
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        Ok(Self { keys: Arc::new(Keys::open(directory)?) })
+    }
+}
+
+impl Guard for Idempotency {
+    fn name(&self) -> &'static str {
+        "idempotency"
+    }
+
+    fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
+        let acts = call.tool.as_ref().is_ok_and(|tool| !tool.spec().annotations.read_only);
+        let Some(key) = call.idempotency_key.take().filter(|_| acts) else { return Ok(()).into() };
+        let (keys, tool, body) =
+            (Arc::clone(&self.keys), call.info.tool.clone(), std::mem::take(&mut call.body));
+        Check::Wait(Box::pin(async move {
+            let claimed = tokio::task::spawn_blocking(move || keys.claim(&tool, &key, &body)).await;
+            call.claim = Some(claimed.map_err(|error| storage_failed("claimed", &error.into()))??);
+            Ok(())
+        }))
+    }
+
+    fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        self.keys.sweep(now)
+    }
+}
+
+/// A key that this call holds. It is given back when the call does not act.
+pub(in crate::runner) struct Claim {
+    keys: Arc<Keys>,
+    name: String,
+    body_sha256: String,
+    acts: bool,
+}
+
+impl Claim {
+    /// From now on the call acts, so its key is never given back.
+    pub(in crate::runner) fn begin(&mut self) {
+        self.acts = true;
+    }
+
+    /// Keeps the answer of a call that has acted.
+    pub(in crate::runner) fn keep(self, answer: &Envelope) {
+        if !self.acts {
+            return;
+        }
+        let stored = Stored { body_sha256: self.body_sha256.clone(), answer: Some(answer.clone()) };
+        if let Err(error) = self.keys.replace(&self.name, &stored) {
+            tracing::error!(%error, "could not keep the answer to an idempotency key");
+        }
+        self.keys.running().remove(&self.name);
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.acts {
+            return;
+        }
+        if let Err(error) = fs::remove_file(self.keys.path(&self.name)) {
+            tracing::error!(%error, "could not give an idempotency key back");
+        }
+        self.keys.running().remove(&self.name);
+    }
+}
+
+/// The keys of one server, one file each.
+struct Keys {
+    directory: PathBuf,
+    running: Mutex<HashSet<String>>,
+}
+
+/// The file of a key.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    body_sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answer: Option<Envelope>,
+}
+
+impl Keys {
+    fn open(directory: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let keys = Self { directory: directory.to_owned(), running: Mutex::default() };
+        keys.sweep(SystemTime::now())?;
+        Ok(keys)
+    }
+
+    fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let age = now.duration_since(entry.metadata()?.modified()?).unwrap_or_default();
+            if age > KEEP {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Claims a key for a call of a tool with a body.
+    fn claim(self: Arc<Self>, tool: &str, key: &str, body: &[u8]) -> Result<Claim, Stop> {
+        let (name, body_sha256) = (sha256(format!("{tool}\0{key}").as_bytes()), sha256(body));
+        let mut running = self.running();
+        match self.create(&name, &body_sha256) {
+            Ok(()) => {
+                running.insert(name.clone());
+                drop(running);
+                Ok(Claim { keys: self, name, body_sha256, acts: false })
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let is_running = running.contains(&name);
+                drop(running);
+                Err(self.used_before(&name, &body_sha256, is_running))
+            }
+            Err(error) => Err(storage_failed("claimed", &error).into()),
+        }
+    }
+
+    fn create(&self, name: &str, body_sha256: &str) -> io::Result<()> {
+        let stored = Stored { body_sha256: body_sha256.to_owned(), answer: None };
+        let mut file = private().create_new(true).open(self.path(name))?;
+        file.write_all(&serde_json::to_vec(&stored)?)?;
+        file.sync_data()?;
+        File::open(&self.directory)?.sync_all()
+    }
+
+    /// What a call gets whose key exists.
+    fn used_before(&self, name: &str, body_sha256: &str, is_running: bool) -> Stop {
+        let text = match fs::read(self.path(name)) {
+            Ok(text) => text,
+            Err(error) => return storage_failed("read", &error).into(),
+        };
+        // A claim that was torn by a power loss says nothing but that it was made.
+        let (code, message) = match serde_json::from_slice::<Stored>(&text).ok() {
+            Some(stored) if stored.body_sha256 != body_sha256 => (
+                ErrorCode::IdempotencyConflict,
+                "This Idempotency-Key was already used for a call with a different body.",
+            ),
+            Some(Stored { answer: Some(answer), .. }) => return Stop::Replayed(Box::new(answer)),
+            _ if is_running => {
+                (ErrorCode::InProgress, "A call with this Idempotency-Key is still running.")
+            }
+            _ => (
+                ErrorCode::Interrupted,
+                "The server ended while the call with this Idempotency-Key was running. Its effect is \
+                 unknown, and it is not run again.",
+            ),
+        };
+        ToolError::new(code, message).into()
+    }
+
+    fn replace(&self, name: &str, stored: &Stored) -> io::Result<()> {
+        let path = self.path(name);
+        let temporary = path.with_extension("new");
+        private().create(true).truncate(true).open(&temporary)?.write_all(&serde_json::to_vec(stored)?)?;
+        fs::rename(temporary, path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
+}
+
+fn storage_failed(verb: &str, error: &io::Error) -> ToolError {
+    tracing::error!(%error, "an idempotency key could not be {verb}");
+    ToolError::new(
+        ErrorCode::IoError,
+        format!("The Idempotency-Key could not be {verb}, so the call was not run."),
+    )
+}

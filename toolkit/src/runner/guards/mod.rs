@@ -1,0 +1,115 @@
+//! What every call has to pass before its tool runs: one list, one file for each guard.
+//!
+//! A new guard is a file here and a line in [`guards`]; the list in the documentation of the
+//! [runner](super) names it at the same position.
+
+mod circuit;
+mod enabled;
+mod idempotency;
+pub(super) mod known_tool;
+mod slot;
+mod tool_allowlist;
+mod valid_arguments;
+
+use std::io;
+use std::pin::Pin;
+use std::time::SystemTime;
+
+use protocol::{Envelope, ToolError};
+use serde_json::Value;
+
+use super::RunnerSettings;
+use super::call::{CallInfo, PendingCall};
+use crate::Success;
+
+pub(super) use idempotency::Claim;
+
+/// The guards, in the order in which a call meets them.
+pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>>> {
+    Ok(vec![
+        Box::new(known_tool::KnownTool),
+        Box::new(enabled::Enabled::new(settings)),
+        Box::new(tool_allowlist::ToolAllowlist::open(&settings.state_dir.join("bindings"))?),
+        Box::new(circuit::Circuits::default()),
+        Box::new(valid_arguments::ValidArguments),
+        Box::new(idempotency::Idempotency::open(&settings.state_dir.join("idempotency"))?),
+        Box::new(slot::Slots::default()),
+    ])
+}
+
+/// One thing that every call has to pass.
+pub(super) trait Guard: Send + Sync {
+    /// Its name in the documented list.
+    fn name(&self) -> &'static str;
+
+    /// Lets the call pass, stops it, or says what to wait for.
+    fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a>;
+
+    /// Takes note of what a tool did; an error here fails the call.
+    fn succeeded(&self, _call: &CallInfo, _success: &Success<Value>) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    /// Takes note of a call's end, once per call, also when a guard has stopped it.
+    fn ended(&self, _call: &CallInfo, _envelope: &Envelope) {}
+
+    /// Forgets what has expired.
+    fn sweep(&self, _now: SystemTime) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A guard's decision. Only a guard that has to wait pays for a future.
+pub(super) enum Check<'a> {
+    Done(Result<(), Stop>),
+    Wait(Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 'a>>),
+}
+
+/// Why a call does not reach its tool.
+pub(super) enum Stop {
+    /// It is refused, and recorded as such.
+    Refused(ToolError),
+    /// It was answered before.
+    Replayed(Box<Envelope>),
+}
+
+impl From<ToolError> for Stop {
+    fn from(error: ToolError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Result<(), ToolError>> for Check<'_> {
+    fn from(result: Result<(), ToolError>) -> Self {
+        Self::Done(result.map_err(Stop::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Bounds;
+
+    #[test]
+    fn the_guards_stand_in_the_order_that_the_runner_documents() {
+        let directory = std::env::temp_dir().join(format!("guards-{}", protocol::TaskId::new()));
+        let settings = RunnerSettings {
+            disabled: BTreeSet::new(),
+            timeout: Duration::from_secs(1),
+            bounds: Bounds::default(),
+            cwd: String::new(),
+            state_dir: directory.clone(),
+        };
+        let guards = guards(&settings).unwrap();
+        let documented: Vec<&str> = include_str!("../mod.rs")
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! ")?.split_once(". **")?.1.split_once("**"))
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(guards.iter().map(|guard| guard.name()).collect::<Vec<_>>(), documented);
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+}

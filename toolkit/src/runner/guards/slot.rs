@@ -1,0 +1,88 @@
+//! A free slot, and the deadline that starts with it. Commands and file tools have slots of their own.
+//!
+//! A call that finds no free slot waits briefly and is then refused with the time after which to retry, so
+//! that a flood is answered and not queued without end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::{ErrorCode, ToolError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{Check, Guard};
+use crate::Slot;
+use crate::runner::call::PendingCall;
+
+/// File tools mostly wait for the page cache: more at once than cores, fewer than would crowd them.
+const FILE_SLOTS: usize = 32;
+
+/// Commands start processes of their own.
+const COMMAND_SLOTS: usize = 8;
+
+/// How long a call waits for a slot.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
+/// How much longer than its own timeout a tool may take, to end what it runs.
+const OWN_TIMEOUT_MARGIN: Duration = Duration::from_secs(10);
+
+pub(super) struct Slots {
+    files: Arc<Semaphore>,
+    commands: Arc<Semaphore>,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self {
+            files: Arc::new(Semaphore::new(FILE_SLOTS)),
+            commands: Arc::new(Semaphore::new(COMMAND_SLOTS)),
+        }
+    }
+}
+
+impl Guard for Slots {
+    fn name(&self) -> &'static str {
+        "slot and deadline"
+    }
+
+    fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
+        let (slots, own_timeout) = match call.parts() {
+            Ok((tool, arguments)) => (self.slots_of(tool.slot()), tool.timeout(arguments)),
+            Err(error) => return Err(error).into(),
+        };
+        let slots = Arc::clone(slots);
+        match Arc::clone(&slots).try_acquire_owned() {
+            Ok(slot) => {
+                take(call, slot, own_timeout);
+                Ok(()).into()
+            }
+            Err(_) => Check::Wait(Box::pin(async move {
+                let waited = tokio::time::timeout(MAX_WAIT, slots.acquire_owned()).await;
+                let slot = waited.ok().and_then(Result::ok).ok_or_else(overloaded)?;
+                take(call, slot, own_timeout);
+                Ok(())
+            })),
+        }
+    }
+}
+
+impl Slots {
+    fn slots_of(&self, slot: Slot) -> &Arc<Semaphore> {
+        match slot {
+            Slot::File => &self.files,
+            Slot::Command => &self.commands,
+        }
+    }
+}
+
+/// Gives the call its slot until its tool is done. A tool's own timeout starts now.
+fn take(call: &mut PendingCall, slot: OwnedSemaphorePermit, own_timeout: Option<Duration>) {
+    if let Some(own) = own_timeout {
+        call.timeout = call.info.since.elapsed() + own + OWN_TIMEOUT_MARGIN;
+    }
+    call.slot = Some(slot);
+}
+
+fn overloaded() -> ToolError {
+    let message = "Too many calls are running; this one was not started.";
+    ToolError::new(ErrorCode::Overloaded, message).with_retry_after(1)
+}

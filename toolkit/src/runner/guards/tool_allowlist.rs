@@ -1,0 +1,138 @@
+//! The task's tool allow-list: a task that has read a skill may call only the tools which that skill allows.
+//!
+//! The list only ever narrows: another skill removes more tools and gives none back. It is kept on disk for
+//! a day, so a server that restarts in the middle of a task does not forget it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use protocol::{ErrorCode, TaskId, ToolError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Check, Guard};
+use crate::Success;
+use crate::runner::call::{CallInfo, PendingCall};
+
+/// How long a task's list is kept.
+const KEEP: Duration = Duration::from_secs(24 * 3600);
+
+/// The allow-lists of all tasks that have one.
+pub(super) struct ToolAllowlist {
+    directory: PathBuf,
+    tasks: Mutex<HashMap<TaskId, BTreeSet<String>>>,
+}
+
+/// The file of a task.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    task_id: TaskId,
+    allowed_tools: BTreeSet<String>,
+}
+
+impl Guard for ToolAllowlist {
+    fn name(&self) -> &'static str {
+        "tool allow-list"
+    }
+
+    fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
+        self.admit(call.info.ids.task.as_ref(), &call.info.tool).into()
+    }
+
+    fn succeeded(&self, call: &CallInfo, success: &Success<Value>) -> Result<(), ToolError> {
+        let (Some(task), Some(tools)) = (&call.ids.task, &success.allowed_tools) else { return Ok(()) };
+        self.narrow(task, tools).map_err(|error| {
+            tracing::error!(%task, %error, "could not store the task's tool allow-list");
+            let message = "The task could not be restricted to the skill's tools, so the skill is not shown.";
+            ToolError::new(ErrorCode::IoError, message)
+        })
+    }
+
+    fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            if now.duration_since(entry.metadata()?.modified()?).unwrap_or_default() > KEEP {
+                let stored: Option<Stored> = serde_json::from_slice(&fs::read(entry.path())?).ok();
+                fs::remove_file(entry.path())?;
+                stored.and_then(|stored| self.tasks().remove(&stored.task_id));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ToolAllowlist {
+    /// The lists that are kept in a directory, which is made when it is missing.
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let allowlist = Self { directory: directory.to_owned(), tasks: Mutex::default() };
+        allowlist.sweep(SystemTime::now())?;
+        for entry in fs::read_dir(directory)? {
+            let stored: Stored = serde_json::from_slice(&fs::read(entry?.path())?)?;
+            allowlist.tasks().insert(stored.task_id, stored.allowed_tools);
+        }
+        Ok(allowlist)
+    }
+
+    /// Whether a task may call a tool.
+    fn admit(&self, task: Option<&TaskId>, tool: &str) -> Result<(), ToolError> {
+        let tasks = self.tasks();
+        let Some(allowed) = task.and_then(|task| tasks.get(task)) else { return Ok(()) };
+        if allowed.contains(tool) {
+            return Ok(());
+        }
+        let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let message = format!("The skill that this task has read does not allow `{tool}`.");
+        Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(format!("It allows: {allowed}.")))
+    }
+
+    /// Restricts a task to these tools from now on.
+    fn narrow(&self, task: &TaskId, tools: &[String]) -> io::Result<()> {
+        let mut tasks = self.tasks();
+        let mut allowed_tools: BTreeSet<String> = tools.iter().cloned().collect();
+        if let Some(before) = tasks.get(task) {
+            allowed_tools.retain(|tool| before.contains(tool));
+        }
+        let stored = Stored { task_id: task.clone(), allowed_tools: allowed_tools.clone() };
+        let path = self.directory.join(protocol::hash::sha256(task.as_str().as_bytes()));
+        let temporary = path.with_extension("new");
+        fs::write(&temporary, serde_json::to_vec(&stored)?)?;
+        fs::rename(temporary, path)?;
+        tasks.insert(task.clone(), allowed_tools);
+        Ok(())
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, HashMap<TaskId, BTreeSet<String>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_narrows_is_kept_and_never_widens() {
+        let directory = std::env::temp_dir().join(format!("allowlist-{}", TaskId::new()));
+        let (task, other) = (TaskId::new(), TaskId::new());
+        let tools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let allowlist = ToolAllowlist::open(&directory).unwrap();
+        assert!(allowlist.admit(Some(&task), "bash").is_ok());
+        allowlist.narrow(&task, &tools(&["read", "skill"])).unwrap();
+        let allowlist = ToolAllowlist::open(&directory).unwrap();
+        let error = allowlist.admit(Some(&task), "bash").unwrap_err();
+        assert_eq!((error.code, error.hint.as_str()), (ErrorCode::ToolNotAllowed, "It allows: read, skill."));
+        allowlist.narrow(&task, &tools(&["read", "bash"])).unwrap();
+        assert!(allowlist.admit(Some(&task), "read").is_ok());
+        assert!(allowlist.admit(Some(&task), "bash").is_err());
+        assert!(allowlist.admit(Some(&other), "bash").is_ok() && allowlist.admit(None, "bash").is_ok());
+        allowlist.sweep(SystemTime::now() + KEEP + Duration::from_secs(60)).unwrap();
+        assert!(allowlist.admit(Some(&task), "bash").is_ok());
+        fs::remove_dir_all(directory).unwrap();
+    }
+}
