@@ -104,6 +104,11 @@ impl Conversation {
         self.tools.iter().any(|spec| spec.name == tool && spec.annotations.read_only)
     }
 
+    /// Whether a tool's output is the operator's instructions. That of an unknown tool is not.
+    pub(crate) fn gives_instructions(&self, tool: &str) -> bool {
+        self.tools.iter().any(|spec| spec.name == tool && spec.annotations.instructions)
+    }
+
     /// What all messages take, in tokens.
     pub(crate) fn tokens(&self) -> usize {
         self.messages.iter().map(window::tokens_of).sum()
@@ -136,4 +141,33 @@ fn fixed_tokens(system: &str, tools: &[ToolSpec]) -> usize {
     let length =
         |tool: &ToolSpec| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len();
     window::tokens_of_text(system.len() + tools.iter().map(length).sum::<usize>())
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Annotations, Risk};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_trusted_for_its_annotation_and_never_for_its_name() {
+        let spec = |name: &str, annotations: Value| ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            risk: Risk::Low,
+            annotations: serde_json::from_value::<Annotations>(annotations).unwrap(),
+            input_schema: json!({}),
+            output_schema: json!({}),
+        };
+        let old = json!({"readOnly": true, "destructive": false, "idempotent": true, "openWorld": false});
+        let mut new = old.clone();
+        new["instructions"] = json!(true);
+        let tools = Arc::new(vec![spec("handbook", new), spec("skill", old)]);
+        let task =
+            json!({"task_id": "t", "attempt": 1, "session_id": "s", "parent_event_id": "e", "text": "hi"});
+        let conversation = Conversation::assemble(&serde_json::from_value(task).unwrap(), tools, 1000);
+        assert!(conversation.gives_instructions("handbook"));
+        assert!(!conversation.gives_instructions("skill") && !conversation.gives_instructions("unknown"));
+    }
 }

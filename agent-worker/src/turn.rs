@@ -119,7 +119,8 @@ async fn act_on(
             let ids: Vec<String> = reply.calls.iter().map(|call| call.id.clone()).collect();
             conversation.messages.push(Message::Assistant { text: reply.text, calls: reply.calls });
             for (id, envelope) in ids.into_iter().zip(&envelopes) {
-                conversation.push_result(id, &untrusted::result(envelope));
+                let is_instructions = conversation.gives_instructions(&envelope.meta.tool);
+                conversation.push_result(id, &untrusted::result(envelope, is_instructions));
             }
             Ok(TurnOutcome::Continue { fingerprint })
         }

@@ -9,20 +9,16 @@ use protocol::Envelope;
 use protocol::text_form::{TextParts, parts};
 use uuid::Uuid;
 
-/// The tools whose results are instructions on purpose, written by whoever runs the machine.
-const INSTRUCTIONS: [&str; 1] = ["skill"];
-
 /// How many hex digits of a fresh UUID are taken: before the last 32 bits it holds the time and a counter.
 const RANDOM_DIGITS: usize = 8;
 
-/// The result of a call as the model reads it.
-pub fn result(envelope: &Envelope) -> String {
+/// The result of a call as the model reads it. The operator's own instructions get no mark.
+pub fn result(envelope: &Envelope, is_instructions: bool) -> String {
     let parts = parts(envelope);
-    let is_outside = !INSTRUCTIONS.contains(&envelope.meta.tool.as_str());
-    if is_outside {
-        marked(&parts, &fresh_word())
-    } else {
+    if is_instructions {
         joined([&parts.status, &parts.content, &parts.remarks])
+    } else {
+        marked(&parts, &fresh_word())
     }
 }
 

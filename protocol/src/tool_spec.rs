@@ -34,8 +34,13 @@ pub struct Annotations {
 
 impl Annotations {
     /// Of a tool that only reads.
-    pub const READS: Self =
-        Self { read_only: true, destructive: false, idempotent: true, open_world: false, instructions: false };
+    pub const READS: Self = Self {
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+        instructions: false,
+    };
 
     /// Of a tool that changes files or runs commands.
     pub const ACTS: Self = Self { read_only: false, destructive: true, idempotent: false, ..Self::READS };

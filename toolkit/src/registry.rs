@@ -12,8 +12,8 @@ use protocol::{ToolError, ToolSpec};
 use serde_json::Value;
 
 use crate::arguments::{invalid, validate};
-use crate::schema::{schema_of, take_description};
 use crate::outcome::{Outcome, Success};
+use crate::schema::{schema_of, take_description};
 use crate::tool::{Call, Slot, Tool};
 
 /// Why a list of tools cannot be served.

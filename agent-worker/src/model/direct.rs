@@ -153,12 +153,7 @@ mod tests {
             name: name.into(),
             description: format!("Does {name}.\nAnd more."),
             risk: Risk::Low,
-            annotations: Annotations {
-                read_only: true,
-                destructive: false,
-                idempotent: true,
-                open_world: false,
-            },
+            annotations: Annotations::READS,
             input_schema: json!({"type": "object", "properties": properties, "required": required}),
             output_schema: json!({}),
         }

@@ -193,12 +193,7 @@ fn spec(name: &str) -> ToolSpec {
         name: name.to_owned(),
         description: format!("Runs {name}."),
         risk: Risk::Low,
-        annotations: Annotations {
-            read_only: name == "ls",
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-        },
+        annotations: Annotations { read_only: name == "ls", ..Annotations::READS },
         input_schema: json!({"type": "object", "properties": {
             "path": {"type": "string"}, "recursive": {"type": "boolean"}, "limit": {"type": "integer"},
         }}),

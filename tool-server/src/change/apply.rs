@@ -4,14 +4,13 @@
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 
-use toolkit::output::Full;
-use toolkit::{Call, Fingerprint, Output, Seen};
+use toolkit::{Call, Fingerprint, PartialReason, Seen, Success};
 
 use super::commit::{CommitError, TempFile};
 use super::current_file::{self, CurrentFile, NewFile};
 use super::diff::{self, Difference};
 use super::temp_files::PathLock;
-use super::{ChangeData, ChangeRequest, Changer, DRY_RUN, NewContent, PlannedChange};
+use super::{ChangeData, ChangeRequest, Changer, NewContent, PlannedChange};
 use crate::roots::{Target, names};
 
 /// Everything that the last step of a change needs.
@@ -69,15 +68,14 @@ impl Changer {
     }
 
     /// What the change did, or would do.
-    pub(super) fn output(&self, step: &ChangeStep<'_>) -> Output<ChangeData> {
+    pub(super) fn output(&self, step: &ChangeStep<'_>) -> Success<ChangeData> {
         let ChangeStep { request, target, current, planned, .. } = *step;
         let difference = step.difference();
         let after = self.fingerprint_after(step);
         let keeps_lock = request.needs_lock || step.session_is_current();
         let seen = (!request.dry_run && keeps_lock)
             .then(|| Seen { path: target.path.clone(), fingerprint: after.clone() });
-        let dry_run = request.dry_run.then(|| DRY_RUN.to_owned());
-        Output {
+        Success {
             stdout: difference.text,
             data: ChangeData {
                 operation: planned.operation,
@@ -88,14 +86,13 @@ impl Changer {
                 sha256_before: current.and_then(|current| sha256_of(current.fingerprint())),
                 sha256_after: after.as_ref().and_then(sha256_of),
             },
-            notices: planned.notices.iter().cloned().chain(difference.notice).chain(dry_run).collect(),
-            partial: request.dry_run || difference.cut.is_some(),
-            truncated_lines: difference.cut == Some(Full::Lines),
-            truncated_bytes: difference.cut == Some(Full::Bytes),
+            notices: planned.notices.iter().cloned().chain(difference.notice).collect(),
+            partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(step.shown()),
             seen,
-            ..Output::default()
+            ..Success::default()
         }
+        .cut_at(difference.cut)
     }
 
     /// What the file is after the change: its content's hash, or of a large file what the disk says.

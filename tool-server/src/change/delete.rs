@@ -7,18 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::{AtFlags, FileType, unlinkat};
 use rustix::io::Errno;
-use toolkit::output::Full;
-use toolkit::{Call, Output, Seen};
+use toolkit::{Call, PartialReason, Seen, Success};
 
 use super::{
-    ChangeData, ChangeRequest, Changer, DRY_RUN, Operation, apply::sha256_of, check_lock, commit_error, diff,
-    io_error,
+    ChangeData, ChangeRequest, Changer, Operation, apply::sha256_of, check_lock, commit_error, diff, io_error,
 };
 use crate::roots::{Entry, Missing, names};
 
 impl Changer {
     /// Deletes what a path names; a link is deleted itself, not what it leads to.
-    pub fn delete(&self, call: &Call, request: &ChangeRequest<'_>) -> Result<Output<ChangeData>, ToolError> {
+    pub fn delete(&self, call: &Call, request: &ChangeRequest<'_>) -> Result<Success<ChangeData>, ToolError> {
         let entry = self.roots.entry(request.path)?;
         match entry.file_type {
             FileType::RegularFile => self.delete_file(call, request),
@@ -28,7 +26,11 @@ impl Changer {
         }
     }
 
-    fn delete_file(&self, call: &Call, request: &ChangeRequest<'_>) -> Result<Output<ChangeData>, ToolError> {
+    fn delete_file(
+        &self,
+        call: &Call,
+        request: &ChangeRequest<'_>,
+    ) -> Result<Success<ChangeData>, ToolError> {
         let target = self.roots.target(request.path, Missing::Refuse)?;
         let _lock = self.pending.lock(&target.path);
         let Some(current) = self.read_current(&target, request.path)? else {
@@ -45,17 +47,16 @@ impl Changer {
             sha256_before: sha256_of(current.fingerprint()),
             ..deleted(request)
         };
-        Ok(Output {
+        Ok(Success {
             stdout: difference.text,
-            notices: difference.notice.into_iter().chain(dry_run(request)).collect(),
-            partial: request.dry_run || difference.cut.is_some(),
-            truncated_lines: difference.cut == Some(Full::Lines),
-            truncated_bytes: difference.cut == Some(Full::Bytes),
+            notices: difference.notice.into_iter().collect(),
+            partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(shown),
             seen: (!request.dry_run).then(|| Seen { path: target.path.clone(), fingerprint: None }),
             data,
-            ..Output::default()
-        })
+            ..Success::default()
+        }
+        .cut_at(difference.cut))
     }
 
     fn delete_entry(
@@ -64,7 +65,7 @@ impl Changer {
         entry: &Entry,
         flags: AtFlags,
         kind: &str,
-    ) -> Result<Output<ChangeData>, ToolError> {
+    ) -> Result<Success<ChangeData>, ToolError> {
         if request.dry_run {
             if flags == AtFlags::REMOVEDIR && !is_empty(entry) {
                 return Err(not_empty());
@@ -81,23 +82,18 @@ impl Changer {
         }
         let shown = names::to_text(entry.path.as_os_str().as_bytes());
         let verb = if request.dry_run { "would be deleted" } else { "deleted" };
-        Ok(Output {
+        Ok(Success {
             stdout: format!("{kind} {shown} {verb}\n"),
-            notices: dry_run(request).into_iter().collect(),
-            partial: request.dry_run,
+            partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(shown),
             data: deleted(request),
-            ..Output::default()
+            ..Success::default()
         })
     }
 }
 
 fn deleted(request: &ChangeRequest<'_>) -> ChangeData {
     ChangeData { operation: Operation::Delete, dry_run: request.dry_run, ..ChangeData::default() }
-}
-
-fn dry_run(request: &ChangeRequest<'_>) -> Option<String> {
-    request.dry_run.then(|| DRY_RUN.to_owned())
 }
 
 fn not_empty() -> ToolError {

@@ -22,7 +22,7 @@ use protocol::{ErrorCode, ToolError};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolkit::{Call, Output, PLACEHOLDER};
+use toolkit::{Call, PLACEHOLDER, Success};
 
 use crate::roots::{Missing, Roots, Target};
 use apply::ChangeStep;
@@ -31,9 +31,6 @@ use content_hash::HashCache;
 use temp_files::Pending;
 
 pub use current_file::{CurrentFile, mtime_ms, read_whole, size_and_mtime};
-
-/// What every dry run says.
-const DRY_RUN: &str = "This was a dry run: nothing was changed.";
 
 /// Whether a change is on the disk before it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +146,7 @@ impl Changer {
         call: &Call,
         request: &ChangeRequest<'_>,
         plan: impl FnOnce(Option<&CurrentFile>) -> Result<PlannedChange, ToolError>,
-    ) -> Result<Output<ChangeData>, ToolError> {
+    ) -> Result<Success<ChangeData>, ToolError> {
         let missing = match request.missing {
             Missing::MakeParents if request.dry_run => Missing::Plan,
             missing => missing,
@@ -168,7 +165,7 @@ impl Changer {
         request: &ChangeRequest<'_>,
         target: &Target,
         plan: impl FnOnce(Option<&CurrentFile>) -> Result<PlannedChange, ToolError>,
-    ) -> Result<Output<ChangeData>, ToolError> {
+    ) -> Result<Success<ChangeData>, ToolError> {
         let mut lock = self.pending.lock(&target.path);
         let current = self.read_current(target, request.path)?;
         if request.expected_sha256.is_none() && call.last_seen(&target.path).is_none() {

@@ -20,7 +20,8 @@ use rustix::fs::statvfs;
 use sandbox::{CommandSpec, Exit, Lifeline, Limits, Running, SandboxError, Spawner, Tier};
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolkit::{Call, Output};
+use toolkit::output::Full;
+use toolkit::{Call, Failure, Outcome, Success};
 
 use crate::output_store::OutputStore;
 use crate::roots::{Roots, names};
@@ -127,7 +128,7 @@ impl Commands {
     }
 
     /// Runs a command to its end.
-    pub fn run(&self, call: &Call, request: CommandRequest<'_>) -> Result<Output<CommandData>, ToolError> {
+    pub fn run(&self, call: &Call, request: CommandRequest<'_>) -> Outcome<CommandData> {
         let spawner = self.spawner.as_ref().map_err(|reason| {
             ToolError::new(
                 ErrorCode::ToolNotAllowed,
@@ -152,7 +153,7 @@ impl Commands {
             stopped: None,
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
-        Ok(command.into_output(exit, since.elapsed(), request.timeout))
+        command.into_outcome(exit, since.elapsed(), request.timeout)
     }
 
     fn capture(&self, call: &Call) -> Capture {
@@ -261,9 +262,8 @@ impl RunningCommand<'_> {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    fn into_output(self, exit: Exit, duration: Duration, timeout: Duration) -> Output<CommandData> {
+    fn into_outcome(self, exit: Exit, duration: Duration, timeout: Duration) -> Outcome<CommandData> {
         let (text, saved) = self.capture.finish();
-        let error = error_of(&exit, self.stopped, timeout);
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
         notices.extend(control_file_notice(&exit));
         notices.extend((!exit.control_search_complete).then(|| {
@@ -272,18 +272,19 @@ impl RunningCommand<'_> {
         notices.extend(
             text.cleaned.then(|| "Terminal escapes and invisible characters were taken out.".to_owned()),
         );
-        Output {
-            exit_code: Some(exit_code(&exit, self.stopped)),
-            partial: text.cut_lines || text.cut_bytes || self.stopped.is_some(),
-            truncated_lines: text.cut_lines,
-            truncated_bytes: text.cut_bytes,
+        let shown = Success {
             data: data_of(&exit, self.stopped, duration),
             stdout: text.stdout,
             stderr: Some(text.stderr),
             full_output: saved.file,
             notices,
-            error,
-            ..Output::default()
+            ..Success::default()
+        }
+        .cut_at(text.cut_lines.then_some(Full::Lines))
+        .cut_at(text.cut_bytes.then_some(Full::Bytes));
+        match error_of(&exit, self.stopped, timeout) {
+            None => Ok(shown),
+            Some(error) => Err(Failure::of_command(error, exit_code(&exit, self.stopped), shown)),
         }
     }
 }

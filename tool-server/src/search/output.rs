@@ -1,7 +1,7 @@
 //! The answer of a search: its page, and the notices of what the page does not hold.
 
 use toolkit::output::Full;
-use toolkit::{Output, Page};
+use toolkit::{Page, PartialReason, Success};
 
 use super::search_budget::AbortedReason;
 use super::skipped::Skipped;
@@ -15,20 +15,20 @@ pub(crate) fn output<Data: Default>(
     next: String,
     skipped: &Skipped,
     aborted: Option<AbortedReason>,
-) -> Output<Data> {
+) -> Success<Data> {
     let full = page.full();
     let mut notices = skipped.notices(aborted);
     notices.extend(full.map(|full| more(full, shown, aborted.is_none())));
-    Output {
-        partial: full.is_some() || aborted.is_some() || skipped.makes_partial(),
-        truncated_lines: full == Some(Full::Lines),
-        truncated_bytes: full == Some(Full::Bytes),
+    let stopped = aborted.map(|_| PartialReason::StoppedEarly);
+    Success {
+        partial: stopped.or(skipped.makes_partial().then_some(PartialReason::Skipped)),
         next_page_cursor: full.filter(|_| aborted.is_none()).map(|_| next),
         stdout: page.into_text(),
         data,
         notices,
-        ..Output::default()
+        ..Success::default()
     }
+    .cut_at(full)
 }
 
 fn more(full: Full, shown: &str, has_cursor: bool) -> String {

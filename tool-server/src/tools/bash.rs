@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::command::{CommandData, CommandRequest, Commands};
 use crate::policy::Policy;
@@ -62,8 +62,7 @@ impl Tool for Bash {
     type Data = CommandData;
     const NAME: &'static str = "bash";
     const RISK: Risk = Risk::Medium;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::Command;
 
     fn example() -> Value {
@@ -74,9 +73,9 @@ impl Tool for Bash {
         timeout_of(arguments)
     }
 
-    fn run(&self, arguments: BashArguments, call: &Call) -> Result<Output<CommandData>, ToolError> {
+    fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {
         if arguments.cmd.contains('\0') {
-            return Err(invalid("`cmd` has a NUL byte, which no command line can have."));
+            return Err(invalid("`cmd` has a NUL byte, which no command line can have.").into());
         }
         self.policy.judge(&arguments.cmd)?;
         let workdir = self.commands.workdir(arguments.workdir.as_deref())?;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::change::{ChangeData, ChangeRequest, Changer};
 use crate::roots::Missing;
@@ -46,15 +46,14 @@ impl Tool for Delete {
     type Data = ChangeData;
     const NAME: &'static str = "delete";
     const RISK: Risk = Risk::High;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({"path": "notes/hello.txt"})
     }
 
-    fn run(&self, arguments: DeleteArguments, call: &Call) -> Result<Output<ChangeData>, ToolError> {
+    fn run(&self, arguments: DeleteArguments, call: &Call) -> Outcome<ChangeData> {
         let request = ChangeRequest {
             path: &arguments.path,
             missing: Missing::Refuse,
@@ -62,6 +61,6 @@ impl Tool for Delete {
             needs_lock: true,
             dry_run: arguments.dry_run,
         };
-        self.changer.delete(call, &request)
+        Ok(self.changer.delete(call, &request)?)
     }
 }

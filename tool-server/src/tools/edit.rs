@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::multi_edit::make_edits;
 use crate::change::edits::Edit;
@@ -55,20 +55,18 @@ impl Tool for EditTool {
     type Data = ChangeData;
     const NAME: &'static str = "edit";
     const RISK: Risk = Risk::High;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({"path": "notes/hello.txt", "find": "hello", "replace": "good morning"})
     }
 
-    fn run(&self, arguments: EditArguments, call: &Call) -> Result<Output<ChangeData>, ToolError> {
+    fn run(&self, arguments: EditArguments, call: &Call) -> Outcome<ChangeData> {
         refuse_placeholder("replace", &arguments.replace)?;
         let edits = [Edit { find: &arguments.find, replace: &arguments.replace, all: arguments.all }];
         let expected = arguments.expected_sha256.as_deref();
-        make_edits(&self.changer, call, &arguments.path, expected, arguments.dry_run, &edits, |_| {
-            String::new()
-        })
+        let name = |_| String::new();
+        Ok(make_edits(&self.changer, call, &arguments.path, expected, arguments.dry_run, &edits, name)?)
     }
 }

@@ -6,11 +6,11 @@ use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::{Call, Output, Page, Slot, Tool};
+use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
@@ -118,15 +118,14 @@ impl Tool for Find {
     type Data = FindData;
     const NAME: &'static str = "find";
     const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({"name_pattern": "*.md"})
     }
 
-    fn run(&self, arguments: FindArguments, call: &Call) -> Result<Output<FindData>, ToolError> {
+    fn run(&self, arguments: FindArguments, call: &Call) -> Outcome<FindData> {
         let directory = self.roots.open_directory(&arguments.path)?;
         let path = names::to_text(directory.path.as_os_str().as_bytes());
         let searched = arguments.describe(&path);
@@ -149,7 +148,7 @@ impl Tool for Find {
         skipped.is_incomplete |= begins_late;
 
         let aborted = budget.into_outcome()?;
-        Ok(Output { path_resolved: Some(path), ..answer(&searched, &scope, page, found, &skipped, aborted) })
+        Ok(Success { path_resolved: Some(path), ..answer(&searched, &scope, page, found, &skipped, aborted) })
     }
 }
 
@@ -199,7 +198,7 @@ fn answer(
     found: PageCollector<EntryType>,
     skipped: &Skipped,
     aborted: Option<AbortedReason>,
-) -> Output<FindData> {
+) -> Success<FindData> {
     let mut entries = Vec::new();
     let mut last = Vec::new();
     for (path, entry_type) in found.into_sorted() {

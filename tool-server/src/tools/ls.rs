@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::output::Full;
-use toolkit::{Call, Output, Page, Slot, Tool};
+use toolkit::{Call, Outcome, Page, PartialReason, Slot, Success, Tool};
 
 use crate::change::mtime_ms;
 use crate::cursor;
@@ -107,15 +107,14 @@ impl Tool for Ls {
     type Data = LsData;
     const NAME: &'static str = "ls";
     const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({"path": "."})
     }
 
-    fn run(&self, arguments: LsArguments, call: &Call) -> Result<Output<LsData>, ToolError> {
+    fn run(&self, arguments: LsArguments, call: &Call) -> Outcome<LsData> {
         let directory = self.roots.open_directory(&arguments.path)?;
         let listed = format!(
             "ls {} {} {}",
@@ -308,7 +307,7 @@ impl Listing<'_> {
         is_skipped
     }
 
-    fn into_output(self, listed: &str, directory: &Opened) -> Output<LsData> {
+    fn into_output(self, listed: &str, directory: &Opened) -> Success<LsData> {
         let full = self.page.full();
         let mut notices = self.skipped.notices();
         notices.extend(full.map(|full| {
@@ -320,17 +319,16 @@ impl Listing<'_> {
             let shown = self.page.lines();
             format!("There is more: {shown} entries are shown, which is {why}. Call again with `cursor` set to next_page_cursor.")
         }));
-        Output {
-            partial: full.is_some() || self.skipped.too_deep,
-            truncated_lines: full == Some(Full::Lines),
-            truncated_bytes: full == Some(Full::Bytes),
+        Success {
+            partial: self.skipped.too_deep.then_some(PartialReason::Skipped),
             next_page_cursor: full.map(|_| cursor::encode(listed, &self.last)),
             path_resolved: Some(names::to_text(directory.path.as_os_str().as_bytes())),
             stdout: self.page.into_text(),
             data: LsData { entries: self.entries },
             notices,
-            ..Output::default()
+            ..Success::default()
         }
+        .cut_at(full)
     }
 }
 

@@ -6,7 +6,7 @@ use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use crate::change::edits::{Edit, replace};
 use crate::change::{
@@ -66,15 +66,14 @@ impl Tool for MultiEdit {
     type Data = ChangeData;
     const NAME: &'static str = "multi_edit";
     const RISK: Risk = Risk::High;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({"path": "notes/hello.txt", "edits": [{"find": "hello", "replace": "good morning"}]})
     }
 
-    fn run(&self, arguments: MultiEditArguments, call: &Call) -> Result<Output<ChangeData>, ToolError> {
+    fn run(&self, arguments: MultiEditArguments, call: &Call) -> Outcome<ChangeData> {
         for (index, edit) in arguments.edits.iter().enumerate() {
             refuse_placeholder(&format!("edits[{index}].replace"), &edit.replace)?;
         }
@@ -85,7 +84,7 @@ impl Tool for MultiEdit {
             .collect();
         let expected = arguments.expected_sha256.as_deref();
         let name = |index| format!("edits[{index}]: ");
-        make_edits(&self.changer, call, &arguments.path, expected, arguments.dry_run, &edits, name)
+        Ok(make_edits(&self.changer, call, &arguments.path, expected, arguments.dry_run, &edits, name)?)
     }
 }
 
@@ -98,7 +97,7 @@ pub(super) fn make_edits(
     dry_run: bool,
     edits: &[Edit<'_>],
     name: impl Fn(usize) -> String,
-) -> Result<Output<ChangeData>, ToolError> {
+) -> Result<Success<ChangeData>, ToolError> {
     let request =
         ChangeRequest { path, missing: Missing::Refuse, expected_sha256, needs_lock: true, dry_run };
     changer.change(call, &request, |current| {

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::bash::{DEFAULT_TIMEOUT_SECONDS, timeout_of};
 use crate::command::{CommandData, CommandRequest, Commands};
@@ -62,8 +62,7 @@ impl Tool for RunScript {
     type Data = CommandData;
     const NAME: &'static str = "run_script";
     const RISK: Risk = Risk::Medium;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::Command;
 
     fn example() -> Value {
@@ -74,12 +73,13 @@ impl Tool for RunScript {
         timeout_of(arguments)
     }
 
-    fn run(&self, arguments: RunScriptArguments, call: &Call) -> Result<Output<CommandData>, ToolError> {
+    fn run(&self, arguments: RunScriptArguments, call: &Call) -> Outcome<CommandData> {
         for (index, argument) in arguments.args.iter().enumerate() {
             if argument.len() > MAX_ARGUMENT_BYTES || argument.contains('\0') {
                 return Err(invalid(format!(
                     "`args[{index}]` has a NUL byte or more than {MAX_ARGUMENT_BYTES} bytes."
-                )));
+                ))
+                .into());
             }
         }
         let script = self.skills.script(&arguments.skill, &arguments.relative_path)?;

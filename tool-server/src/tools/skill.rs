@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use crate::skills::Skills;
 use crate::tool_context::ToolContext;
@@ -51,8 +51,7 @@ impl Tool for SkillTool {
     type Data = SkillData;
     const NAME: &'static str = "skill";
     const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations { instructions: true, ..Annotations::READS };
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
@@ -69,7 +68,7 @@ impl Tool for SkillTool {
         Some(format!("The skills:\n{}", lines.join("\n")))
     }
 
-    fn run(&self, arguments: SkillArguments, _: &Call) -> Result<Output<SkillData>, ToolError> {
+    fn run(&self, arguments: SkillArguments, _: &Call) -> Outcome<SkillData> {
         let skill = self.skills.read(&arguments.name)?;
         let notice = skill.allowed_tools.as_ref().map(|tools| {
             format!(
@@ -77,7 +76,7 @@ impl Tool for SkillTool {
                 if tools.is_empty() { "nothing".to_owned() } else { tools.join(", ") }
             )
         });
-        Ok(Output {
+        Ok(Success {
             stdout: skill.text,
             notices: notice.into_iter().collect(),
             allowed_tools: skill.allowed_tools.clone(),
@@ -86,7 +85,7 @@ impl Tool for SkillTool {
                 description: skill.description,
                 allowed_tools: skill.allowed_tools,
             },
-            ..Output::default()
+            ..Success::default()
         })
     }
 }

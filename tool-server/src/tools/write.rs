@@ -1,11 +1,11 @@
 //! `write`: a whole file, or more at the end of one.
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::change::edits::LineEndings;
 use crate::change::{
@@ -69,15 +69,14 @@ impl Tool for Write {
     type Data = ChangeData;
     const NAME: &'static str = "write";
     const RISK: Risk = Risk::High;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({"path": "notes/hello.txt", "content": "hello\n"})
     }
 
-    fn run(&self, arguments: WriteArguments, call: &Call) -> Result<Output<ChangeData>, ToolError> {
+    fn run(&self, arguments: WriteArguments, call: &Call) -> Outcome<ChangeData> {
         refuse_placeholder("content", &arguments.content)?;
         let request = ChangeRequest {
             path: &arguments.path,
@@ -86,7 +85,7 @@ impl Tool for Write {
             needs_lock: arguments.mode == Mode::Overwrite,
             dry_run: arguments.dry_run,
         };
-        self.changer.change(call, &request, |current| Ok(arguments.plan(current)))
+        Ok(self.changer.change(call, &request, |current| Ok(arguments.plan(current)))?)
     }
 }
 

@@ -10,7 +10,7 @@ use protocol::{Annotations, ErrorCode, Risk, Status, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 /// A tool that does what its test says.
 struct Scripted<F> {
@@ -31,16 +31,16 @@ impl<F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static> Tool for Scr
     type Data = NoData;
     const NAME: &'static str = "test_scripted";
     const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({})
     }
 
-    fn run(&self, _: Nothing, call: &Call) -> Result<Output<NoData>, ToolError> {
-        (self.act)(call).map(|()| Output::default())
+    fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {
+        (self.act)(call)?;
+        Ok(Success::default())
     }
 }
 

@@ -197,8 +197,11 @@ impl Runner {
         };
         self.recorder.started(&info.ids, body).map_err(|error| {
             tracing::error!(call_id = %info.ids.call, %error, "a call could not be recorded and was not run");
-            ToolError::new(ErrorCode::IoError, "The call could not be written to the journal, so it was not run.")
-                .with_hint("The operator has to check the journal's disk. Try again after that.")
+            ToolError::new(
+                ErrorCode::IoError,
+                "The call could not be written to the journal, so it was not run.",
+            )
+            .with_hint("The operator has to check the journal's disk. Try again after that.")
         })
     }
 

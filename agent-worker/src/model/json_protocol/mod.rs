@@ -150,8 +150,7 @@ mod tests {
     use crate::model::scripted::Scripted;
 
     fn tools() -> Vec<ToolSpec> {
-        let annotations =
-            Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+        let annotations = Annotations::READS;
         vec![ToolSpec {
             name: "ls".into(),
             description: "Lists.".into(),

@@ -14,7 +14,7 @@ use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::{Call, Output, Slot, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use self::files::{Files, Tree};
 use self::page::Position;
@@ -170,15 +170,14 @@ impl Tool for Grep {
     type Data = GrepData;
     const NAME: &'static str = "grep";
     const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({"pattern": "TODO", "literal": true})
     }
 
-    fn run(&self, arguments: GrepArguments, call: &Call) -> Result<Output<GrepData>, ToolError> {
+    fn run(&self, arguments: GrepArguments, call: &Call) -> Outcome<GrepData> {
         let matcher = search::compile(&arguments.pattern, arguments.literal, arguments.case_sensitive)?;
         let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
         let (opened, is_file) = self.open(&arguments.path)?;
@@ -210,7 +209,7 @@ impl Tool for Grep {
 
         let aborted = budget.into_outcome()?;
         let page = page::Filled::new(&arguments, call.bounds, &shown, found);
-        Ok(Output { path_resolved: Some(path), ..page.into_output(&searched, &skipped, aborted) })
+        Ok(Success { path_resolved: Some(path), ..page.into_output(&searched, &skipped, aborted) })
     }
 }
 

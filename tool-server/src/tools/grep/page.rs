@@ -6,7 +6,7 @@
 use std::ops::Bound;
 
 use protocol::ToolError;
-use toolkit::{Bounds, Output, Page};
+use toolkit::{Bounds, Page, Success};
 
 use super::{ContextLine, FileCount, Form, GrepArguments, GrepData, MatchingLine};
 use crate::cursor;
@@ -161,7 +161,7 @@ impl Filled {
         searched: &str,
         skipped: &Skipped,
         aborted: Option<AbortedReason>,
-    ) -> Output<GrepData> {
+    ) -> Success<GrepData> {
         self.data.aborted_reason = aborted;
         let shown = if self.are_files {
             format!("{} files are", self.page.lines())

@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::ToolError;
 use toolkit::arguments::invalid;
-use toolkit::{Call, Output};
+use toolkit::output::Full;
+use toolkit::{Call, Success};
 
 use super::{ReadArguments, ReadData, ReadFile};
 
@@ -12,7 +13,7 @@ pub(super) fn read(
     file: &ReadFile<'_>,
     arguments: &ReadArguments,
     call: &Call,
-) -> Result<Output<ReadData>, ToolError> {
+) -> Result<Success<ReadData>, ToolError> {
     let (offset, size) = (arguments.offset.unwrap_or(0), file.size_bytes());
     if offset > size {
         return Err(invalid(format!("`offset` {offset} is beyond the end: the file has {size} bytes.")));
@@ -30,20 +31,19 @@ pub(super) fn read(
         }
     };
     let next = offset + length(&part);
-    let cut_by_bound = wanted > part.len() && next < size;
-    Ok(Output {
+    let cut = (next < size).then_some(if wanted > part.len() { Full::Bytes } else { Full::Limit });
+    Ok(Success {
         stdout,
         notices: notice(offset, next, size).into_iter().collect(),
-        partial: next < size,
-        truncated_bytes: cut_by_bound,
         data: ReadData {
             offset: Some(offset),
             bytes: Some(length(&part)),
             encoding: Some(encoding),
             ..ReadData::default()
         },
-        ..Output::default()
-    })
+        ..Success::default()
+    }
+    .cut_at(cut))
 }
 
 /// The bytes as text; a character that is cut at the end is left for the next page.

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::{elide, invalid};
 use toolkit::output::Full;
-use toolkit::{Call, Output, Page};
+use toolkit::{Call, Page, Success};
 
 use super::{ReadArguments, ReadData, ReadFile};
 use crate::change::io_error;
@@ -30,7 +30,7 @@ pub(super) fn read(
     encoding: Encoding,
     arguments: &ReadArguments,
     call: &Call,
-) -> Result<Output<ReadData>, ToolError> {
+) -> Result<Success<ReadData>, ToolError> {
     let tie = format!("read {} {}", file.shown(), arguments.line_numbers);
     let start = match &arguments.cursor {
         Some(cursor) => first_line_of(&tie, cursor)?,
@@ -170,12 +170,12 @@ impl Listing {
         is_exact: bool,
         total_lines: Option<u64>,
         tie: &str,
-    ) -> Output<ReadData> {
+    ) -> Success<ReadData> {
         let full = self.page.full();
         let shown = u64::try_from(self.page.lines()).unwrap_or(0);
         let (first, last) = (self.start, self.start + shown.saturating_sub(1));
         let notices = self.notices(encoding, is_exact, total_lines, last);
-        Output {
+        Success {
             stdout: self.page.into_text(),
             data: ReadData {
                 total_lines,
@@ -185,12 +185,11 @@ impl Listing {
                 ..ReadData::default()
             },
             notices,
-            partial: full.is_some() || self.cut_lines > 0,
-            truncated_lines: full == Some(Full::Lines),
-            truncated_bytes: full == Some(Full::Bytes) || self.cut_lines > 0,
             next_page_cursor: full.map(|_| cursor::encode(tie, &(last + 1).to_be_bytes())),
-            ..Output::default()
+            ..Success::default()
         }
+        .cut_at(full)
+        .cut_at((self.cut_lines > 0).then_some(Full::Bytes))
     }
 
     fn notices(

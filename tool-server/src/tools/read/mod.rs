@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
-use toolkit::{Call, Fingerprint, Output, Seen, Slot, Tool};
+use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
 
 use crate::change::{io_error, mtime_ms, read_whole, size_and_mtime};
 use crate::roots::{Opened, names};
@@ -122,21 +122,20 @@ impl Tool for Read {
     type Data = ReadData;
     const NAME: &'static str = "read";
     const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations =
-        Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
 
     fn example() -> Value {
         json!({"path": "notes/hello.txt"})
     }
 
-    fn run(&self, arguments: ReadArguments, call: &Call) -> Result<Output<ReadData>, ToolError> {
+    fn run(&self, arguments: ReadArguments, call: &Call) -> Outcome<ReadData> {
         let by_bytes = arguments.offset.is_some() || arguments.limit_bytes.is_some();
         if by_bytes
             && (arguments.start_line.is_some() || arguments.limit.is_some() || arguments.cursor.is_some())
         {
             let message = "A file is read by lines (`start_line`, `limit`, `cursor`) or by bytes (`offset`, `limit_bytes`), not both.";
-            return Err(invalid(message));
+            return Err(invalid(message).into());
         }
         let file = ReadFile::open(&self.context, &arguments.path)?;
         let mut output = match file.kind()? {
@@ -145,7 +144,7 @@ impl Tool for Read {
             Kind::Image(media_type) => image(&file, media_type)?,
             Kind::Binary(what) => {
                 let message = format!("The file {:?} is {what}, not text.", arguments.path);
-                return Err(ToolError::new(ErrorCode::BinaryFile, message));
+                return Err(ToolError::new(ErrorCode::BinaryFile, message).into());
             }
         };
         output.data.file_size_bytes = file.size_bytes();
@@ -217,7 +216,7 @@ impl<'a> ReadFile<'a> {
     }
 }
 
-fn image(file: &ReadFile<'_>, media_type: &'static str) -> Result<Output<ReadData>, ToolError> {
+fn image(file: &ReadFile<'_>, media_type: &'static str) -> Result<Success<ReadData>, ToolError> {
     let content =
         file.content.as_deref().filter(|content| content.len() <= MAX_IMAGE_BYTES).ok_or_else(|| {
             let message =
@@ -229,9 +228,9 @@ fn image(file: &ReadFile<'_>, media_type: &'static str) -> Result<Output<ReadDat
         base64: Some(STANDARD.encode(content)),
         ..ReadData::default()
     };
-    Ok(Output {
+    Ok(Success {
         stdout: format!("{media_type}, {} bytes; the image is in data.base64\n", content.len()),
         data,
-        ..Output::default()
+        ..Success::default()
     })
 }

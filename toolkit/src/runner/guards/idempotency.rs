@@ -168,9 +168,7 @@ impl Keys {
                 "This Idempotency-Key was already used for a call with a different body.",
             ),
             Some(Stored { answer: Some(answer), .. }) => return Stop::Replayed(Box::new(answer)),
-            _ if is_running => {
-                (ErrorCode::InProgress, "A call with this Idempotency-Key is still running.")
-            }
+            _ if is_running => (ErrorCode::InProgress, "A call with this Idempotency-Key is still running."),
             _ => (
                 ErrorCode::Interrupted,
                 "The server ended while the call with this Idempotency-Key was running. Its effect is \
