@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
+use crate::event_sink::EventSink;
 use crate::model::Model;
 use crate::tool_client::ToolClient;
-use crate::trail::Trail;
 
 /// What works on tasks: a model, tools, and limits. It keeps nothing of a task.
 pub struct Agent {
@@ -29,7 +29,7 @@ pub struct Agent {
 pub(crate) struct TaskRun<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) task: &'a Task,
-    pub(crate) trail: &'a Trail,
+    pub(crate) events: &'a EventSink,
     /// The `agent.started` event.
     pub(crate) agent_id: EventId,
     pub(crate) started: Instant,

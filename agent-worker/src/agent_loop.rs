@@ -4,8 +4,10 @@
 //! request or tool call, wherever it is; what was done until then is in [`TaskProgress`]. Every way out
 //! leads through [`Agent::finalise`], so there is always an outcome with its events.
 
-use protocol::{EventType, Outcome, Task};
-use serde_json::{Value, json};
+use protocol::event::{
+    AgentCompleted, AgentFailed, AgentStarted, AgentTotals, ContextAssembled, InitialContext,
+};
+use protocol::{EventBody, Outcome, Task, millis};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -13,25 +15,25 @@ use crate::agent::{Agent, TaskRun};
 use crate::budget::Limit;
 use crate::compaction::compact;
 use crate::conversation::Conversation;
+use crate::event_sink::EventSink;
 use crate::model::Message;
 use crate::partial_answer;
 use crate::repetition::{LoopStatus, RepetitionDetector, WARNING};
-use crate::stop_reason::{StopReason, TaskEnd};
+use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
 use crate::task_progress::TaskProgress;
-use crate::trail::Trail;
 use crate::turn::{self, TurnOutcome};
 
 impl Agent {
     /// Works on a task until there is an answer, a limit is reached, it fails, or it is cancelled.
-    pub(crate) async fn run(&self, task: &Task, trail: &Trail, cancel: &CancellationToken) -> Outcome {
+    pub(crate) async fn run(&self, task: &Task, events: &EventSink, cancel: &CancellationToken) -> Outcome {
         let started = Instant::now();
-        let facts = json!({
-            "attempt": task.attempt,
-            "session_id": task.session_id,
-            "model_name": self.model.name(),
-        });
-        let agent_id = trail.record(EventType::AgentStarted, &task.parent_event_id, facts).await;
-        let run = TaskRun { agent: self, task, trail, agent_id, started };
+        let agent_started = AgentStarted {
+            attempt: task.attempt,
+            session_id: task.session_id.clone(),
+            model_name: self.model.name().to_owned(),
+        };
+        let agent_id = events.record(agent_started, &task.parent_event_id).await;
+        let run = TaskRun { agent: self, task, events, agent_id, started };
         let mut progress = TaskProgress::of(task);
         let end = tokio::select! {
             biased;
@@ -70,15 +72,15 @@ impl Agent {
         let tools = self.tools.catalogue().await?;
         progress.tools_answered = true;
         let conversation = Conversation::assemble(run.task, tools, self.limits.context_tokens);
-        let facts = json!({
-            "messages": conversation.messages.len(),
-            "history_messages": run.task.history.len(),
-            "earlier_calls": run.task.earlier.calls.len(),
-            "tools": conversation.request().tools.len(),
-            "system_prompt_chars": conversation.system.chars().count(),
-            "estimated_tokens": conversation.tokens(),
-        });
-        run.trail.record(EventType::ContextAssembled, &run.agent_id, facts).await;
+        let context = InitialContext {
+            messages: conversation.messages.len(),
+            history_messages: run.task.history.len(),
+            earlier_calls: run.task.earlier.calls.len(),
+            tools: conversation.request().tools.len(),
+            system_prompt_chars: conversation.system.chars().count(),
+            estimated_tokens: conversation.tokens(),
+        };
+        run.events.record(ContextAssembled::Initial(context), &run.agent_id).await;
         Ok(conversation)
     }
 
@@ -91,25 +93,30 @@ impl Agent {
         let ending = match end {
             Ok(reply) => TaskEnd::answer(reply),
             Err(stop) => {
-                if let Some((event_type, facts)) = stop.event(&self.limits) {
-                    run.trail.record(event_type, &run.agent_id, facts).await;
+                if let Some(event) = stop.event(&self.limits) {
+                    run.events.record(event, &run.agent_id).await;
                 }
                 stop.ending(&self.limits, progress)
             }
         };
-        let facts = with_totals(ending.facts, run, progress);
-        run.trail.record(ending.event_type, &run.agent_id, facts).await;
+        let totals = totals(run, progress);
+        let last: EventBody = match ending.last_event {
+            LastEvent::Completed(end) => AgentCompleted { end: end.to_owned(), totals }.into(),
+            LastEvent::Failed(failure) => AgentFailed { failure, totals }.into(),
+        };
+        run.events.record(last, &run.agent_id).await;
         partial_answer::bounded(ending.outcome)
     }
 }
 
-fn with_totals(mut facts: Value, run: &TaskRun<'_>, progress: &TaskProgress) -> Value {
+fn totals(run: &TaskRun<'_>, progress: &TaskProgress) -> AgentTotals {
     let usage = &progress.usage;
-    facts["latency_ms"] = json!(run.started.elapsed().as_millis());
-    facts["turns"] = json!(usage.turns);
-    facts["tool_calls"] = json!(progress.calls.len());
-    facts["input_tokens"] = json!(usage.input_tokens);
-    facts["cached_input_tokens"] = json!(usage.cached_input_tokens);
-    facts["output_tokens"] = json!(usage.output_tokens);
-    facts
+    AgentTotals {
+        latency_ms: millis(run.started.elapsed()),
+        turns: usage.turns,
+        tool_calls: progress.calls.len(),
+        input_tokens: usage.input_tokens,
+        cached_input_tokens: usage.cached_input_tokens,
+        output_tokens: usage.output_tokens,
+    }
 }

@@ -4,8 +4,7 @@
 //! asked once for a summary of them, which then stands in their place; where that fails, or for turns that
 //! go later, a list of the calls does. The summary is in the event, so that another attempt can have it.
 
-use protocol::EventType;
-use serde_json::json;
+use protocol::event::{ContextAssembled, FittedContext};
 
 use crate::agent::TaskRun;
 use crate::compaction_note::CompactionNote;
@@ -39,17 +38,15 @@ pub(crate) async fn compact(
         [] => None,
         lost => retell(run, conversation, progress, lost, bounds).await,
     };
-    let mut facts = json!({
-        "messages": conversation.messages.len(),
-        "shortened": shortened,
-        "dropped": dropped,
-        "estimated_tokens": conversation.tokens(),
-        "limit_tokens": bounds.limit,
-    });
-    if let Some(summary) = summary {
-        facts["summary"] = json!(summary);
-    }
-    run.trail.record(EventType::ContextAssembled, &run.agent_id, facts).await;
+    let context = FittedContext {
+        messages: conversation.messages.len(),
+        shortened,
+        dropped,
+        estimated_tokens: conversation.tokens(),
+        limit_tokens: bounds.limit,
+        summary,
+    };
+    run.events.record(ContextAssembled::Fitted(context), &run.agent_id).await;
     Ok(())
 }
 

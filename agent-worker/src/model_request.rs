@@ -1,7 +1,9 @@
 //! Asking the model: through the circuit breaker, again after failures that can pass, each with its event.
 
-use protocol::{EventId, EventType};
-use serde_json::{Value, json};
+use protocol::event::{
+    CircuitClosed, CircuitHalfOpen, CircuitOpened, RequestFailed, RetryExhausted, RetryScheduled,
+};
+use protocol::{EventBody, EventId, millis};
 use toolkit::breaker::Transition;
 
 use crate::agent::TaskRun;
@@ -29,15 +31,15 @@ pub(crate) async fn send(
         let remaining = run.agent.limits.wall_time.saturating_sub(run.started.elapsed());
         let wait =
             retry::model_retry_delay(&error, failed, run.agent.max_retries, remaining, retry::jitter());
-        let mut facts = facts_of(&error, failed);
+        let request_failed = request_failed(&error, failed);
         let Some(wait) = wait else {
             if error.class.is_transient() {
-                run.trail.record(EventType::RetryExhausted, parent, facts).await;
+                run.events.record(RetryExhausted::Request(request_failed), parent).await;
             }
             return Err(error.into());
         };
-        facts["wait_ms"] = json!(wait.as_millis());
-        run.trail.record(EventType::RetryScheduled, parent, facts).await;
+        let retry = RetryScheduled::Request { failed: request_failed, wait_ms: millis(wait) };
+        run.events.record(retry, parent).await;
         tracing::warn!(
             class = error.class.as_str(),
             detail = error.detail,
@@ -64,30 +66,24 @@ async fn send_once(
 
 async fn record(run: &TaskRun<'_>, parent: &EventId, changes: &[Change]) {
     for (class, transition) in changes {
-        let (event_type, facts) = match transition {
+        let error_class = class.as_str().to_owned();
+        let event: EventBody = match transition {
             Transition::Opened => {
-                let facts = json!({
-                    "error_class": class.as_str(),
-                    "failures": FAILURES_TO_OPEN,
-                    "open_ms": OPEN_FOR.as_millis(),
-                });
-                (EventType::CircuitOpened, facts)
+                let (failures, open_ms) = (FAILURES_TO_OPEN, millis(OPEN_FOR));
+                CircuitOpened { error_class, failures, open_ms }.into()
             }
-            Transition::HalfOpened => (EventType::CircuitHalfOpen, json!({"error_class": class.as_str()})),
-            Transition::Closed => (EventType::CircuitClosed, json!({"error_class": class.as_str()})),
+            Transition::HalfOpened => CircuitHalfOpen { error_class }.into(),
+            Transition::Closed => CircuitClosed { error_class }.into(),
         };
-        run.trail.record(event_type, parent, facts).await;
+        run.events.record(event, parent).await;
     }
 }
 
-fn facts_of(error: &ModelError, failed: u32) -> Value {
-    let mut facts = json!({
-        "failed_requests": failed,
-        "error": error.detail,
-        "error_class": error.class.as_str(),
-    });
-    if let Some(retry_after) = error.retry_after {
-        facts["retry_after_ms"] = json!(retry_after.as_millis());
+fn request_failed(error: &ModelError, failed_requests: u32) -> RequestFailed {
+    RequestFailed {
+        failed_requests,
+        error: error.detail.clone(),
+        error_class: error.class.as_str().to_owned(),
+        retry_after_ms: error.retry_after.map(millis),
     }
-    facts
 }

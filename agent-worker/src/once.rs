@@ -9,16 +9,16 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::trail::Trail;
+use crate::event_sink::EventSink;
 
 /// Works on `text` as if a user had written it, and prints the reply.
 pub async fn run(agent: &Agent, text: &str) -> anyhow::Result<ExitCode> {
     let task = task(text);
     let (sender, receiver) = mpsc::channel(1);
-    let trail = Trail::new(sender, task.task_id.clone());
+    let events = EventSink::new(sender, task.task_id.clone());
     let never = CancellationToken::new();
     tokio::spawn(log(receiver));
-    match agent.run(&task, &trail, &never).await {
+    match agent.run(&task, &events, &never).await {
         Outcome::Done { reply } => {
             writeln!(std::io::stdout(), "{reply}").context("the reply could not be printed")?;
             Ok(ExitCode::SUCCESS)
@@ -44,8 +44,8 @@ fn task(text: &str) -> Task {
 
 async fn log(mut messages: mpsc::Receiver<FromWorker>) {
     while let Some(message) = messages.recv().await {
-        if let FromWorker::Event(event) = message {
-            tracing::info!(payload = %event.payload, "{}", event.event_type);
+        if let FromWorker::Event { event } = message {
+            tracing::info!(payload = %event.body.payload(), "{}", event.body.event_type());
         }
     }
 }

@@ -14,8 +14,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::event_sink::EventSink;
 use crate::json_lines::{self, LineError};
-use crate::trail::Trail;
 
 /// Far below the silence after which the supervisor gives a worker up.
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -91,8 +91,8 @@ fn follow(
 fn start(task: Task, agent: &Arc<Agent>, outgoing: &mpsc::Sender<FromWorker>) -> Running {
     let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
     let (agent, cancelled) = (Arc::clone(agent), cancel.clone());
-    let trail = Trail::new(outgoing.clone(), task_id.clone());
-    let work = tokio::spawn(async move { agent.run(&task, &trail, &cancelled).await });
+    let events = EventSink::new(outgoing.clone(), task_id.clone());
+    let work = tokio::spawn(async move { agent.run(&task, &events, &cancelled).await });
     Running { task_id, attempt, cancel, work }
 }
 

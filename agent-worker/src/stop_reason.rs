@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use protocol::{EventType, Outcome};
-use serde_json::{Value, json};
+use protocol::event::{AgentFailure, ControlLimitReached, ProgressStalled};
+use protocol::{EventBody, Outcome, millis};
 
 use crate::breaker::Paused;
 use crate::budget::{Limit, Limits};
@@ -32,11 +32,15 @@ pub(crate) enum StopReason {
 
 /// How a task ends.
 pub(crate) struct TaskEnd {
-    /// The agent's last event.
-    pub(crate) event_type: EventType,
-    /// What it says.
-    pub(crate) facts: Value,
+    pub(crate) last_event: LastEvent,
     pub(crate) outcome: Outcome,
+}
+
+/// The agent's last event, without its totals.
+pub(crate) enum LastEvent {
+    /// There is an answer: `answer`, or a partial one after `limit` or `stalled`.
+    Completed(&'static str),
+    Failed(AgentFailure),
 }
 
 impl From<ModelError> for StopReason {
@@ -59,13 +63,13 @@ impl From<ToolServerError> for StopReason {
 
 impl StopReason {
     /// The event that names the end, for the ends that have one of their own.
-    pub(crate) fn event(&self, limits: &Limits) -> Option<(EventType, Value)> {
+    pub(crate) fn event(&self, limits: &Limits) -> Option<EventBody> {
         match self {
             Self::Limit(limit) => {
-                let facts = json!({"limit": limit.as_str(), "value": limits.describe(*limit)});
-                Some((EventType::ControlLimitReached, facts))
+                let (limit, value) = (limit.as_str().to_owned(), limits.describe(*limit));
+                Some(ControlLimitReached { limit, value }.into())
             }
-            Self::Stalled => Some((EventType::ProgressStalled, json!({"equal_turns": EQUAL_TURNS}))),
+            Self::Stalled => Some(ProgressStalled { equal_turns: EQUAL_TURNS }.into()),
             Self::Cancelled | Self::Model(_) | Self::Paused(_) | Self::Tools(_) => None,
         }
     }
@@ -78,8 +82,7 @@ impl StopReason {
             }
             Self::Stalled => TaskEnd::partial("stalled", partial_answer::stalled(progress)),
             Self::Cancelled => TaskEnd {
-                event_type: EventType::AgentFailed,
-                facts: json!({"end": "cancelled"}),
+                last_event: LastEvent::Failed(AgentFailure::Ended { end: "cancelled".to_owned() }),
                 outcome: Outcome::Cancelled { reply: partial_answer::cancelled(progress) },
             },
             Self::Model(error) => {
@@ -108,19 +111,20 @@ impl TaskEnd {
         Self::partial("answer", reply)
     }
 
-    fn partial(end: &str, reply: String) -> Self {
-        let outcome = Outcome::Done { reply };
-        Self { event_type: EventType::AgentCompleted, facts: json!({"end": end}), outcome }
+    fn partial(end: &'static str, reply: String) -> Self {
+        Self { last_event: LastEvent::Completed(end), outcome: Outcome::Done { reply } }
     }
 
     /// `again` is after how long another attempt can help, none if it never can.
     fn failure(error: &str, error_class: &str, again: Option<Duration>, progress: &TaskProgress) -> Self {
         let after = again.filter(|wait| !wait.is_zero());
-        let retry_after_ms = after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let retry_after_ms = after.map(millis);
         let error_told = partial_answer::failed(error, progress);
         Self {
-            event_type: EventType::AgentFailed,
-            facts: json!({"error": error, "error_class": error_class}),
+            last_event: LastEvent::Failed(AgentFailure::Error {
+                error: error.to_owned(),
+                error_class: error_class.to_owned(),
+            }),
             outcome: Outcome::Failed { error: error_told, retryable: again.is_some(), retry_after_ms },
         }
     }

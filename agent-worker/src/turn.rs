@@ -3,8 +3,8 @@
 //! A tool that fails is a result for the model, never an end of the task. A reply that was cut by
 //! length never runs its calls: their arguments may be torn.
 
-use protocol::{EventId, EventType};
-use serde_json::json;
+use protocol::event::{TurnCompleted, TurnStarted};
+use protocol::{EventId, millis};
 use tokio::time::Instant;
 
 use crate::agent::TaskRun;
@@ -54,25 +54,25 @@ pub(crate) async fn take(
 ) -> Result<TurnOutcome, StopReason> {
     progress.usage.turns += 1;
     let model_name = run.agent.model.name();
-    let facts = json!({"turn": progress.usage.turns, "model_name": model_name});
-    let turn_id = run.trail.record(EventType::TurnStarted, &run.agent_id, facts).await;
+    let turn_started = TurnStarted { turn: progress.usage.turns, model_name: model_name.to_owned() };
+    let turn_id = run.events.record(turn_started, &run.agent_id).await;
     if run.agent.tools.has_other_tools() {
         conversation.replace_tools(run.agent.tools.catalogue().await?);
     }
     let asked = Instant::now();
     let reply = send_within_window(run, &turn_id, conversation, progress).await?;
-    let facts = json!({
-        "model_name": reply.model_name.as_deref().unwrap_or(model_name),
-        "latency_ms": asked.elapsed().as_millis(),
-        "input_tokens": reply.usage.input_tokens,
-        "cached_input_tokens": reply.usage.cached_input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "tool_calls": reply.calls.len(),
-        "cut": reply.cut,
-    });
+    let turn_completed = TurnCompleted {
+        model_name: reply.model_name.as_deref().unwrap_or(model_name).to_owned(),
+        latency_ms: millis(asked.elapsed()),
+        input_tokens: reply.usage.input_tokens,
+        cached_input_tokens: reply.usage.cached_input_tokens,
+        output_tokens: reply.usage.output_tokens,
+        tool_calls: reply.calls.len(),
+        cut: reply.cut,
+    };
     progress.usage.add(reply.usage);
     let end = act_on(run, &turn_id, conversation, progress, reply).await?;
-    run.trail.record(EventType::TurnCompleted, &turn_id, facts).await;
+    run.events.record(turn_completed, &turn_id).await;
     Ok(end)
 }
 

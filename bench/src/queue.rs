@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use protocol::{Event, EventId, EventType};
+use protocol::event::ProcessStarted;
+use protocol::{Event, EventId};
 use rusqlite::Connection;
-use serde_json::json;
 use supervisor::channel::Chat;
 use supervisor::store::attempt::{self, Ending};
 use supervisor::store::claim::{self, Claim, Claimed};
@@ -83,7 +83,13 @@ fn commit_rows(connection: &mut Connection) -> anyhow::Result<()> {
 
 async fn opened(path: &Path) -> anyhow::Result<(Store, EventId)> {
     let store = Store::open(path)?;
-    let started = Event::now(EventType::ProcessStarted, None, None, json!({"pid": 1}));
+    let started = ProcessStarted {
+        pid: 1,
+        version: String::new(),
+        control_url: String::new(),
+        tool_url: String::new(),
+    };
+    let started = Event::now(started, None, None);
     let run = started.id.clone();
     store.write(move |tx| events::append(tx, &started)).await?;
     Ok((store, run))

@@ -7,8 +7,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::event::{Event, EventBody, ToolCallCompleted, ToolCallFailed, ToolCallStarted};
 use crate::hash::sha256;
-use crate::{ErrorClass, Event, EventId, EventType, Risk, SessionId, TaskId};
+use crate::{ErrorClass, EventId, Risk, SessionId, TaskId};
 
 /// The `prev` of a journal's first record: 64 zeros.
 pub const FIRST_PREV: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -31,9 +32,9 @@ pub fn archive_number(journal: &str, file: &str) -> Option<u64> {
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JournalRecord {
-    /// `tool_call.started`, `.completed` or `.failed`; or `journal.repaired` for a cut torn line.
-    #[serde(rename = "type")]
-    pub record_type: RecordType,
+    /// What happened, with its `type`.
+    #[serde(flatten)]
+    pub body: RecordBody,
     /// The record's id; of a start, the call's id.
     pub id: EventId,
     /// What the call happened under; of an end, the start's id.
@@ -48,39 +49,25 @@ pub struct JournalRecord {
     pub time_ms: i64,
     /// SHA-256 of the line before, in hex; [`FIRST_PREV`] in the first.
     pub prev: String,
-    /// What happened.
-    #[serde(flatten)]
-    pub body: RecordBody,
 }
 
-/// Which record it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RecordType {
+/// What a record says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum RecordBody {
     /// A call is about to act.
     #[serde(rename = "tool_call.started")]
-    Started,
-    /// A call ended well.
+    Started(CallStarted),
+    /// A call succeeded.
     #[serde(rename = "tool_call.completed")]
-    Completed,
+    Completed(CallEnded),
     /// A call ended with an error.
     #[serde(rename = "tool_call.failed")]
-    Failed,
+    Failed(CallEnded),
     /// A torn last line was cut away when the journal was opened.
     #[serde(rename = "journal.repaired")]
-    Repaired,
-}
-
-/// The fields that depend on the record's type.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum RecordBody {
-    /// Of `tool_call.completed` and `tool_call.failed`.
-    Ended(CallEnded),
-    /// Of `tool_call.started`.
-    Started(CallStarted),
-    /// Of `journal.repaired`.
     Repaired {
-        /// How many bytes of a torn line were cut away.
+        /// How many bytes were cut away.
         cut_bytes: u64,
     },
 }
@@ -107,16 +94,19 @@ pub struct CallStarted {
 pub struct CallEnded {
     /// The tool's name, as called.
     pub tool_name: String,
-    /// Wall time in milliseconds.
-    pub latency_ms: u64,
     /// The envelope's exit code.
     pub exit_code: i32,
+    /// Why it failed; absent when it did not.
+    #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
+    pub failure: Option<CallFailure>,
+    /// The first bytes of the result, at most [`OUTPUT_TEXT_BYTES`].
+    pub output_text: String,
+    /// Wall time in milliseconds.
+    pub latency_ms: u64,
     /// Whether the result was cut at the line bound.
     pub truncated_lines: bool,
     /// Whether the result was cut at the byte bound.
     pub truncated_bytes: bool,
-    /// The first bytes of the result, at most [`OUTPUT_TEXT_BYTES`].
-    pub output_text: String,
     /// The absolute path that the path argument led to, with links resolved.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path_resolved: Option<String>,
@@ -126,9 +116,6 @@ pub struct CallEnded {
     /// Control files that appeared while a command ran.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub created_control_files: Vec<String>,
-    /// Why it failed; absent when it did not.
-    #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
-    pub failure: Option<CallFailure>,
 }
 
 /// What a call changed.
@@ -164,23 +151,21 @@ impl JournalRecord {
     }
 
     /// The record as an event, for the event table; none for records about the journal itself.
-    pub fn to_event(&self) -> Option<Event> {
-        let event_type = match self.record_type {
-            RecordType::Started => EventType::ToolCallStarted,
-            RecordType::Completed => EventType::ToolCallCompleted,
-            RecordType::Failed => EventType::ToolCallFailed,
-            RecordType::Repaired => return None,
+    pub fn into_event(self) -> Option<Event> {
+        let Self { body, id, parent_id, task_id, session_id, time_ms, prev: _ } = self;
+        let body: EventBody = match body {
+            RecordBody::Started(call) => ToolCallStarted { call, session_id }.into(),
+            RecordBody::Completed(call) => ToolCallCompleted { call, session_id }.into(),
+            RecordBody::Failed(call) => ToolCallFailed { call, session_id }.into(),
+            RecordBody::Repaired { .. } => return None,
         };
-        let mut payload = serde_json::to_value(&self.body).unwrap_or_default();
-        payload["session_id"] = Value::from(self.session_id.as_str());
-        Some(Event {
-            id: self.id.clone(),
-            parent_id: self.parent_id.clone(),
-            task_id: self.task_id.clone(),
-            event_type,
-            time_ms: self.time_ms,
-            payload,
-        })
+        Some(Event { id, parent_id, task_id, body, time_ms })
+    }
+}
+
+impl From<CallEnded> for RecordBody {
+    fn from(call: CallEnded) -> Self {
+        if call.failure.is_some() { Self::Failed(call) } else { Self::Completed(call) }
     }
 }
 
@@ -188,16 +173,15 @@ impl JournalRecord {
 mod tests {
     use super::*;
 
-    fn record(record_type: RecordType, body: RecordBody) -> JournalRecord {
+    fn record(body: impl Into<RecordBody>) -> JournalRecord {
         JournalRecord {
-            record_type,
+            body: body.into(),
             id: EventId::new(),
             parent_id: None,
             task_id: None,
             session_id: SessionId::default_session(),
             time_ms: 1,
             prev: FIRST_PREV.to_owned(),
-            body,
         }
     }
 
@@ -235,11 +219,11 @@ mod tests {
             traceparent: None,
         };
         for record in [
-            record(RecordType::Started, RecordBody::Started(started)),
-            record(RecordType::Completed, RecordBody::Ended(ended.clone())),
-            record(RecordType::Completed, RecordBody::Ended(changed)),
-            record(RecordType::Failed, RecordBody::Ended(CallEnded { failure: Some(failure), ..ended })),
-            record(RecordType::Repaired, RecordBody::Repaired { cut_bytes: 7 }),
+            record(RecordBody::Started(started)),
+            record(ended.clone()),
+            record(changed),
+            record(CallEnded { failure: Some(failure), ..ended }),
+            record(RecordBody::Repaired { cut_bytes: 7 }),
         ] {
             let line = serde_json::to_string(&record).unwrap();
             assert_eq!(serde_json::from_str::<JournalRecord>(&line).unwrap(), record, "{line}");

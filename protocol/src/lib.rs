@@ -18,7 +18,7 @@ pub mod worker_message;
 
 pub use envelope::{Context, Envelope, FullOutput, Meta, Stats, Status};
 pub use error::{ErrorClass, ErrorCode, ToolError};
-pub use event::{Event, EventType};
+pub use event::{Event, EventBody};
 pub use ids::{EventId, SessionId, TaskId};
 pub use journal::JournalRecord;
 pub use task::{EarlierAttempts, HistoryMessage, PastCall, PastCallStatus, Role, Task};
@@ -27,6 +27,11 @@ pub use worker_message::{FromWorker, Outcome, TaskResult, ToWorker};
 
 /// The longest line, in bytes, that supervisor and worker send each other, newline included.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+
+/// A duration in whole milliseconds, for the wire.
+pub fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
 
 /// Now, in milliseconds since the Unix epoch: the unit of every `time_ms` in this crate.
 pub fn now_ms() -> i64 {

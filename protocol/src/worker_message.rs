@@ -21,9 +21,11 @@ pub enum ToWorker {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromWorker {
-    /// Something happened. On the line it lies in a field `event`: it has a `type` of its own.
-    #[serde(with = "beside_the_tag")]
-    Event(Event),
+    /// Something happened.
+    Event {
+        /// The event.
+        event: Event,
+    },
     /// The worker lives. The first one says that it is ready for a task.
     Heartbeat {
         /// The running task.
@@ -71,43 +73,18 @@ pub enum Outcome {
     },
 }
 
-mod beside_the_tag {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::Event;
-
-    #[derive(Serialize)]
-    struct Outgoing<'a> {
-        event: &'a Event,
-    }
-
-    #[derive(Deserialize)]
-    struct Incoming {
-        event: Event,
-    }
-
-    pub(super) fn serialize<S: Serializer>(event: &Event, serializer: S) -> Result<S::Ok, S::Error> {
-        Outgoing { event }.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
-        Incoming::deserialize(deserializer).map(|incoming| incoming.event)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::EventType;
-    use serde_json::json;
+    use crate::event::TaskClaimed;
 
     #[test]
     fn every_message_of_the_worker_survives_a_round_trip() {
         let task_id = TaskId::new();
-        let event = Event::now(EventType::AgentStarted, None, Some(&task_id), json!({"attempt": 1}));
+        let event = Event::now(TaskClaimed { attempt: 1 }, None, Some(&task_id));
         let outcome = Outcome::Failed { error: "no".into(), retryable: true, retry_after_ms: Some(1) };
         for message in [
-            FromWorker::Event(event),
+            FromWorker::Event { event },
             FromWorker::Heartbeat { task_id: None },
             FromWorker::Heartbeat { task_id: Some(task_id.clone()) },
             FromWorker::Result(TaskResult { task_id, attempt: 1, outcome }),

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::Serialize;
 
-use crate::look::{self, LookError};
+use crate::queries::{self, QueryError};
 use crate::store::open;
 
 /// A backup that was made and checked.
@@ -33,7 +33,7 @@ pub struct Backup {
 pub enum BackupError {
     /// The database can not be read.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Look(#[from] QueryError),
     /// There is a file already.
     #[error("{} is there already, and a backup overwrites nothing: give another name", .0.display())]
     Exists(PathBuf),
@@ -53,7 +53,7 @@ pub fn backup(database: &Path, file: &Path) -> Result<Backup, BackupError> {
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file.to_owned()));
     }
-    let source = look::open(database)?;
+    let source = queries::open(database)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let partial = file.with_file_name(format!(".{name}.{}.partial", std::process::id()));
     let copied = copy_and_check(&source, &partial, file);
@@ -83,7 +83,7 @@ fn copy_and_check(source: &Connection, partial: &Path, file: &Path) -> Result<Ba
 }
 
 fn checked(partial: &Path, file: &Path) -> Result<Backup, BackupError> {
-    let copy = open::for_reading(partial).map_err(LookError::from)?;
+    let copy = open::for_reading(partial).map_err(QueryError::from)?;
     let text = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, String>(0)).map_err(BackupError::Copy);
     let number = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(BackupError::Copy);
     let integrity = text("pragma integrity_check(1)")?;

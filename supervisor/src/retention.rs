@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use protocol::{Event, EventId, EventType};
-use serde_json::json;
+use protocol::event::DatabasePruned;
+use protocol::{Event, EventId};
 
 use crate::journal::chain::Position;
 use crate::journal::files::Files;
@@ -50,11 +50,9 @@ pub async fn prune(
         until_seq = next;
     }
     pruned.journal_files = remove_full_files(store, journal, before_ms).await?;
-    let payload = json!({
-        "before_ms": before_ms, "tasks": pruned.tasks, "journal_files": pruned.journal_files,
-        "events": pruned.events_of_tasks + pruned.other_events,
-    });
-    let done = Event::now(EventType::DatabasePruned, run.as_ref(), None, payload);
+    let (tasks, journal_files) = (pruned.tasks, pruned.journal_files);
+    let events = pruned.events_of_tasks + pruned.other_events;
+    let done = Event::now(DatabasePruned { before_ms, tasks, journal_files, events }, run.as_ref(), None);
     store.write(move |tx| stored::append(tx, &done)).await?;
     Ok(pruned)
 }

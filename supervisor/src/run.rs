@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use process::Secret;
-use protocol::{Event, EventId, EventType};
-use serde_json::json;
+use protocol::event::ProcessStarted;
+use protocol::{Event, EventId};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -125,13 +125,13 @@ fn make_tokens(config: &Config, ports: &Ports) -> Result<Tokens, RunError> {
 }
 
 async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunError> {
-    let payload = json!({
-        "pid": std::process::id(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "control_url": tokens.control_url,
-        "tool_url": tokens.tool_url,
-    });
-    let started = Event::now(EventType::ProcessStarted, None, None, payload);
+    let started = ProcessStarted {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        control_url: tokens.control_url.clone(),
+        tool_url: tokens.tool_url.clone(),
+    };
+    let started = Event::now(started, None, None);
     let run = started.id.clone();
     store.write_until_done(move |tx| events::append(tx, &started)).await?;
     Ok(run)

@@ -6,7 +6,8 @@ use agent_worker::model::anthropic::Anthropic;
 use agent_worker::model::endpoint::{Settings, Timeouts};
 use agent_worker::model::{Message, Model, ModelErrorClass, Request};
 use process::Secret;
-use protocol::{EventType, Outcome};
+use protocol::Outcome;
+use protocol::event::TurnCompleted;
 use serde_json::{Value, json};
 
 use crate::model_server::stream::{End, events};
@@ -75,9 +76,8 @@ async fn a_task_with_two_calls_in_one_message_gets_its_answer() {
     assert_eq!(ended.reply(), "a.txt");
     let bodies: Vec<_> = tools.calls().iter().map(|call| (call.name.clone(), call.body.clone())).collect();
     assert_eq!(bodies, [("ls".into(), r#"{"path": "."}"#.into()), ("bash".into(), "{}".into())]);
-    let turn = &ended.of(EventType::TurnCompleted)[0].payload;
-    let cost = [&turn["input_tokens"], &turn["cached_input_tokens"], &turn["output_tokens"]];
-    assert_eq!(cost, [100, 80, 20]);
+    let (_, turn) = ended.of::<TurnCompleted>()[0];
+    assert_eq!((turn.input_tokens, turn.cached_input_tokens, turn.output_tokens), (100, 80, 20));
 
     let mut messages = model.requests()[1]["messages"].clone();
     for result in messages[2]["content"].as_array_mut().unwrap() {

@@ -1,6 +1,7 @@
 //! What the model is told of the past, and what happens when a conversation is too long for it.
 
-use protocol::{EarlierAttempts, EventType, HistoryMessage, PastCall, PastCallStatus, Role};
+use protocol::event::ContextAssembled;
+use protocol::{EarlierAttempts, HistoryMessage, PastCall, PastCallStatus, Role};
 use serde_json::json;
 
 use crate::model_server::{ModelServer, Reply, calls, says};
@@ -38,7 +39,8 @@ async fn earlier_attempts_are_told_to_the_model_and_in_an_honest_answer() {
     let done =
         "Done so far:\n- bash {}: done\n- write {}: was running, its outcome is unknown\n- ls {}: exit 0";
     assert!(ended.reply().contains(done), "{}", ended.reply());
-    assert_eq!(ended.of(EventType::ContextAssembled)[0].payload["earlier_calls"], 2);
+    let (_, ContextAssembled::Initial(context)) = ended.of()[0] else { panic!("{:?}", ended.events) };
+    assert_eq!(context.earlier_calls, 2);
 }
 
 #[tokio::test]
@@ -59,9 +61,8 @@ async fn a_conversation_that_the_provider_finds_too_long_is_shortened_once_and_a
         model.requests().iter().map(|request| request["messages"].as_array().unwrap().len()).collect();
     assert_eq!(lengths[0], 42);
     assert!(lengths[1] < 42 && lengths[1] > 4, "{lengths:?}");
-    let assembled = ended.of(EventType::ContextAssembled);
-    assert_eq!(assembled.len(), 2);
-    assert!(assembled[1].payload["dropped"].as_u64() > Some(0), "{}", assembled[1].payload);
+    let [_, (_, ContextAssembled::Fitted(fitted))] = ended.of()[..] else { panic!("{:?}", ended.events) };
+    assert!(fitted.dropped > 0, "{fitted:?}");
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ async fn a_tool_server_that_starts_late_is_waited_for() {
     let mut worker = Worker::start(&variables);
     let task = task("ls");
     worker.send_task(&task).await;
-    worker.until(protocol::EventType::AgentStarted).await;
+    worker.until::<protocol::event::AgentStarted>().await;
     let tools = ToolServer::start_at(url.strip_prefix("http://").unwrap()).await;
     assert_eq!(worker.ended(&task).await.reply(), "exit 0\na.txt");
     assert_eq!(tools.calls().len(), 1);

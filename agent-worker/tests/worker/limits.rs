@@ -1,6 +1,7 @@
 //! Limits and cancels: a task always ends, what runs is ended with it, and the answer is honest.
 
-use protocol::{EventType, Outcome, ToWorker};
+use protocol::event::{ControlLimitReached, TurnCompleted};
+use protocol::{Outcome, ToWorker};
 
 use crate::model_server::{ModelServer, Reply, calls, says};
 use crate::process::{Ended, Worker, soon, task};
@@ -11,10 +12,10 @@ fn check_limit(ended: &Ended, limit: &str, expected: &[&str]) {
     for part in expected {
         assert!(ended.reply().contains(part), "{part:?} is not in {}", ended.reply());
     }
-    let reached = ended.of(EventType::ControlLimitReached);
+    let reached = ended.of::<ControlLimitReached>();
     assert_eq!(reached.len(), 1);
-    assert_eq!(reached[0].payload["limit"], limit);
-    assert_eq!(reached[0].parent_id.as_ref(), Some(&ended.events[0].id));
+    assert_eq!(reached[0].1.limit, limit);
+    assert_eq!(reached[0].0.parent_id.as_ref(), Some(&ended.events[0].id));
     assert_eq!(ended.types().last(), Some(&"agent.completed"));
 }
 
@@ -27,7 +28,7 @@ async fn too_many_turns_end_with_what_was_done() {
     variables.push(("AUTONOUS_CONTROL_MAX_TURNS", "3"));
     let ended = Worker::start(&variables).run(&task("look")).await;
     check_limit(&ended, "turns", &["3 turns", "- ls {}: exit 0", "noted: let me look", "no final answer"]);
-    assert_eq!((ended.of(EventType::TurnCompleted).len(), tools.calls().len()), (3, 3));
+    assert_eq!((ended.of::<TurnCompleted>().len(), tools.calls().len()), (3, 3));
 }
 
 #[tokio::test]
@@ -62,7 +63,7 @@ async fn the_wall_time_ends_a_running_request_to_the_model() {
     variables.push(("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "1"));
     let ended = Worker::start(&variables).run(&task("wait")).await;
     check_limit(&ended, "wall_time", &["no tool was called"]);
-    assert!(ended.of(EventType::TurnCompleted).is_empty());
+    assert!(ended.of::<TurnCompleted>().is_empty());
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Readiness, heartbeats, the end of stdin, and lines that nobody can follow.
 
-use protocol::{EventType, FromWorker};
+use protocol::FromWorker;
+use protocol::event::TurnStarted;
 
 use crate::process::{Worker, soon, task};
 use crate::tool_server::{Next, TOKEN, ToolServer};
@@ -19,7 +20,7 @@ async fn heartbeats_go_on_while_a_task_runs_and_name_it() {
     let mut worker = Worker::start(&[("AUTONOUS_TOOL_URL", &tools.url), ("AUTONOUS_TOOL_TOKEN", TOKEN)]);
     let task = task("ls");
     worker.send_task(&task).await;
-    worker.until(EventType::TurnStarted).await;
+    worker.until::<TurnStarted>().await;
     let beat = FromWorker::Heartbeat { task_id: Some(task.task_id) };
     while worker.next().await.unwrap() != beat {}
 }

@@ -5,9 +5,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use protocol::{
-    EarlierAttempts, Event, EventId, EventType, FromWorker, Outcome, SessionId, Task, TaskId, ToWorker,
-};
+use protocol::event::EventPayload;
+use protocol::{EarlierAttempts, Event, EventId, FromWorker, Outcome, SessionId, Task, TaskId, ToWorker};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
@@ -88,12 +87,12 @@ impl Worker {
     }
 
     /// Reads on until this event comes, and returns it.
-    pub(crate) async fn until(&mut self, event_type: EventType) -> Event {
+    pub(crate) async fn until<T: EventPayload>(&mut self) -> Event {
         loop {
             match self.next().await.expect("the worker ended") {
-                FromWorker::Event(event) if event.event_type == event_type => return event,
-                FromWorker::Event(_) | FromWorker::Heartbeat { .. } => {}
-                FromWorker::Result(result) => panic!("no {event_type} before {result:?}"),
+                FromWorker::Event { event } if T::of(&event.body).is_some() => return event,
+                FromWorker::Event { .. } | FromWorker::Heartbeat { .. } => {}
+                FromWorker::Result(result) => panic!("no {} before {result:?}", T::TYPE),
             }
         }
     }
@@ -103,7 +102,7 @@ impl Worker {
         let mut events = Vec::new();
         loop {
             match self.next().await.expect("the worker ended") {
-                FromWorker::Event(event) => events.push(event),
+                FromWorker::Event { event } => events.push(event),
                 FromWorker::Heartbeat { .. } => {}
                 FromWorker::Result(result) => {
                     assert_eq!((&result.task_id, result.attempt), (&task.task_id, task.attempt));
@@ -128,8 +127,8 @@ impl Worker {
 }
 
 impl Ended {
-    pub(crate) fn types(&self) -> Vec<&'static str> {
-        self.events.iter().map(|event| event.event_type.as_str()).collect()
+    pub(crate) fn types(&self) -> Vec<&str> {
+        self.events.iter().map(|event| event.body.event_type()).collect()
     }
 
     pub(crate) fn reply(&self) -> &str {
@@ -139,8 +138,8 @@ impl Ended {
         }
     }
 
-    /// The events of one type.
-    pub(crate) fn of(&self, event_type: EventType) -> Vec<&Event> {
-        self.events.iter().filter(|event| event.event_type == event_type).collect()
+    /// The events of one type, with their payloads.
+    pub(crate) fn of<T: EventPayload>(&self) -> Vec<(&Event, &T)> {
+        self.events.iter().filter_map(|event| Some((event, T::of(&event.body)?))).collect()
     }
 }

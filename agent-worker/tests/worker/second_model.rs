@@ -1,6 +1,7 @@
 //! A second model behind the first: when it is asked, and that the events name who answered.
 
-use protocol::{EventType, Outcome};
+use protocol::Outcome;
+use protocol::event::{AgentStarted, TurnCompleted};
 
 use crate::model_server::{ModelServer, Reply, refuses, says};
 use crate::process::{Ended, Worker, task};
@@ -21,8 +22,8 @@ async fn run(replies: Vec<Reply>) -> (Ended, Vec<String>) {
 async fn the_second_model_answers_for_one_that_is_overloaded_and_is_named() {
     let (ended, asked) = run(vec![refuses(503, "busy"), says("hello")]).await;
     assert_eq!((ended.reply(), asked), ("hello", vec!["played".to_owned(), "second".to_owned()]));
-    assert_eq!(ended.of(EventType::TurnCompleted)[0].payload["model_name"], "second");
-    assert_eq!(ended.of(EventType::AgentStarted)[0].payload["model_name"], "played");
+    assert_eq!(ended.of::<TurnCompleted>()[0].1.model_name, "second");
+    assert_eq!(ended.of::<AgentStarted>()[0].1.model_name, "played");
 }
 
 #[tokio::test]
@@ -36,5 +37,5 @@ async fn the_second_model_does_not_hide_a_wrong_key() {
 async fn both_are_asked_again_when_both_are_busy() {
     let (ended, asked) = run(vec![refuses(429, "a"), refuses(503, "b"), says("hello")]).await;
     assert_eq!((ended.reply(), asked.len()), ("hello", 3));
-    assert_eq!(ended.of(EventType::TurnCompleted)[0].payload["model_name"], "played");
+    assert_eq!(ended.of::<TurnCompleted>()[0].1.model_name, "played");
 }

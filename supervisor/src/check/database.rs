@@ -5,15 +5,15 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::Finding;
-use crate::look::{self, LookError, tasks};
+use crate::queries::{self, QueryError, tasks};
 use crate::store::open;
 
 const NAME: &str = "database";
 
 pub(super) fn database(path: &Path) -> Finding {
-    let connection = match look::open(path) {
+    let connection = match queries::open(path) {
         Ok(connection) => connection,
-        Err(LookError::Missing(_)) => {
+        Err(QueryError::Missing(_)) => {
             return Finding::warn(NAME, "there is none yet", "`supervisor run` makes it.");
         }
         Err(error) => {
@@ -27,7 +27,7 @@ pub(super) fn database(path: &Path) -> Finding {
     })
 }
 
-fn inspect(connection: &Connection) -> Result<Finding, LookError> {
+fn inspect(connection: &Connection) -> Result<Finding, QueryError> {
     let version: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
     let known = open::known_version();
     if version > known {

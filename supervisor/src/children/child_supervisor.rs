@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use protocol::{Event, EventId, EventType};
-use serde_json::{Value, json};
+use protocol::event::{CrashLoopDetected, WorkerExited, WorkerSpawned};
+use protocol::{Event, EventBody, EventId, millis};
 use tokio::process::Child;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -105,36 +105,39 @@ impl ChildSupervisor {
             }
         };
         let pid = child.id();
-        let spawned =
-            self.record(EventType::WorkerSpawned, None, json!({"child": A::NAME, "pid": pid})).await;
+        let spawned = self.record(WorkerSpawned { child: A::NAME.to_owned(), pid }, None).await;
         tokio::select! {
             () = stop.cancelled() => {}
             () = managed.serve(&mut child, &self.state) => {}
         }
         let ended = terminate(&mut child).await;
-        let lived_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let payload = json!({"child": A::NAME, "pid": pid, "status": ended.status, "lived_ms": lived_ms});
-        self.record(EventType::WorkerExited, Some(&spawned), payload).await;
+        let exited = WorkerExited {
+            child: A::NAME.to_owned(),
+            pid,
+            status: ended.status.clone(),
+            lived_ms: millis(began.elapsed()),
+        };
+        self.record(exited, Some(&spawned)).await;
         ended
     }
 
     async fn pause<A: ManagedChild>(&mut self, exit: Exit, status: &str, stop: &CancellationToken) {
         let restart = self.policy.after_exit(exit);
-        let after_ms = u64::try_from(restart.after.as_millis()).unwrap_or(u64::MAX);
+        let after_ms = millis(restart.after);
         tracing::warn!(child = A::NAME, status, after_ms, "a child exited; restarting it");
         if restart.loop_detected {
             tracing::error!(child = A::NAME, "a child keeps exiting before it is ready; see its log");
-            self.record(EventType::CrashLoopDetected, None, json!({"child": A::NAME, "status": status}))
-                .await;
+            let crash_loop = CrashLoopDetected { child: A::NAME.to_owned(), status: status.to_owned() };
+            self.record(crash_loop, None).await;
         }
         wait(restart.after, stop).await;
     }
 
-    async fn record(&self, event_type: EventType, parent: Option<&EventId>, payload: Value) -> EventId {
-        let event = Event::now(event_type, Some(parent.unwrap_or(&self.run)), None, payload);
+    async fn record(&self, body: impl Into<EventBody>, parent: Option<&EventId>) -> EventId {
+        let event = Event::now(body, Some(parent.unwrap_or(&self.run)), None);
         let id = event.id.clone();
         if let Err(error) = self.store.write(move |tx| events::append(tx, &event)).await {
-            tracing::error!(%error, %event_type, "could not store an event about a child");
+            tracing::error!(%error, "could not store an event about a child");
         }
         id
     }

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
-use protocol::now_ms;
-use serde_json::{Value, json};
+use protocol::{SessionId, now_ms};
+use serde_json::json;
 
 use super::Screen;
 use crate::data_dir::DataDir;
-use crate::look::audit::{Call, Question, calls};
-use crate::look::short_id::shown;
-use crate::look::{self, LookError};
+use crate::queries::audit::{Call, Question, calls};
+use crate::queries::short_id::shown;
+use crate::queries::{self, QueryError};
 use crate::terminal::age::Span;
 use crate::terminal::{COLUMNS, Colour, Column, Table};
 
@@ -62,8 +62,8 @@ pub fn run(
     arguments: &AuditArguments,
     file: &[PathBuf],
     screen: Screen,
-) -> Result<String, LookError> {
-    let connection = look::open(&data.database())?;
+) -> Result<String, QueryError> {
+    let connection = queries::open(&data.database())?;
     let since_ms = arguments.since.map_or(i64::MIN, |span| span.before(now_ms()));
     let calls = calls(&connection, &question(arguments, file), since_ms, arguments.limit)?;
     if arguments.json {
@@ -101,7 +101,7 @@ fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
             (result, Some(colour)),
             (what(call), None),
         ]);
-        if let Some(error) = call.end["error"].as_str() {
+        if let Some(error) = call.error() {
             table.note(colour, error);
         }
         if is_about_a_file {
@@ -113,37 +113,37 @@ fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
 
 /// How the call ended, in a word.
 fn result(call: &Call) -> (String, Colour) {
-    let text = |field: &str| call.end[field].as_str().map(str::to_owned);
+    let operation = call.ended().and_then(|end| end.change.as_ref()).map(|change| &change.operation);
+    let code = call.ended().and_then(|end| end.failure.as_ref()).map(|failure| &failure.error_code);
     match call.status {
-        "done" => (text("operation").unwrap_or_else(|| "done".to_owned()), Colour::Good),
-        "failed" => (text("error_code").unwrap_or_else(|| "failed".to_owned()), Colour::Bad),
+        "done" => (operation.cloned().unwrap_or_else(|| "done".to_owned()), Colour::Good),
+        "failed" => (code.cloned().unwrap_or_else(|| "failed".to_owned()), Colour::Bad),
         other => (other.to_owned(), Colour::Doubtful),
     }
 }
 
 /// What was called: the one argument that says it, or all of them.
 fn what(call: &Call) -> String {
-    let argument = |name: &str| call.arguments[name].as_str().map(str::to_owned);
-    let resolved = call.end["path_resolved"].as_str().map(str::to_owned);
-    argument("cmd").or_else(|| argument("path")).or(resolved).unwrap_or_else(|| match &call.arguments {
-        Value::Null => String::new(),
-        all => all.to_string(),
-    })
+    let argument = |name: &str| call.arguments.get(name)?.as_str().map(str::to_owned);
+    let resolved = || call.ended()?.path_resolved.clone();
+    argument("cmd")
+        .or_else(|| argument("path"))
+        .or_else(resolved)
+        .unwrap_or_else(|| json!(call.arguments).to_string())
 }
 
 /// The hashes before and after, and the first lines that differ.
 fn add_change(table: &mut Table<'_>, call: &Call) {
-    let hash = |field: &str| {
-        let hash = call.end[field].as_str();
-        hash.map_or_else(|| "none".to_owned(), |hash| hash.chars().take(HASH_SHOWN).collect())
+    let Some(end) = call.ended() else { return };
+    let hash = |hash: &Option<String>| {
+        hash.as_deref().map_or_else(|| "none".to_owned(), |hash| hash.chars().take(HASH_SHOWN).collect())
     };
-    if call.status == "done" {
-        let session = call.session_id.as_deref().unwrap_or("none");
-        let hashes = format!("sha256 {} to {}", hash("sha256_before"), hash("sha256_after"));
+    if let Some(change) = &end.change {
+        let session = call.session_id.as_ref().map_or("none", SessionId::as_str);
+        let hashes = format!("sha256 {} to {}", hash(&change.sha256_before), hash(&change.sha256_after));
         table.note(Colour::Faint, &format!("{hashes}, session {session}"));
     }
-    let output = call.end["output_text"].as_str().unwrap_or_default();
-    for line in output.lines().filter(|line| differs(line)).take(LINES_SHOWN) {
+    for line in end.output_text.lines().filter(|line| differs(line)).take(LINES_SHOWN) {
         table.note(if line.starts_with('+') { Colour::Good } else { Colour::Bad }, line);
     }
 }
@@ -155,42 +155,59 @@ fn differs(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use protocol::event::ToolCallFailed;
+    use protocol::journal::{CallChange, CallFailure};
+    use protocol::{ErrorClass, EventBody};
+
     use super::*;
+    use crate::store::fixture::{call_completed, call_started};
     use crate::terminal::{Paint, width};
 
-    fn call(status: &'static str, end: Value) -> Call {
-        Call {
+    fn report_of(status: &'static str, end: EventBody, is_about_a_file: bool) -> String {
+        let started = call_started("edit", "日本語/notes-with-a-long-name-that-does-not-fit.txt").call;
+        let call = Call {
             id: "c".to_owned(),
             task_id: Some("01939b3e-0000-7000-8000-0000deadbeef".to_owned()),
-            session_id: Some("chat:7".to_owned()),
+            session_id: Some("chat:7".parse().unwrap()),
             started_at_ms: 0,
             started_at: "1970-01-01 00:00".to_owned(),
-            tool_name: "edit".to_owned(),
-            arguments: json!({"path": "日本語/notes-with-a-long-name-that-does-not-fit.txt"}),
+            tool_name: started.tool_name,
+            arguments: started.arguments,
             status,
-            end,
-        }
+            end: Some(end),
+        };
+        let text = report(&[call], is_about_a_file, Screen { paint: Paint(false) });
+        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
+        text
     }
 
     #[test]
     fn a_change_is_told_with_hashes_and_the_lines_that_differ() {
-        let end = json!({
-            "operation": "update", "sha256_before": "a".repeat(64), "sha256_after": "b".repeat(64),
-            "output_text": "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n",
+        let mut completed = call_completed("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n");
+        completed.call.change = Some(CallChange {
+            operation: "update".to_owned(),
+            sha256_before: Some("a".repeat(64)),
+            sha256_after: Some("b".repeat(64)),
         });
-        let text = report(&[call("done", end)], true, Screen { paint: Paint(false) });
+        let text = report_of("done", completed.into(), true);
         for expected in ["update", "sha256 aaaaaaaaaaaa to bbbbbbbbbbbb, session chat:7", "-old", "+new"] {
             assert!(text.contains(expected), "{expected}:\n{text}");
         }
         assert!(!text.contains("+++"), "{text}");
-        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
     }
 
     #[test]
     fn a_refusal_is_told_with_its_code_and_reason() {
-        let end = json!({"error": "the path leads outside", "error_code": "PATH_OUTSIDE_ROOTS"});
-        let text = report(&[call("failed", end)], false, Screen { paint: Paint(false) });
+        let failure = CallFailure {
+            error: "the path leads outside".to_owned(),
+            error_class: ErrorClass::Policy,
+            error_code: "PATH_OUTSIDE_ROOTS".to_owned(),
+            redacted: false,
+        };
+        let mut call = call_completed("").call;
+        call.failure = Some(failure);
+        let failed = ToolCallFailed { call, session_id: SessionId::default_session() };
+        let text = report_of("failed", failed.into(), false);
         assert!(text.contains("PATH_OUTSIDE_ROOTS") && text.contains("the path leads outside"), "{text}");
-        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use protocol::EventId;
 
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
-use crate::look::{self, LookError};
+use crate::queries::{self, QueryError};
 use crate::store::{Store, StoreError, events};
 
 /// Who may write to the database.
@@ -28,7 +28,7 @@ pub struct ExclusiveStore {
 pub enum DatabaseAccessError {
     /// There is no database to change.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Query(#[from] QueryError),
     /// The data directory cannot be used.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
@@ -39,7 +39,7 @@ pub enum DatabaseAccessError {
 
 /// Locks and opens the database, unless a running supervisor holds the lock.
 pub async fn database_access(data: &DataDir) -> Result<DatabaseAccess, DatabaseAccessError> {
-    look::open(&data.database())?;
+    queries::open(&data.database())?;
     let lock = match data.lock() {
         Err(DataDirError::InUse(_)) => return Ok(DatabaseAccess::ViaSupervisor),
         lock => lock?,

@@ -8,7 +8,7 @@ use super::control_client::{ControlClient, ControlClientError};
 use super::database_access::{DatabaseAccess, DatabaseAccessError, ExclusiveStore, database_access};
 use crate::control::retention::PruneRequest;
 use crate::data_dir::DataDir;
-use crate::look::{self, LookError};
+use crate::queries::{self, QueryError};
 use crate::retention::{PruneError, SHORTEST, prune};
 use crate::store::StoreError;
 use crate::store::retention::{Pruned, count};
@@ -33,7 +33,7 @@ pub struct PruneArguments {
 pub enum PruneCommandError {
     /// The database could not be looked at.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Query(#[from] QueryError),
     /// The database could not be taken.
     #[error(transparent)]
     Access(#[from] DatabaseAccessError),
@@ -52,7 +52,7 @@ pub enum PruneCommandError {
 pub async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, PruneCommandError> {
     let before_ms = arguments.older_than.before(now_ms());
     if arguments.dry_run {
-        let would = count(&look::open(&data.database())?, before_ms).map_err(LookError::from)?;
+        let would = count(&queries::open(&data.database())?, before_ms).map_err(QueryError::from)?;
         return Ok(report(would, arguments.json, "Would be gone"));
     }
     let (pruned, smaller) = match database_access(data).await? {

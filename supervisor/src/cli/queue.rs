@@ -11,8 +11,8 @@ use super::database_access::{DatabaseAccess, DatabaseAccessError, ExclusiveStore
 use crate::control::error::ControlError;
 use crate::control::tasks::{RequeueMany, RequeuedMany, TaskState};
 use crate::data_dir::DataDir;
-use crate::look::short_id::{resolve, shown};
-use crate::look::{self, LookError};
+use crate::queries::short_id::{resolve, shown};
+use crate::queries::{self, QueryError};
 use crate::store::StoreError;
 use crate::store::cancel::{self, Cancellation};
 use crate::store::requeue::{self, Ended, Filter, Many, Requeued};
@@ -65,7 +65,7 @@ pub struct CancelArguments {
 pub enum QueueError {
     /// The database could not be looked at, or no such task is in it.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Look(#[from] QueryError),
     /// The database could not be taken.
     #[error(transparent)]
     Access(#[from] DatabaseAccessError),
@@ -143,7 +143,7 @@ async fn each(
     action: &str,
     run_directly: impl AsyncFn(&ExclusiveStore, TaskId) -> Result<Result<&'static str, ControlError>, StoreError>,
 ) -> Result<Vec<Outcome>, QueueError> {
-    let connection = look::open(&data.database())?;
+    let connection = queries::open(&data.database())?;
     let tasks = given.iter().map(|id| resolve(&connection, id)).collect::<Result<Vec<_>, _>>()?;
     drop(connection);
     let access = database_access(data).await?;

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::Screen;
 use crate::data_dir::DataDir;
-use crate::look::short_id::shown;
-use crate::look::tasks::{Counts, Filter, STATES, Task, Undelivered, counts, tasks, undelivered};
-use crate::look::{self, LookError};
+use crate::queries::short_id::shown;
+use crate::queries::tasks::{Counts, Filter, STATES, Task, Undelivered, counts, tasks, undelivered};
+use crate::queries::{self, QueryError};
 use crate::terminal::age::since;
 use crate::terminal::{COLUMNS, Colour, Column, Table, width};
 
@@ -49,8 +49,8 @@ const UNDELIVERED_COLUMNS: &[Column] = &[
 ];
 
 /// The text to print.
-pub fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) -> Result<String, LookError> {
-    let connection = look::open(&data.database())?;
+pub fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) -> Result<String, QueryError> {
+    let connection = queries::open(&data.database())?;
     let filter = Filter {
         states: STATES.into_iter().filter(|state| arguments.state.iter().any(|s| s == state)).collect(),
         chat: arguments.chat.clone(),

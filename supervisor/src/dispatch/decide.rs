@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{EventType, Outcome};
+use protocol::Outcome;
 
 use crate::config::TaskSettings;
 use crate::store::attempt::Ending;
@@ -36,41 +36,13 @@ pub fn name(ending: &Ending) -> &'static str {
     }
 }
 
-/// Whether an event is the worker's to tell. What the supervisor and the tool server do, they tell
-/// themselves, and nobody else is believed about it.
-pub fn is_for_the_worker_to_tell(event_type: EventType) -> bool {
-    match event_type {
-        EventType::AgentStarted
-        | EventType::AgentCompleted
-        | EventType::AgentFailed
-        | EventType::ContextAssembled
-        | EventType::TurnStarted
-        | EventType::TurnCompleted
-        | EventType::ControlLimitReached
-        | EventType::ProgressStalled
-        | EventType::RetryScheduled
-        | EventType::RetryExhausted
-        | EventType::CircuitOpened
-        | EventType::CircuitHalfOpen
-        | EventType::CircuitClosed => true,
-        EventType::ProcessStarted
-        | EventType::WorkerSpawned
-        | EventType::WorkerExited
-        | EventType::CrashLoopDetected
-        | EventType::DatabasePruned
-        | EventType::TaskQueued
-        | EventType::TaskClaimed
-        | EventType::TaskDone
-        | EventType::TaskDead
-        | EventType::TaskCancelled
-        | EventType::TaskSkipped
-        | EventType::ToolCallStarted
-        | EventType::ToolCallCompleted
-        | EventType::ToolCallFailed
-        | EventType::ToolCallInterrupted
-        | EventType::ReplyQueued
-        | EventType::ReplySent => false,
-    }
+/// The nouns of the events that the worker records.
+const WORKERS_NOUNS: [&str; 7] = ["agent", "context", "turn", "control", "progress", "retry", "circuit"];
+
+/// Whether the worker may record an event of this type, a newer one included. What the supervisor and the
+/// tool server do, they record themselves, and nobody else is believed about it.
+pub fn is_for_the_worker_to_tell(event_type: &str) -> bool {
+    event_type.split_once('.').is_some_and(|(noun, _)| WORKERS_NOUNS.contains(&noun))
 }
 
 /// Doubles with each attempt, give or take a quarter, so that what failed together is not retried together.

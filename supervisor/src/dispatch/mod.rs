@@ -159,7 +159,7 @@ impl Dispatcher {
                 }
                 self.renew(state).await;
             }
-            FromWorker::Event(event) => self.store_event(state, event).await,
+            FromWorker::Event { event } => self.store_event(state, event).await,
             FromWorker::Result(result) => self.finish(state, result).await,
         }
     }
@@ -199,8 +199,11 @@ impl Dispatcher {
     async fn store_event(&self, state: &DispatchState, event: Event) {
         let running = state.running.as_ref().map(|running| &running.task.id);
         let is_its_own = running.is_some() && event.task_id.as_ref() == running;
-        if !is_its_own || !decide::is_for_the_worker_to_tell(event.event_type) {
-            tracing::warn!(event_type = %event.event_type, "the worker sent an event that is not its to tell");
+        if !is_its_own || !decide::is_for_the_worker_to_tell(event.body.event_type()) {
+            tracing::warn!(
+                event_type = event.body.event_type(),
+                "the worker sent an event that is not its to tell"
+            );
             return;
         }
         if let Err(error) = self.store.write_until_done(move |tx| events::append(tx, &event)).await {

@@ -4,7 +4,7 @@ use protocol::{EarlierAttempts, EventId, HistoryMessage, Task};
 use rusqlite::Connection;
 
 use crate::store::claim::Claimed;
-use crate::store::{StoreError, history, past};
+use crate::store::{StoreError, history, prior_context};
 
 /// What every task is told.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl PriorContext {
     pub fn of(connection: &Connection, task: &Claimed) -> Result<Self, StoreError> {
         let earlier = match task.attempt {
             0 | 1 => EarlierAttempts::default(),
-            _ => past::earlier_attempts(connection, &task.id)?,
+            _ => prior_context::earlier_attempts(connection, &task.id)?,
         };
         Ok(Self { history: history::of_chat(connection, &task.chat)?, earlier })
     }

@@ -89,7 +89,7 @@ impl Taken {
             Some(_) => None,
         };
         self.breaks.extend(reason.map(|reason| Break { offset: self.position.offset, reason }));
-        self.events.extend(record.and_then(|record| record.to_event()));
+        self.events.extend(record.and_then(JournalRecord::into_event));
         let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
         self.position = Position {
             file: self.position.file,
@@ -104,7 +104,7 @@ impl Taken {
 pub(crate) mod fixture {
     //! Journal lines as a tool server writes them.
 
-    use protocol::journal::{CallStarted, RecordBody, RecordType};
+    use protocol::journal::{CallStarted, RecordBody};
     use protocol::{EventId, JournalRecord, Risk, SessionId, now_ms};
 
     pub(crate) fn line(prev: &str, tool_name: &str) -> String {
@@ -116,7 +116,6 @@ pub(crate) mod fixture {
             traceparent: None,
         });
         let record = JournalRecord {
-            record_type: RecordType::Started,
             id: EventId::new(),
             parent_id: None,
             task_id: None,
@@ -144,11 +143,14 @@ pub(crate) mod fixture {
 
 #[cfg(test)]
 mod tests {
+    use protocol::event::{EventPayload, ToolCallStarted};
+
     use super::fixture::chained;
     use super::*;
 
     fn names(taken: &Taken) -> Vec<&str> {
-        taken.events.iter().map(|event| event.payload["tool_name"].as_str().unwrap()).collect()
+        let calls = taken.events.iter().filter_map(|event| ToolCallStarted::of(&event.body));
+        calls.map(|started| started.call.tool_name.as_str()).collect()
     }
 
     #[test]

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use protocol::{EventId, EventType, now_ms};
+use protocol::event::{AttemptFailed, RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone};
+use protocol::{EventBody, EventId, millis, now_ms};
 use rusqlite::{Connection, params};
-use serde_json::json;
 
 use super::claim::{Claimed, after};
 use super::{StoreError, cancel, events, history, outbox};
@@ -42,7 +42,7 @@ pub enum Ending {
 
 /// Ends an attempt. False when the task is no longer this attempt's: then nothing changed.
 pub fn end(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<bool, StoreError> {
-    let claimed = events::newest_of(connection, &task.id, EventType::TaskClaimed)?;
+    let claimed = events::newest_of::<TaskClaimed>(connection, &task.id)?;
     let cancelled_by = cancel::requested_by(connection, &task.id, task.attempt)?;
     let ending = &match &cancelled_by {
         Some(_) => as_cancelled(connection, task, ending)?,
@@ -102,19 +102,16 @@ fn record(
     claimed: Option<&EventId>,
 ) -> Result<(), StoreError> {
     let attempt = task.attempt;
-    let (event_type, payload) = match ending {
-        Ending::Done { .. } => (EventType::TaskDone, json!({"attempt": attempt})),
-        Ending::Cancelled { .. } => {
-            (EventType::TaskCancelled, json!({"attempt": attempt, "by": cancelled_by}))
-        }
+    let body: EventBody = match ending {
+        Ending::Done { .. } => TaskDone { attempt }.into(),
+        Ending::Cancelled { .. } => TaskCancelled { attempt: Some(attempt), by: cancelled_by }.into(),
         Ending::Retry { error, after } => {
-            let delay_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-            let payload = json!({"attempt": attempt, "error": error, "delay_ms": delay_ms});
-            (EventType::RetryScheduled, payload)
+            let failed = AttemptFailed { attempt, error: error.clone() };
+            RetryScheduled::Attempt { failed, delay_ms: millis(*after) }.into()
         }
-        Ending::Dead { error, .. } => (EventType::TaskDead, json!({"attempt": attempt, "error": error})),
+        Ending::Dead { error, .. } => TaskDead { attempt, error: error.clone() }.into(),
     };
-    events::record(connection, event_type, claimed, &task.id, payload)?;
+    events::record(connection, body, claimed, &task.id)?;
     Ok(())
 }
 

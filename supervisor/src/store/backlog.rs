@@ -1,8 +1,8 @@
 //! The messages that waited while nobody listened: at most the newest few of them are run.
 
-use protocol::{EventId, EventType, TaskId, now_ms};
+use protocol::event::TaskSkipped;
+use protocol::{EventId, TaskId, now_ms};
 use rusqlite::{Connection, params};
-use serde_json::json;
 
 use super::{StoreError, events};
 use crate::channel::Channel;
@@ -25,7 +25,8 @@ pub fn keep_newest(
     for task in &surplus {
         let sql = "update inbox set state = 'skipped', error = ?2, finished_at_ms = ?3, updated_at_ms = ?3 where id = ?1";
         connection.prepare_cached(sql)?.execute(params![task.as_str(), reason, now_ms()])?;
-        events::record(connection, EventType::TaskSkipped, Some(run), task, json!({"reason": reason}))?;
+        let skipped = TaskSkipped { channel: None, chat_id: None, reason: reason.clone() };
+        events::record(connection, skipped, Some(run), task)?;
     }
     Ok(surplus.len())
 }

@@ -4,12 +4,12 @@
 //! The note lies in the task's row, so it holds whatever is killed in between: an attempt that was to be
 //! cancelled is never tried again.
 
-use protocol::{EventType, PastCall, PastCallStatus, TaskId, now_ms};
+use protocol::event::{TaskCancelled, TaskQueued};
+use protocol::{PastCall, PastCallStatus, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::json;
 
 use super::columns::{chat, task_id};
-use super::{StoreError, events, history, outbox, past};
+use super::{StoreError, events, history, outbox, prior_context};
 use crate::channel::Chat;
 
 /// So many calls are named in a reply; the event tree has all of them.
@@ -58,7 +58,7 @@ pub fn task(connection: &Connection, id: &TaskId, by: &str) -> Result<Cancellati
     match state.as_str() {
         "queued" => {
             let reply = cancel_waiting(connection, &task, by)?;
-            let cancelled = events::newest_of(connection, &task.id, EventType::TaskCancelled)?;
+            let cancelled = events::newest_of::<TaskCancelled>(connection, &task.id)?;
             outbox::queue(connection, &task.id, &task.chat, &reply, cancelled.as_ref())?;
             Ok(Cancellation::Cancelled)
         }
@@ -99,7 +99,7 @@ pub fn requested_by(
 
 /// What is said about a cancelled task when its worker can not say it.
 pub fn told(connection: &Connection, task: &TaskId) -> Result<String, StoreError> {
-    Ok(in_words(&past::trace(connection, task)?))
+    Ok(in_words(&prior_context::trace(connection, task)?))
 }
 
 fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
@@ -129,8 +129,9 @@ fn cancel_waiting(connection: &Connection, task: &Open, by: &str) -> Result<Stri
     let sql = "update inbox set state = 'cancelled', finished_at_ms = ?2, updated_at_ms = ?2
                where id = ?1 and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![task.id.as_str(), now_ms()])?;
-    let queued = events::newest_of(connection, &task.id, EventType::TaskQueued)?;
-    events::record(connection, EventType::TaskCancelled, queued.as_ref(), &task.id, json!({"by": by}))?;
+    let queued = events::newest_of::<TaskQueued>(connection, &task.id)?;
+    let cancelled = TaskCancelled { attempt: None, by: Some(by.to_owned()) };
+    events::record(connection, cancelled, queued.as_ref(), &task.id)?;
     history::keep(connection, &task.chat, &task.id, &task.text, &reply)?;
     Ok(reply)
 }
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
     use crate::store::attempt::{self, Ending};
     use crate::store::claim::{self, Claim, Claimed};
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{Fixture, call_started};
     use crate::store::inbox::{Arrival, enqueue};
 
     async fn add(fixture: &Fixture, chat: Chat) -> TaskId {
@@ -208,8 +209,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(cancel(&fixture, &id).await, Cancellation::Asked);
         }
-        let started = json!({"tool_name": "bash", "arguments": {}});
-        let started = Event::now(EventType::ToolCallStarted, None, Some(&id), started);
+        let started = Event::now(call_started("bash", ""), None, Some(&id));
         let ended = fixture.store.write(move |tx| {
             events::append(tx, &started)?;
             let retry = Ending::Retry { error: "killed".to_owned(), after: Duration::ZERO };

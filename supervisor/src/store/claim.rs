@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use protocol::{EventId, EventType, TaskId, now_ms};
+use protocol::event::TaskClaimed;
+use protocol::{EventId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde_json::json;
 
 use super::columns::{chat, task_id};
 use super::{StoreError, events};
@@ -119,13 +119,7 @@ fn take(
     let sql = "update inbox set state = 'in_progress', attempt = ?2, lease_until_ms = ?3, updated_at_ms = ?4
                where seq = ?1 and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![seq, task.attempt, after(now, lease), now])?;
-    events::record(
-        connection,
-        EventType::TaskClaimed,
-        Some(run),
-        &task.id,
-        json!({"attempt": task.attempt}),
-    )?;
+    events::record(connection, TaskClaimed { attempt: task.attempt }, Some(run), &task.id)?;
     Ok(Claim::Task(Box::new(task)))
 }
 

@@ -2,7 +2,6 @@
 //! nothing else.
 
 use rusqlite::Row;
-use serde_json::{Value, json};
 
 /// Something that leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,19 +74,6 @@ impl Content {
             Self::Document(file) | Self::Voice(file) => Some(file),
             Self::Text(_) | Self::Edit { .. } | Self::Reaction { .. } => None,
         }
-    }
-
-    /// What its event says of it: everything but a file's bytes.
-    pub fn facts(&self) -> Value {
-        let mut facts = json!({"kind": self.kind(), "text": self.text()});
-        if let Some(message_id) = self.target() {
-            facts["target_message_id"] = json!(message_id);
-        }
-        if let Some(file) = self.file() {
-            facts["file_name"] = json!(file.name);
-            facts["size_bytes"] = json!(file.bytes.len());
-        }
-        facts
     }
 
     /// Reads it from five columns: kind, text, target, file name, content.

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use protocol::{Event, EventId, EventType, TaskId, now_ms};
+use protocol::event::{AttemptFailed, ReplySent, RetryExhausted, RetryScheduled};
+use protocol::{Event, EventBody, EventId, TaskId, millis, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::{Value, json};
 
 use super::claim::after;
 use super::columns::chat;
@@ -79,7 +79,7 @@ pub fn mark_sent(
                                  finished_at_ms = ?2
                where seq = ?1 and state = 'queued'";
     if connection.prepare_cached(sql)?.execute(params![message.seq, now_ms(), message_id])? == 1 {
-        record(connection, EventType::ReplySent, message, json!({"message_id": message_id}))?;
+        record(connection, ReplySent { message_id }, message)?;
     }
     Ok(())
 }
@@ -95,9 +95,8 @@ pub fn put_off(
     let sql = "update outbox set attempt = attempt + 1, available_at_ms = ?2, error = ?3, updated_at_ms = ?4
                where seq = ?1 and state = 'queued'";
     if connection.prepare_cached(sql)?.execute(params![message.seq, after(now, pause), error, now])? == 1 {
-        let delay_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        let payload = json!({"attempt": message.attempt + 1, "error": error, "delay_ms": delay_ms});
-        record(connection, EventType::RetryScheduled, message, payload)?;
+        let failed = failed(message, error);
+        record(connection, RetryScheduled::Attempt { failed, delay_ms: millis(pause) }, message)?;
     }
     Ok(())
 }
@@ -108,20 +107,17 @@ pub fn give_up(connection: &Connection, message: &Outgoing, error: &str) -> Resu
                                  finished_at_ms = ?3
                where seq = ?1 and state = 'queued'";
     if connection.prepare_cached(sql)?.execute(params![message.seq, error, now_ms()])? == 1 {
-        let payload = json!({"attempt": message.attempt + 1, "error": error});
-        record(connection, EventType::RetryExhausted, message, payload)?;
+        record(connection, RetryExhausted::Attempt(failed(message, error)), message)?;
     }
     Ok(())
 }
 
-fn record(
-    connection: &Connection,
-    event_type: EventType,
-    message: &Outgoing,
-    payload: Value,
-) -> Result<(), StoreError> {
-    let event = Event::now(event_type, Some(&message.event), message.task.as_ref(), payload);
-    events::append(connection, &event)
+fn failed(message: &Outgoing, error: &str) -> AttemptFailed {
+    AttemptFailed { attempt: message.attempt + 1, error: error.to_owned() }
+}
+
+fn record(connection: &Connection, body: impl Into<EventBody>, message: &Outgoing) -> Result<(), StoreError> {
+    events::append(connection, &Event::now(body, Some(&message.event), message.task.as_ref()))
 }
 
 fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<Outgoing> {

@@ -1,7 +1,9 @@
 //! Events: rows that are added and never changed.
 
-use protocol::{Event, EventId, EventType, TaskId};
-use rusqlite::{Connection, OptionalExtension, params};
+use protocol::event::{EventPayload, ProcessStarted};
+use protocol::{Event, EventBody, EventId, TaskId};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::StoreError;
@@ -15,9 +17,9 @@ pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> 
         event.id.as_str(),
         event.parent_id.as_ref().map(EventId::as_str),
         event.task_id.as_ref().map(TaskId::as_str),
-        event.event_type.as_str(),
+        event.body.event_type(),
         event.time_ms,
-        object(&event.payload).to_string(),
+        object(event.body.payload()).to_string(),
     ])?;
     Ok(())
 }
@@ -25,26 +27,24 @@ pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> 
 /// Adds an event of a task that happens now, and returns its id.
 pub fn record(
     connection: &Connection,
-    event_type: EventType,
+    body: impl Into<EventBody>,
     parent: Option<&EventId>,
     task: &TaskId,
-    payload: Value,
 ) -> Result<EventId, StoreError> {
-    let event = Event::now(event_type, parent, Some(task), payload);
+    let event = Event::now(body, parent, Some(task));
     append(connection, &event)?;
     Ok(event.id)
 }
 
 /// The id of a task's newest event of one type.
-pub fn newest_of(
+pub fn newest_of<T: EventPayload>(
     connection: &Connection,
     task: &TaskId,
-    event_type: EventType,
 ) -> Result<Option<EventId>, StoreError> {
     let sql = "select id from events where task_id = ?1 and type = ?2 order by seq desc limit 1";
     let found: Option<String> = connection
         .prepare_cached(sql)?
-        .query_row(params![task.as_str(), event_type.as_str()], |row| row.get(0))
+        .query_row(params![task.as_str(), T::TYPE], |row| row.get(0))
         .optional()?;
     Ok(found.and_then(|id| id.parse().ok()))
 }
@@ -52,17 +52,42 @@ pub fn newest_of(
 /// The newest `process.started`: what is done while nobody runs is recorded under the last run.
 pub fn newest_run(connection: &Connection) -> Result<Option<EventId>, StoreError> {
     let sql = "select id from events where type = ?1 order by seq desc limit 1";
-    let found: Option<String> = connection
-        .prepare_cached(sql)?
-        .query_row([EventType::ProcessStarted.as_str()], |row| row.get(0))
-        .optional()?;
+    let found: Option<String> =
+        connection.prepare_cached(sql)?.query_row([ProcessStarted::TYPE], |row| row.get(0)).optional()?;
     Ok(found.and_then(|id| id.parse().ok()))
 }
 
+/// The columns that [`from_row`] reads.
+pub const COLUMNS: &str = "id, parent_id, task_id, type, payload, time_ms";
+
+/// Reads an event from a row with the [`COLUMNS`].
+pub fn from_row(row: &Row<'_>) -> rusqlite::Result<Event> {
+    let (id, parent, task): (String, Option<String>, Option<String>) =
+        (row.get(0)?, row.get(1)?, row.get(2)?);
+    Ok(Event {
+        id: id.parse().map_err(|error| malformed(0, error))?,
+        parent_id: parent.map(|id| id.parse()).transpose().map_err(|error| malformed(1, error))?,
+        task_id: task.map(|id| id.parse()).transpose().map_err(|error| malformed(2, error))?,
+        body: body(row, 3)?,
+        time_ms: row.get(5)?,
+    })
+}
+
+/// Reads an event's body from a column with its type and the next one with its payload.
+pub fn body(row: &Row<'_>, column: usize) -> rusqlite::Result<EventBody> {
+    let payload: String = row.get(column + 1)?;
+    let payload = serde_json::from_str(&payload).map_err(|error| malformed(column + 1, error))?;
+    Ok(EventBody::new(row.get(column)?, payload))
+}
+
+fn malformed(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+}
+
 /// A payload is an object; anything else is put into one.
-fn object(payload: &Value) -> Value {
+fn object(payload: Value) -> Value {
     match payload {
-        Value::Object(_) => payload.clone(),
+        Value::Object(_) => payload,
         Value::Null => Value::Object(serde_json::Map::new()),
         other => serde_json::json!({ "value": other }),
     }
@@ -70,6 +95,7 @@ fn object(payload: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use protocol::event::TaskClaimed;
     use serde_json::json;
 
     use super::*;
@@ -87,19 +113,19 @@ mod tests {
     #[tokio::test]
     async fn an_event_that_comes_twice_is_kept_once() {
         let fixture = Fixture::new().await;
-        let event = Event::now(EventType::TurnStarted, None, None, json!({"n": 1}));
+        let event = Event::now(TaskClaimed { attempt: 1 }, None, None);
         for _ in 0..2 {
             let event = event.clone();
             fixture.store.write(move |tx| append(tx, &event)).await.unwrap();
         }
-        let rows: Vec<i64> = fixture.column("select count(*) from events where type = 'turn.started'").await;
+        let rows: Vec<i64> = fixture.column("select count(*) from events where type = 'task.claimed'").await;
         assert_eq!(rows, [1]);
     }
 
     #[tokio::test]
     async fn a_payload_that_is_no_object_is_put_into_one() {
         let fixture = Fixture::new().await;
-        let event = Event::now(EventType::TurnStarted, None, None, json!([1]));
+        let event = Event::now(EventBody::new("turn.started".to_owned(), json!([1])), None, None);
         fixture.store.write(move |tx| append(tx, &event)).await.unwrap();
         let payload: Vec<String> =
             fixture.column("select payload from events order by seq desc limit 1").await;

@@ -4,7 +4,7 @@ use protocol::{HistoryMessage, Role, TaskId, now_ms};
 use rusqlite::{Connection, params};
 
 use super::columns::task_id;
-use super::{StoreError, past};
+use super::{StoreError, prior_context};
 use crate::channel::Chat;
 
 /// No more messages of a chat than this are handed to the worker.
@@ -55,7 +55,7 @@ pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessag
         let mut calls = Vec::new();
         if role == Role::Assistant && traces < MOST_TRACES {
             traces += 1;
-            calls = past::trace(connection, &task_id(row, 2)?)?;
+            calls = prior_context::trace(connection, &task_id(row, 2)?)?;
         }
         messages.push(HistoryMessage { role, text, calls });
     }
@@ -65,12 +65,11 @@ pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessag
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Event, EventType};
-    use serde_json::json;
+    use protocol::Event;
 
     use super::*;
     use crate::store::events;
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{Fixture, call_started};
     use crate::store::inbox::{Arrival, enqueue};
 
     async fn tell(fixture: &Fixture, asked: String, told: String) -> TaskId {
@@ -81,8 +80,7 @@ mod tests {
                 Arrival { chat: chat.clone(), update_id: None, message_id: None, text: asked.clone() };
             let task = enqueue(tx, &arrival, &run)?.unwrap();
             keep(tx, &chat, &task, &asked, &told)?;
-            let payload = json!({"tool_name": "ls", "arguments": {}});
-            events::append(tx, &Event::now(EventType::ToolCallStarted, None, Some(&task), payload))?;
+            events::append(tx, &Event::now(call_started("ls", "."), None, Some(&task)))?;
             Ok(task)
         });
         kept.await.unwrap()

@@ -1,8 +1,8 @@
 //! What arrives: each message becomes one row, whether it is run or not.
 
-use protocol::{EventId, EventType, TaskId, now_ms};
+use protocol::event::{TaskQueued, TaskSkipped};
+use protocol::{EventId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::json;
 
 use super::{StoreError, events, outbox};
 use crate::channel::Chat;
@@ -38,11 +38,14 @@ pub fn enqueue(
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
     let Some(task) = insert(connection, arrival, "queued", None)? else { return Ok(None) };
-    let payload = json!({
-        "channel": arrival.chat.channel.as_str(), "chat_id": arrival.chat.id, "text": arrival.text,
-        "message_id": arrival.message_id,
-    });
-    events::record(connection, EventType::TaskQueued, Some(run), &task, payload)?;
+    let queued = TaskQueued {
+        channel: arrival.chat.channel.as_str().to_owned(),
+        chat_id: arrival.chat.id.clone(),
+        text: arrival.text.clone(),
+        message_id: arrival.message_id,
+        requeued: None,
+    };
+    events::record(connection, queued, Some(run), &task)?;
     Ok(Some(task))
 }
 
@@ -54,9 +57,12 @@ pub fn store_skipped(
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
     let Some(task) = insert(connection, arrival, "skipped", Some(reason))? else { return Ok(None) };
-    let payload =
-        json!({"channel": arrival.chat.channel.as_str(), "chat_id": arrival.chat.id, "reason": reason});
-    events::record(connection, EventType::TaskSkipped, Some(run), &task, payload)?;
+    let skipped = TaskSkipped {
+        channel: Some(arrival.chat.channel.as_str().to_owned()),
+        chat_id: Some(arrival.chat.id.clone()),
+        reason: reason.to_owned(),
+    };
+    events::record(connection, skipped, Some(run), &task)?;
     Ok(Some(task))
 }
 

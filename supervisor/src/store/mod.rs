@@ -20,7 +20,7 @@ pub mod inbox;
 pub mod kv;
 pub mod open;
 pub mod outbox;
-pub mod past;
+pub mod prior_context;
 #[cfg(test)]
 mod properties;
 pub mod requeue;
@@ -212,9 +212,11 @@ impl Store {
 pub(crate) mod fixture {
     //! A database in a directory that goes away, with one run's `process.started` in it.
 
-    use protocol::{Event, EventId, EventType};
+    use protocol::event::{ProcessStarted, ToolCallCompleted, ToolCallStarted};
+    use protocol::journal::{CallEnded, CallStarted};
+    use protocol::{Event, EventBody, EventId, Risk, SessionId, TaskId};
     use rusqlite::types::FromSql;
-    use serde_json::json;
+    use serde_json::Value;
     use tempfile::TempDir;
 
     use super::{Store, events};
@@ -229,10 +231,23 @@ pub(crate) mod fixture {
         pub(crate) async fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let store = Store::open(&directory.path().join("autonous.db")).unwrap();
-            let started = Event::now(EventType::ProcessStarted, None, None, json!({"pid": 1}));
+            let started = Event::now(started(), None, None);
             let run = started.id.clone();
             store.write(move |tx| events::append(tx, &started)).await.unwrap();
             Self { store, run, directory }
+        }
+
+        /// Adds an event, and returns its id.
+        pub(crate) async fn append(
+            &self,
+            body: impl Into<EventBody>,
+            parent: Option<&EventId>,
+            task: Option<&TaskId>,
+        ) -> EventId {
+            let event = Event::now(body, parent, task);
+            let id = event.id.clone();
+            self.store.write(move |tx| events::append(tx, &event)).await.unwrap();
+            id
         }
 
         /// The first column of the rows of a query.
@@ -244,5 +259,37 @@ pub(crate) mod fixture {
             });
             rows.await.unwrap()
         }
+    }
+
+    pub(crate) fn started() -> ProcessStarted {
+        let (control_url, tool_url) = ("http://127.0.0.1:1".to_owned(), "http://127.0.0.1:2".to_owned());
+        ProcessStarted { pid: 1, version: "0".to_owned(), control_url, tool_url }
+    }
+
+    pub(crate) fn call_started(tool_name: &str, path: &str) -> ToolCallStarted {
+        let call = CallStarted {
+            tool_name: tool_name.to_owned(),
+            arguments: [("path".to_owned(), Value::from(path))].into_iter().collect(),
+            risk: Risk::High,
+            request_id: None,
+            traceparent: None,
+        };
+        ToolCallStarted { call, session_id: SessionId::default_session() }
+    }
+
+    pub(crate) fn call_completed(output_text: &str) -> ToolCallCompleted {
+        let call = CallEnded {
+            tool_name: "read".to_owned(),
+            exit_code: 0,
+            failure: None,
+            output_text: output_text.to_owned(),
+            latency_ms: 1,
+            truncated_lines: false,
+            truncated_bytes: false,
+            path_resolved: None,
+            change: None,
+            created_control_files: Vec::new(),
+        };
+        ToolCallCompleted { call, session_id: SessionId::default_session() }
     }
 }

@@ -3,9 +3,9 @@
 //! A row is made in the transaction that made the reason for it; [`super::delivery`] has what becomes of
 //! it afterwards.
 
-use protocol::{Event, EventId, EventType, TaskId, now_ms};
+use protocol::event::{ReplyQueued, ReplySent};
+use protocol::{Event, EventId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::json;
 
 use super::content::{Content, File};
 use super::{StoreError, events};
@@ -44,7 +44,7 @@ pub fn queue(
     for row in rows(Some(task), chat, reply(chat.channel, text)) {
         let queued = insert(connection, &row, parent)?;
         if chat.channel == Channel::Local {
-            events::record(connection, EventType::ReplySent, Some(&queued), task, json!({}))?;
+            events::record(connection, ReplySent { message_id: None }, Some(&queued), task)?;
         }
     }
     Ok(())
@@ -130,12 +130,19 @@ fn insert(
     parent: Option<&EventId>,
 ) -> Result<EventId, StoreError> {
     let NewRow { task, chat, content, part, of } = row;
-    let mut payload = content.facts();
-    payload["channel"] = json!(chat.channel.as_str());
-    payload["chat_id"] = json!(chat.id);
-    payload["part"] = json!(part);
-    payload["of"] = json!(of);
-    let queued = Event::now(EventType::ReplyQueued, parent, *task, payload);
+    let file = content.file();
+    let reply = ReplyQueued {
+        kind: content.kind().to_owned(),
+        text: content.text().to_owned(),
+        target_message_id: content.target(),
+        file_name: file.map(|file| file.name.clone()),
+        size_bytes: file.map(|file| file.bytes.len()),
+        channel: chat.channel.as_str().to_owned(),
+        chat_id: chat.id.clone(),
+        part: *part,
+        of: *of,
+    };
+    let queued = Event::now(reply, parent, *task);
     events::append(connection, &queued)?;
     let now = now_ms();
     let (state, finished_at) = match chat.channel {
@@ -155,8 +162,8 @@ fn insert(
         content.kind(),
         content.text(),
         content.target(),
-        content.file().map(|file| file.name.as_str()),
-        content.file().map(|file| file.bytes.as_slice()),
+        file.map(|file| file.name.as_str()),
+        file.map(|file| file.bytes.as_slice()),
         state,
         now,
         queued.id.as_str(),

@@ -4,10 +4,10 @@
 //! the bound on attempts counts from here. It answers once more, and what was said about it before leaves
 //! the chat's history, which is for the model; the events keep everything.
 
-use protocol::{EventId, EventType, TaskId, now_ms};
+use protocol::event::{Requeued as RequeuedBy, TaskQueued};
+use protocol::{EventId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::columns::task_id;
 use super::{StoreError, events, history};
@@ -131,15 +131,17 @@ fn put_back(connection: &Connection, id: &TaskId, by: &str, run: &EventId) -> Re
                    available_at_ms = ?2, updated_at_ms = ?2, finished_at_ms = null
                where id = ?1 and state in ('done', 'dead', 'cancelled', 'skipped')
                returning channel, chat_id, text, requeues, attempt";
-    let payload = connection.prepare_cached(sql)?.query_row(params![id.as_str(), now_ms()], |row| {
-        let (channel, chat_id, text): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let (requeues, attempt): (u32, u32) = (row.get(3)?, row.get(4)?);
-        Ok(json!({
-            "channel": channel, "chat_id": chat_id, "text": text, "reason": "requeued", "by": by,
-            "requeues": requeues, "attempt": attempt,
-        }))
+    let queued = connection.prepare_cached(sql)?.query_row(params![id.as_str(), now_ms()], |row| {
+        let requeued = RequeuedBy {
+            reason: "requeued".to_owned(),
+            by: by.to_owned(),
+            requeues: row.get(3)?,
+            attempt: row.get(4)?,
+        };
+        let (channel, chat_id, text) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(TaskQueued { channel, chat_id, text, message_id: None, requeued: Some(requeued) })
     })?;
-    events::record(connection, EventType::TaskQueued, Some(run), id, payload)?;
+    events::record(connection, queued, Some(run), id)?;
     history::forget(connection, id)
 }
 

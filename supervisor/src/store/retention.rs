@@ -111,12 +111,12 @@ fn rows_of(count: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Event, EventType};
-    use serde_json::json;
+    use protocol::Event;
+    use protocol::event::{WorkerExited, WorkerSpawned};
 
     use super::*;
     use crate::channel::Chat;
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{Fixture, started};
     use crate::store::inbox::{Arrival, enqueue};
     use crate::store::{cancel, events as stored};
 
@@ -180,10 +180,13 @@ mod tests {
         fixture
             .store
             .write(|tx| {
-                let run = Event::now(EventType::ProcessStarted, None, None, json!({}));
-                let spawned = Event::now(EventType::WorkerSpawned, Some(&run.id), None, json!({}));
-                let exited = Event::now(EventType::WorkerExited, Some(&spawned.id), None, json!({}));
-                let newest = Event::now(EventType::ProcessStarted, None, None, json!({}));
+                let (child, pid) = ("agent-worker".to_owned(), Some(2));
+                let run = Event::now(started(), None, None);
+                let spawned = WorkerSpawned { child: child.clone(), pid };
+                let spawned = Event::now(spawned, Some(&run.id), None);
+                let exited = WorkerExited { child, pid, status: "exit 0".to_owned(), lived_ms: 1 };
+                let exited = Event::now(exited, Some(&spawned.id), None);
+                let newest = Event::now(started(), None, None);
                 [run, spawned, exited, newest].iter().try_for_each(|event| stored::append(tx, event))
             })
             .await

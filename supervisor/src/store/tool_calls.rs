@@ -1,8 +1,8 @@
 //! Tool calls whose end was never seen.
 
-use protocol::{Event, EventId, EventType, TaskId};
+use protocol::event::ToolCallInterrupted;
+use protocol::{Event, EventId, TaskId};
 use rusqlite::{Connection, params};
-use serde_json::json;
 
 use super::{StoreError, events, kv};
 
@@ -25,38 +25,30 @@ pub fn mark_interrupted(connection: &Connection, until_seq: i64, reason: &str) -
         Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
     })?;
     let open = rows.collect::<Result<Vec<_>, _>>()?;
-    for (call, task, tool_name) in &open {
+    let marked = open.len();
+    for (call, task, tool_name) in open {
         let call: Option<EventId> = call.parse().ok();
         let task: Option<TaskId> = task.as_deref().and_then(|task| task.parse().ok());
-        let payload = json!({"tool_name": tool_name, "error": reason});
-        let event = Event::now(EventType::ToolCallInterrupted, call.as_ref(), task.as_ref(), payload);
-        events::append(connection, &event)?;
+        let interrupted = ToolCallInterrupted { tool_name, error: reason.to_owned() };
+        events::append(connection, &Event::now(interrupted, call.as_ref(), task.as_ref()))?;
     }
     kv::set(connection, kv::SETTLED_EVENTS, &settled.max(until_seq).to_string())?;
-    Ok(open.len())
+    Ok(marked)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::Fixture;
-
-    async fn append(fixture: &Fixture, event_type: EventType, parent: Option<&EventId>) -> EventId {
-        let event =
-            Event::now(event_type, parent, None, json!({"tool_name": "ls", "arguments": {"path": "."}}));
-        let id = event.id.clone();
-        fixture.store.write(move |tx| events::append(tx, &event)).await.unwrap();
-        id
-    }
+    use crate::store::fixture::{Fixture, call_completed, call_started};
 
     #[tokio::test]
     async fn a_call_without_an_end_is_marked_once_and_an_ended_one_never() {
         let fixture = Fixture::new().await;
-        let ended = append(&fixture, EventType::ToolCallStarted, None).await;
-        append(&fixture, EventType::ToolCallCompleted, Some(&ended)).await;
-        append(&fixture, EventType::ToolCallStarted, None).await;
+        let ended = fixture.append(call_started("ls", "."), None, None).await;
+        fixture.append(call_completed(""), Some(&ended), None).await;
+        fixture.append(call_started("ls", "."), None, None).await;
         let until = fixture.store.write(|tx| newest_event(tx)).await.unwrap();
-        append(&fixture, EventType::ToolCallStarted, None).await;
+        fixture.append(call_started("ls", "."), None, None).await;
         for expected in [1, 0] {
             let marked = fixture.store.write(move |tx| mark_interrupted(tx, until, "cut off")).await;
             assert_eq!(marked.unwrap(), expected);
@@ -69,9 +61,10 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_was_given_up_and_ended_after_all_counts_as_ended() {
         let fixture = Fixture::new().await;
-        let call = append(&fixture, EventType::ToolCallStarted, None).await;
-        append(&fixture, EventType::ToolCallInterrupted, Some(&call)).await;
-        append(&fixture, EventType::ToolCallCompleted, Some(&call)).await;
+        let call = fixture.append(call_started("ls", "."), None, None).await;
+        let interrupted = ToolCallInterrupted { tool_name: None, error: "cut off".to_owned() };
+        fixture.append(interrupted, Some(&call), None).await;
+        fixture.append(call_completed(""), Some(&call), None).await;
         let states: Vec<String> = fixture.column("select status from tool_calls").await;
         assert_eq!(states, ["done"]);
     }

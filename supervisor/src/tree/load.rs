@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use protocol::Event;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-use super::node::Record;
-use crate::look::{self, LookError, short_id};
+use crate::queries::{self, QueryError, short_id};
+use crate::store::events::{self, COLUMNS};
 
 /// Which events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,38 +29,36 @@ pub enum LoadError {
     Nothing(String),
     /// The database could not be asked.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Look(#[from] QueryError),
     /// A query failed.
     #[error("the database could not be read")]
     Sqlite(#[from] rusqlite::Error),
 }
 
-const COLUMNS: &str = "id, parent_id, task_id, type, time_ms, payload";
-
 /// The events of a scope, in the order in which they were stored, with all that they happened under.
-pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Record>, LoadError> {
-    let connection = look::open(path)?;
-    let records = match scope {
+pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Event>, LoadError> {
+    let connection = queries::open(path)?;
+    let events = match scope {
         Scope::All => query(&connection, &format!("select {COLUMNS} from events order by seq"), None)?,
         Scope::Event(id) => below(&connection, id)?,
         Scope::Task(id) => of_named_task(&connection, id)?,
         Scope::NewestTask => of_task(&connection, &newest_task(&connection)?)?,
     };
-    if records.is_empty() {
+    if events.is_empty() {
         return Err(LoadError::Nothing(match scope {
             Scope::All | Scope::NewestTask => "nothing has happened yet".to_owned(),
             Scope::Task(id) => format!("there is no task {id}"),
             Scope::Event(id) => format!("there is no event {id}"),
         }));
     }
-    Ok(records)
+    Ok(events)
 }
 
 /// Events may name a task that never was in the inbox: a caller of the tool server says what it likes.
-fn of_named_task(connection: &Connection, given: &str) -> Result<Vec<Record>, LoadError> {
+fn of_named_task(connection: &Connection, given: &str) -> Result<Vec<Event>, LoadError> {
     match short_id::resolve(connection, given) {
         Ok(id) => Ok(of_task(connection, &id)?),
-        Err(LookError::NoTask(_)) => Ok(of_task(connection, given)?),
+        Err(QueryError::NoTask(_)) => Ok(of_task(connection, given)?),
         Err(error) => Err(error.into()),
     }
 }
@@ -70,7 +69,7 @@ fn newest_task(connection: &Connection) -> Result<String, LoadError> {
     found.ok_or_else(|| LoadError::Nothing("there is no task yet; `--all` shows everything".to_owned()))
 }
 
-fn of_task(connection: &Connection, task: &str) -> Result<Vec<Record>, rusqlite::Error> {
+fn of_task(connection: &Connection, task: &str) -> Result<Vec<Event>, rusqlite::Error> {
     let sql = format!(
         "with recursive wanted (id) as (
              select id from events where task_id = ?1
@@ -84,7 +83,7 @@ fn of_task(connection: &Connection, task: &str) -> Result<Vec<Record>, rusqlite:
     query(connection, &sql, Some(task))
 }
 
-fn below(connection: &Connection, event: &str) -> Result<Vec<Record>, rusqlite::Error> {
+fn below(connection: &Connection, event: &str) -> Result<Vec<Event>, rusqlite::Error> {
     let sql = format!(
         "with recursive wanted (id) as (
              select id from events where id = ?1
@@ -96,24 +95,6 @@ fn below(connection: &Connection, event: &str) -> Result<Vec<Record>, rusqlite::
     query(connection, &sql, Some(event))
 }
 
-fn query(
-    connection: &Connection,
-    sql: &str,
-    parameter: Option<&str>,
-) -> Result<Vec<Record>, rusqlite::Error> {
-    let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map(rusqlite::params_from_iter(parameter), record)?;
-    rows.collect()
-}
-
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let payload: String = row.get(5)?;
-    Ok(Record {
-        id: row.get(0)?,
-        parent_id: row.get(1)?,
-        task_id: row.get(2)?,
-        event_type: row.get(3)?,
-        time_ms: row.get(4)?,
-        payload: serde_json::from_str(&payload).unwrap_or(serde_json::Value::String(payload)),
-    })
+fn query(connection: &Connection, sql: &str, parameter: Option<&str>) -> Result<Vec<Event>, rusqlite::Error> {
+    connection.prepare(sql)?.query_map(params_from_iter(parameter), events::from_row)?.collect()
 }

@@ -2,34 +2,16 @@
 
 use std::collections::HashMap;
 
+use protocol::{Event, EventBody, EventId};
 use serde::Serialize;
 use serde_json::Value;
-
-/// One event, as the table has it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Record {
-    /// Its id.
-    pub id: String,
-    /// What it happened under.
-    pub parent_id: Option<String>,
-    /// The task it belongs to.
-    pub task_id: Option<String>,
-    /// What happened.
-    #[serde(rename = "type")]
-    pub event_type: String,
-    /// When.
-    pub time_ms: i64,
-    /// The facts.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub payload: Value,
-}
 
 /// An event and what happened under it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Node {
     /// The event.
     #[serde(flatten)]
-    pub record: Record,
+    pub event: Event,
     /// What happened under it, in order.
     pub children: Vec<Node>,
 }
@@ -40,32 +22,31 @@ const DEEPEST: usize = 200;
 /// Puts events under what they happened under, whichever was stored first. One whose parent is not among
 /// them stands at the top, and so does one that lies in a circle or absurdly deep: a foreign caller may
 /// name any parent.
-pub fn grow(records: Vec<Record>) -> Vec<Node> {
-    let parents: HashMap<String, Option<String>> =
-        records.iter().map(|record| (record.id.clone(), record.parent_id.clone())).collect();
-    let mut below: HashMap<Option<String>, Vec<Record>> = HashMap::new();
-    for record in records {
-        let parent = record.parent_id.clone().filter(|parent| reaches_the_top(parent, &parents));
-        below.entry(parent).or_default().push(record);
+pub fn grow(events: Vec<Event>) -> Vec<Node> {
+    let parents: Parents = events.iter().map(|event| (event.id.clone(), event.parent_id.clone())).collect();
+    let mut below: HashMap<Option<EventId>, Vec<Event>> = HashMap::new();
+    for event in events {
+        let parent = event.parent_id.clone().filter(|parent| reaches_the_top(parent, &parents));
+        below.entry(parent).or_default().push(event);
     }
     nodes_under(None, &mut below)
 }
 
+type Parents = HashMap<EventId, Option<EventId>>;
+
 /// Whether an event is among the known ones, and the way up from it ends.
-fn reaches_the_top(event: &str, parents: &HashMap<String, Option<String>>) -> bool {
-    let way_up = std::iter::successors(Some(event), |id| parents.get(*id)?.as_deref());
+fn reaches_the_top(event: &EventId, parents: &Parents) -> bool {
+    let way_up = std::iter::successors(Some(event), |id| parents.get(*id)?.as_ref());
     parents.contains_key(event) && way_up.take(DEEPEST).count() < DEEPEST
 }
 
-fn nodes_under(parent: Option<String>, below: &mut HashMap<Option<String>, Vec<Record>>) -> Vec<Node> {
-    let records = below.remove(&parent).unwrap_or_default();
-    records
-        .into_iter()
-        .map(|record| {
-            let children = nodes_under(Some(record.id.clone()), below);
-            Node { record, children }
-        })
-        .collect()
+fn nodes_under(parent: Option<EventId>, below: &mut HashMap<Option<EventId>, Vec<Event>>) -> Vec<Node> {
+    let events = below.remove(&parent).unwrap_or_default();
+    let node = |event: Event| {
+        let children = nodes_under(Some(event.id.clone()), below);
+        Node { event, children }
+    };
+    events.into_iter().map(node).collect()
 }
 
 impl Node {
@@ -82,7 +63,8 @@ impl Node {
     /// The tree without what the events say.
     #[must_use]
     pub fn without_payload(mut self) -> Self {
-        self.record.payload = Value::Null;
+        let event_type = self.event.body.event_type().to_owned();
+        self.event.body = EventBody::Unknown { event_type, payload: Value::Null };
         self.children = self.children.into_iter().map(Self::without_payload).collect();
         self
     }

@@ -1,5 +1,6 @@
 //! The tree as text: one event a line, at most 80 columns.
 
+use protocol::Event;
 use serde_json::Value;
 
 use super::Node;
@@ -30,9 +31,10 @@ pub fn render(trees: &[Node], columns: usize) -> String {
 }
 
 fn add(node: &Node, own: &str, rest: &str, columns: usize, lines: &mut Vec<String>) {
-    let facts = facts(&node.record.payload);
+    let Event { body, time_ms, .. } = &node.event;
+    let facts = facts(&body.payload());
     let gap = if facts.is_empty() { "" } else { "  " };
-    let line = format!("{} {own}{}{gap}{facts}", clock(node.record.time_ms), node.record.event_type);
+    let line = format!("{} {own}{}{gap}{facts}", clock(*time_ms), body.event_type());
     lines.push(fitted(&line, columns));
     let last = node.children.len().saturating_sub(1);
     for (number, child) in node.children.iter().enumerate() {
@@ -72,37 +74,42 @@ fn word(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use protocol::EventBody;
     use serde_json::json;
 
-    use super::super::node::{Record, grow};
+    use super::super::node::grow;
     use super::*;
     use crate::terminal::{COLUMNS, width};
 
-    fn record(id: &str, parent: Option<&str>, event_type: &str, payload: Value) -> Record {
-        Record {
-            id: id.to_owned(),
-            parent_id: parent.map(str::to_owned),
+    fn event(id: &str, parent: Option<&str>, event_type: &str, payload: Value) -> Event {
+        Event {
+            id: id.parse().unwrap(),
+            parent_id: parent.map(|parent| parent.parse().unwrap()),
             task_id: None,
-            event_type: event_type.to_owned(),
+            body: EventBody::new(event_type.to_owned(), payload),
             time_ms: 3_723_004,
-            payload,
         }
     }
 
-    fn records() -> Vec<Record> {
+    fn events() -> Vec<Event> {
+        let call = json!({"tool_name": "ls", "arguments": {"path": "."}});
+        let answer = json!({"output_text": "a b\n", "tool_name": "ls"});
         vec![
-            record("p", None, "process.started", json!({"pid": 1})),
-            record("a", Some("p"), "agent.started", json!({})),
-            record("t", Some("a"), "turn.started", json!({})),
-            record(
-                "c",
-                Some("t"),
-                "tool_call.started",
-                json!({"tool_name": "ls", "arguments": {"path": "."}}),
-            ),
-            record("e", Some("c"), "tool_call.completed", json!({"output_text": "a b\n", "tool_name": "ls"})),
-            record("d", Some("a"), "agent.completed", json!({})),
+            event("p", None, "process.started", json!({"pid": 1})),
+            event("a", Some("p"), "agent.started", json!({})),
+            event("t", Some("a"), "turn.started", json!({})),
+            event("c", Some("t"), "tool_call.started", call),
+            event("e", Some("c"), "tool_call.completed", answer),
+            event("d", Some("a"), "agent.completed", json!({})),
         ]
+    }
+
+    #[test]
+    fn each_name_that_is_said_first_is_in_a_payload() {
+        let rows = include_str!("../../../protocol/tests/data/events.jsonl");
+        for name in FIRST {
+            assert!(rows.contains(&format!("\"{name}\":")), "{name}");
+        }
     }
 
     #[test]
@@ -114,29 +121,29 @@ mod tests {
 01:02:03.004    │  └─ tool_call.started  tool_name=ls arguments={\"path\":\".\"}
 01:02:03.004    │     └─ tool_call.completed  tool_name=ls output_text=\"a b\\n\"
 01:02:03.004    └─ agent.completed";
-        assert_eq!(render(&grow(records()), COLUMNS), expected);
+        assert_eq!(render(&grow(events()), COLUMNS), expected);
     }
 
     #[test]
     fn an_event_that_was_stored_before_its_parent_hangs_under_it_all_the_same() {
-        let mut backwards = records();
+        let mut backwards = events();
         backwards.reverse();
         let trees = grow(backwards);
         assert_eq!(trees.len(), 1);
-        assert_eq!(render(&trees, COLUMNS).lines().count(), records().len());
+        assert_eq!(render(&trees, COLUMNS).lines().count(), events().len());
     }
 
     #[test]
     fn a_long_line_is_cut_at_80_columns_with_a_mark() {
         let text =
-            render(&grow(vec![record("p", None, "task.queued", json!({"text": "ä".repeat(200)}))]), COLUMNS);
+            render(&grow(vec![event("p", None, "task.queued", json!({"text": "ä".repeat(200)}))]), COLUMNS);
         assert!(width::of(&text) == 80 && text.ends_with('…'), "{text}");
     }
 
     #[test]
     fn a_terminal_never_gets_control_characters_from_an_event() {
         let text = render(
-            &grow(vec![record("p", None, "task.queued", json!({"text": "\u{1b}[2J\u{9b}x"}))]),
+            &grow(vec![event("p", None, "task.queued", json!({"text": "\u{1b}[2J\u{9b}x"}))]),
             COLUMNS,
         );
         assert!(!text.contains(char::is_control), "{text:?}");
@@ -144,19 +151,18 @@ mod tests {
 
     #[test]
     fn the_tree_is_cut_at_a_depth_and_told_without_payload() {
-        let trees: Vec<Node> =
-            grow(records()).into_iter().map(|tree| tree.cut(2).without_payload()).collect();
+        let trees: Vec<Node> = grow(events()).into_iter().map(|tree| tree.cut(2).without_payload()).collect();
         assert_eq!(render(&trees, COLUMNS), "01:02:03.004 process.started\n01:02:03.004 └─ agent.started");
     }
 
     #[test]
     fn an_event_under_an_unknown_one_or_in_a_circle_stands_at_the_top() {
         let trees = grow(vec![
-            record("a", Some("gone"), "tool_call.started", json!({})),
-            record("b", Some("c"), "tool_call.started", json!({})),
-            record("c", Some("b"), "tool_call.started", json!({})),
+            event("a", Some("gone"), "tool_call.started", json!({})),
+            event("b", Some("c"), "tool_call.started", json!({})),
+            event("c", Some("b"), "tool_call.started", json!({})),
         ]);
-        let tops: Vec<&str> = trees.iter().map(|tree| tree.record.id.as_str()).collect();
+        let tops: Vec<&str> = trees.iter().map(|tree| tree.event.id.as_str()).collect();
         assert_eq!(tops, ["a", "b", "c"]);
     }
 }

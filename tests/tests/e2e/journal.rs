@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use harness::{Request, TestDir, ToolServer};
 use protocol::JournalRecord;
-use protocol::journal::{FIRST_PREV, RecordBody, RecordType};
+use protocol::journal::{FIRST_PREV, RecordBody};
 use serde_json::json;
 
 fn journal(dir: &TestDir) -> PathBuf {
@@ -45,7 +45,6 @@ fn every_call_is_recorded_with_whom_it_was_made_for() {
         let records = records(server.dir());
         let [.., started, ended] = &records[..] else { panic!("two records: {records:?}") };
         assert_eq!(started.id, envelope.meta.call_id);
-        assert_eq!(started.record_type, RecordType::Started);
         assert_eq!(started.parent_id.as_ref().map(|id| id.as_str()), Some("turn-1"));
         assert_eq!(ended.parent_id.as_ref(), Some(&started.id));
         for record in [started, ended] {
@@ -55,8 +54,8 @@ fn every_call_is_recorded_with_whom_it_was_made_for() {
         let RecordBody::Started(body) = &started.body else { panic!("{started:?}") };
         assert_eq!(body.arguments.get("path"), Some(&json!(path)));
         assert_eq!(body.request_id.as_deref(), Some("request-1"));
-        let expected = if envelope.ok { RecordType::Completed } else { RecordType::Failed };
-        assert_eq!(ended.record_type, expected);
+        assert_eq!(envelope.ok, matches!(ended.body, RecordBody::Completed(_)));
+        assert_eq!(!envelope.ok, matches!(ended.body, RecordBody::Failed(_)));
     }
     assert_verifies(&server);
 }
@@ -70,9 +69,13 @@ fn a_crash_and_a_torn_line_are_survived_and_recorded() {
         file.write_all(br#"{"type":"tool_call.started","id":"torn"#).unwrap();
     });
     server.assert_alive("a crash");
-    let kinds: Vec<RecordType> = records(server.dir()).iter().map(|record| record.record_type).collect();
-    use RecordType::{Completed, Repaired, Started};
-    assert_eq!(kinds, [Started, Completed, Repaired, Started, Completed]);
+    use RecordBody::{Completed, Repaired, Started};
+    let records = records(server.dir());
+    let bodies: Vec<&RecordBody> = records.iter().map(|record| &record.body).collect();
+    assert!(
+        matches!(bodies[..], [Started(_), Completed(_), Repaired { .. }, Started(_), Completed(_)]),
+        "{bodies:?}"
+    );
     assert_verifies(&server);
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use harness::{System, TestDir, ToolServer, wait};
 use protocol::JournalRecord;
-use protocol::journal::{RecordType, archive_number};
+use protocol::journal::{RecordBody, archive_number};
 use serde_json::{Value, json};
 
 /// As small as it can be: a few calls fill a file.
@@ -28,7 +28,7 @@ fn recorded_calls(dir: &TestDir) -> Vec<String> {
     let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
     let records = lines.map(|line| serde_json::from_str::<JournalRecord>(&line).expect("a line is a record"));
     records
-        .filter(|record| record.record_type == RecordType::Started)
+        .filter(|record| matches!(record.body, RecordBody::Started(_)))
         .map(|record| record.id.to_string())
         .collect()
 }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use protocol::journal::{CallEnded, CallStarted, RecordBody, RecordType};
+use protocol::journal::{CallEnded, CallStarted, RecordBody};
 use protocol::{EventId, JournalRecord, SessionId, now_ms};
 use toolkit::Recorder;
 use toolkit::runner::CallIds;
@@ -63,7 +63,7 @@ impl Journal {
         if cut_bytes > 0 {
             let body = RecordBody::Repaired { cut_bytes };
             journal
-                .append(RecordType::Repaired, EventId::new(), None, &CallIds::of_the_server(), body)
+                .append(EventId::new(), None, &CallIds::of_the_server(), body)
                 .map_err(JournalError::Write)?;
         }
         start_sync_thread(Arc::downgrade(&journal)).map_err(JournalError::Write)?;
@@ -81,7 +81,6 @@ impl Journal {
 
     fn append(
         &self,
-        record_type: RecordType,
         id: EventId,
         parent_id: Option<EventId>,
         ids: &CallIds,
@@ -89,14 +88,13 @@ impl Journal {
     ) -> io::Result<()> {
         let mut tail = self.tail();
         let record = JournalRecord {
-            record_type,
+            body,
             id,
             parent_id,
             task_id: ids.task.clone(),
             session_id: ids.session.clone(),
             time_ms: now_ms(),
             prev: tail.last_hash.clone(),
-            body,
         };
         tail.append(&record)?;
         self.unsynced.store(true, Ordering::Release);
@@ -138,13 +136,11 @@ impl Tail {
 
 impl Recorder for Journal {
     fn started(&self, ids: &CallIds, body: CallStarted) -> io::Result<()> {
-        self.append(RecordType::Started, ids.call.clone(), ids.parent.clone(), ids, RecordBody::Started(body))
+        self.append(ids.call.clone(), ids.parent.clone(), ids, RecordBody::Started(body))
     }
 
     fn ended(&self, ids: &CallIds, body: CallEnded) {
-        let record_type = if body.failure.is_some() { RecordType::Failed } else { RecordType::Completed };
-        let body = RecordBody::Ended(body);
-        if let Err(error) = self.append(record_type, EventId::new(), Some(ids.call.clone()), ids, body) {
+        if let Err(error) = self.append(EventId::new(), Some(ids.call.clone()), ids, body.into()) {
             tracing::error!(call_id = %ids.call, %error, "the end of a call could not be recorded");
         }
     }

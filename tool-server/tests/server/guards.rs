@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::{Settings, TestServer};
-use protocol::journal::{RecordBody, RecordType};
+use protocol::journal::RecordBody;
 use protocol::{Annotations, ErrorCode, Risk, Status, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ async fn a_tool_that_panics_is_answered_with_internal_and_harms_no_other_call() 
     assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Internal);
     assert_eq!((envelope.ok, envelope.exit_code, envelope.meta.status), (false, 1, Status::Error));
     assert!(server.call("ls", json!({})).await.ok);
-    assert_eq!(server.journal()[1].record_type, RecordType::Failed);
+    assert!(matches!(server.journal()[1].body, RecordBody::Failed(_)));
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn a_call_whose_caller_goes_away_is_told_and_recorded() {
     wait_until(|| began.load(Ordering::SeqCst)).await;
     call.abort();
     wait_until(|| server.journal().len() == 2).await;
-    let RecordBody::Ended(ended) = &server.journal()[1].body else { panic!("the call has no end") };
+    let RecordBody::Failed(ended) = &server.journal()[1].body else { panic!("the call has no end") };
     assert_eq!(ended.failure.as_ref().unwrap().error_code, "CANCELLED");
 }
 
@@ -172,7 +172,7 @@ async fn a_refused_call_is_recorded_too() {
     assert!(envelope.meta.error.unwrap().hint.starts_with("The tools are: bash, delete, edit, "));
     let records = server.journal();
     assert_eq!(records[0].id, envelope.meta.call_id);
-    assert_eq!(records[1].record_type, RecordType::Failed);
+    assert!(matches!(records[1].body, RecordBody::Failed(_)));
 }
 
 /// Looks until the state is there, for at most ten seconds.

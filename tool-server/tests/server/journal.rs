@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use protocol::journal::{CallStarted, RecordBody, RecordType};
+use protocol::journal::{CallStarted, RecordBody};
 use protocol::{EventId, JournalRecord, Risk, SessionId};
 use tool_server::journal::{Journal, JournalError};
 use toolkit::Recorder;
@@ -67,7 +67,6 @@ fn a_torn_last_line_is_cut_away_and_recorded() {
 
     record_calls(&Journal::open(&place.path).unwrap(), 1);
     let repaired: JournalRecord = serde_json::from_str(&lines(&place.path)[2]).unwrap();
-    assert_eq!(repaired.record_type, RecordType::Repaired);
     assert_eq!(repaired.body, RecordBody::Repaired { cut_bytes: 16 });
     assert!(verify(&place.path).status.success());
 }

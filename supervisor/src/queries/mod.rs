@@ -4,6 +4,8 @@
 //! can be made (a read-only disk, a backup), it is read as a file that nobody changes.
 
 pub mod audit;
+#[cfg(test)]
+mod golden;
 pub mod short_id;
 pub mod tasks;
 
@@ -16,7 +18,7 @@ use crate::store::{StoreError, open};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum LookError {
+pub enum QueryError {
     /// There is no database.
     #[error("there is no database at {}: `supervisor run` makes one", .0.display())]
     Missing(PathBuf),
@@ -52,22 +54,22 @@ pub enum LookError {
 }
 
 /// Opens a database for looking.
-pub fn open(path: &Path) -> Result<Connection, LookError> {
+pub fn open(path: &Path) -> Result<Connection, QueryError> {
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(LookError::Missing(path.to_owned()));
+            return Err(QueryError::Missing(path.to_owned()));
         }
-        Err(error) => return Err(LookError::Unreadable(path.to_owned(), error)),
+        Err(error) => return Err(QueryError::Unreadable(path.to_owned(), error)),
         Ok(_) => {}
     }
     let connection = open::for_reading(path)?;
     match probe(&connection).map_err(|error| (error.sqlite_error_code(), error)) {
         Ok(()) => Ok(connection),
         Err((Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt), error)) => {
-            Err(LookError::Damaged(path.to_owned(), error))
+            Err(QueryError::Damaged(path.to_owned(), error))
         }
         Err((Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly), error)) => {
-            std::fs::File::open(path).map_err(|error| LookError::Unreadable(path.to_owned(), error))?;
+            std::fs::File::open(path).map_err(|error| QueryError::Unreadable(path.to_owned(), error))?;
             unchanging(path, error)
         }
         Err((_, error)) => Err(error.into()),
@@ -75,11 +77,11 @@ pub fn open(path: &Path) -> Result<Connection, LookError> {
 }
 
 /// Opens a file that nobody changes: a running supervisor always has a log of changes beside it.
-fn unchanging(path: &Path, error: rusqlite::Error) -> Result<Connection, LookError> {
+fn unchanging(path: &Path, error: rusqlite::Error) -> Result<Connection, QueryError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     if Path::new(&log).metadata().is_ok_and(|log| log.len() > 0) {
-        return Err(LookError::Unmerged(path.to_owned()));
+        return Err(QueryError::Unmerged(path.to_owned()));
     }
     let Some(text) = path.to_str() else { return Err(error.into()) };
     let name = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
@@ -103,10 +105,10 @@ mod tests {
     fn what_is_no_database_is_named_with_what_to_do() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
-        assert!(matches!(open(&path), Err(LookError::Missing(_))));
+        assert!(matches!(open(&path), Err(QueryError::Missing(_))));
         std::fs::write(&path, "no database at all, but long enough to be taken for one".repeat(30)).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LookError::Damaged(..)) && error.to_string().contains("backup"), "{error}");
+        assert!(matches!(error, QueryError::Damaged(..)) && error.to_string().contains("backup"), "{error}");
     }
 
     #[test]
@@ -119,6 +121,6 @@ mod tests {
         assert_eq!(kept, 0);
         std::fs::write(directory.path().join("what? 50% #1.db-wal"), "x").unwrap();
         let refused = unchanging(&path, rusqlite::Error::InvalidQuery);
-        assert!(matches!(refused, Err(LookError::Unmerged(_))));
+        assert!(matches!(refused, Err(QueryError::Unmerged(_))));
     }
 }

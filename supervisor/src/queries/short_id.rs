@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::LookError;
+use super::QueryError;
 
 /// How much of an id the tables show.
 const SHOWN: usize = 8;
@@ -20,21 +20,21 @@ pub fn shown(id: &str) -> &str {
 }
 
 /// The whole id of the one task that is meant.
-pub fn resolve(connection: &Connection, given: &str) -> Result<String, LookError> {
+pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryError> {
     let exact = "select id from inbox where id = ?1";
     if let Some(id) = connection.query_row(exact, [given], |row| row.get(0)).optional()? {
         return Ok(id);
     }
     if given.len() < SHORTEST {
-        return Err(LookError::NoTask(given.to_owned()));
+        return Err(QueryError::NoTask(given.to_owned()));
     }
     let mut statement = connection.prepare(candidates(given))?;
     let found: Vec<String> =
         statement.query_map([given], |row| row.get(0))?.collect::<Result<_, rusqlite::Error>>()?;
     match &found[..] {
-        [] => Err(LookError::NoTask(given.to_owned())),
+        [] => Err(QueryError::NoTask(given.to_owned())),
         [one] => Ok(one.clone()),
-        several => Err(LookError::Ambiguous(given.to_owned(), several.join(", "))),
+        several => Err(QueryError::Ambiguous(given.to_owned(), several.join(", "))),
     }
 }
 
@@ -88,9 +88,9 @@ mod tests {
             assert_eq!(resolve(&connection, given).unwrap(), meant);
             assert!(meant.ends_with(shown(meant)));
         }
-        assert!(matches!(resolve(&connection, "0190-"), Err(LookError::Ambiguous(..))));
+        assert!(matches!(resolve(&connection, "0190-"), Err(QueryError::Ambiguous(..))));
         for unknown in ["444", "5555", "____", ""] {
-            assert!(matches!(resolve(&connection, unknown), Err(LookError::NoTask(_))), "{unknown:?}");
+            assert!(matches!(resolve(&connection, unknown), Err(QueryError::NoTask(_))), "{unknown:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, ToSql, params_from_iter};
 use serde::Serialize;
 
-use super::LookError;
+use super::QueryError;
 
 /// The states of a task, in the order in which it passes through them.
 pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
@@ -73,7 +73,7 @@ pub struct Counts {
 }
 
 /// The newest tasks that fit, oldest first.
-pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, LookError> {
+pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, QueryError> {
     let mut conditions = Vec::new();
     let mut values: Vec<&dyn ToSql> = Vec::new();
     if !filter.states.is_empty() {
@@ -102,7 +102,7 @@ pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, Look
 }
 
 /// The newest replies that could not be delivered, oldest first.
-pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, LookError> {
+pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, QueryError> {
     let sql = "select task_id, channel, chat_id, part, attempt, error, finished_at_ms
                from outbox where state = 'dead' order by seq desc limit ?1";
     let mut statement = connection.prepare(sql)?;
@@ -124,9 +124,9 @@ pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivere
 
 /// How many tasks and undelivered replies there are. The tasks that are done are what the others leave:
 /// they are the many, and are counted without looking at each.
-pub fn counts(connection: &Connection) -> Result<Counts, LookError> {
+pub fn counts(connection: &Connection) -> Result<Counts, QueryError> {
     let number =
-        |sql: &str| -> Result<i64, LookError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
+        |sql: &str| -> Result<i64, QueryError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
     let all = number("select count(*) from inbox")?;
     let of_state = |state: &str| number(&format!("select count(*) from inbox where state = '{state}'"));
     let mut tasks = Vec::new();

@@ -1,11 +1,17 @@
 //! What was done by tools: to a file, for a task, or not at all because it was refused.
 
+use protocol::event::{
+    EventPayload, ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallStarted,
+};
+use protocol::journal::CallEnded;
+use protocol::{EventBody, SessionId};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params_from_iter};
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
-use super::{LookError, short_id};
+use super::{QueryError, short_id};
+use crate::store::events;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +37,7 @@ pub struct Call {
     /// The task that it was made for.
     pub task_id: Option<String>,
     /// Whose reads and locks it used.
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// When it began, in milliseconds since the epoch.
     pub started_at_ms: i64,
     /// The same as a date and a time of day, in UTC.
@@ -39,11 +45,32 @@ pub struct Call {
     /// The tool.
     pub tool_name: String,
     /// The arguments, bounded and without secrets.
-    pub arguments: Value,
+    pub arguments: Map<String, Value>,
     /// `done`, `failed`, `interrupted` or `running`.
     pub status: &'static str,
-    /// What its end says: exit code, error, path, hashes and the beginning of its output.
-    pub end: Value,
+    /// How it ended; none while it runs.
+    #[serde(serialize_with = "payload")]
+    pub end: Option<EventBody>,
+}
+
+impl Call {
+    /// What the journal says of its end.
+    pub fn ended(&self) -> Option<&CallEnded> {
+        let end = self.end.as_ref()?;
+        let completed = ToolCallCompleted::of(end).map(|completed| &completed.call);
+        completed.or_else(|| ToolCallFailed::of(end).map(|failed| &failed.call))
+    }
+
+    /// Why it failed, or why nobody knows how it ended.
+    pub fn error(&self) -> Option<&str> {
+        let interrupted = ToolCallInterrupted::of(self.end.as_ref()?).map(|interrupted| &interrupted.error);
+        let failed = || self.ended()?.failure.as_ref().map(|failure| &failure.error);
+        interrupted.or_else(failed).map(String::as_str)
+    }
+}
+
+fn payload<S: Serializer>(end: &Option<EventBody>, serializer: S) -> Result<S::Ok, S::Error> {
+    end.as_ref().map(EventBody::payload).serialize(serializer)
 }
 
 /// The newest calls that answer the question, oldest first. The plus sign keeps the database from looking
@@ -53,12 +80,12 @@ pub fn calls(
     question: &Question,
     since_ms: i64,
     limit: u32,
-) -> Result<Vec<Call>, LookError> {
+) -> Result<Vec<Call>, QueryError> {
     let (condition, mut values) = condition(connection, question, limit)?;
     let sql = format!(
         "select started.id, started.task_id, started.time_ms,
                 strftime('%Y-%m-%d %H:%M', started.time_ms / 1000, 'unixepoch'),
-                started.payload, ended.type, ended.payload
+                started.type, started.payload, ended.type, ended.payload
          from events as started
          left join events as ended on ended.seq = (
              select candidate.seq from events as candidate
@@ -82,11 +109,11 @@ fn condition(
     connection: &Connection,
     question: &Question,
     limit: u32,
-) -> Result<(String, Vec<Sql>), LookError> {
+) -> Result<(String, Vec<Sql>), QueryError> {
     Ok(match question {
         Question::Task(given) => {
             let task = match short_id::resolve(connection, given) {
-                Err(LookError::NoTask(_)) => given.clone(),
+                Err(QueryError::NoTask(_)) => given.clone(),
                 resolved => resolved?,
             };
             ("started.task_id = ?".to_owned(), vec![Sql::from(task)])
@@ -131,43 +158,56 @@ fn of_file(absolute: &[String], end: Option<&str>) -> (String, Vec<Sql>) {
 }
 
 fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
-    let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok());
-    let start: Value = json(row.get(4)?).unwrap_or_default();
-    let status = match row.get::<_, Option<String>>(5)?.as_deref() {
+    let status = match row.get::<_, Option<String>>(6)?.as_deref() {
         Some("tool_call.completed") => "done",
         Some("tool_call.failed") => "failed",
         Some(_) => "interrupted",
         None => "running",
     };
+    let start = events::body(row, 4)?;
+    let (session_id, tool_name, arguments) = match ToolCallStarted::of(&start).cloned() {
+        Some(ToolCallStarted { call, session_id }) => (Some(session_id), call.tool_name, call.arguments),
+        // Of a newer version: what it says is shown as it is.
+        None => (None, String::new(), start.payload().as_object().cloned().unwrap_or_default()),
+    };
     Ok(Call {
         id: row.get(0)?,
         task_id: row.get(1)?,
-        session_id: start["session_id"].as_str().map(str::to_owned),
+        session_id,
         started_at_ms: row.get(2)?,
         started_at: row.get(3)?,
-        tool_name: start["tool_name"].as_str().unwrap_or_default().to_owned(),
-        arguments: start["arguments"].clone(),
+        tool_name,
+        arguments,
         status,
-        end: json(row.get(6)?).unwrap_or_default(),
+        end: (status != "running").then(|| events::body(row, 6)).transpose()?,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Event, EventType};
-    use serde_json::json;
+    use protocol::Event;
+    use protocol::journal::CallChange;
 
     use super::*;
-    use crate::look;
-    use crate::store::events;
-    use crate::store::fixture::Fixture;
+    use crate::queries;
+    use crate::store::fixture::{Fixture, call_completed, call_started};
 
     /// A call of a tool that can do harm, and its end.
-    fn call_of(path: &str, end: EventType, facts: Value) -> [Event; 2] {
-        let start = json!({"tool_name": "write", "risk": "high", "arguments": {"path": path}});
-        let started = Event::now(EventType::ToolCallStarted, None, None, start);
-        let ended = Event::now(end, Some(&started.id), None, facts);
+    fn call_of(path: &str, end: impl Into<EventBody>) -> [Event; 2] {
+        let started = Event::now(call_started("write", path), None, None);
+        let ended = Event::now(end, Some(&started.id), None);
         [started, ended]
+    }
+
+    fn ended(path: &str, operation: Option<&str>) -> ToolCallCompleted {
+        let mut completed = call_completed("");
+        completed.call.path_resolved = Some(format!("/w/{path}"));
+        completed.call.change = operation.map(|operation| CallChange {
+            operation: operation.to_owned(),
+            sha256_before: None,
+            sha256_after: None,
+        });
+        completed
     }
 
     async fn told(events: Vec<Event>, question: &Question) -> Vec<(String, &'static str)> {
@@ -176,7 +216,7 @@ mod tests {
             events.iter().try_for_each(|event| events::append(tx, event))
         };
         fixture.store.write(stored).await.unwrap();
-        let connection = look::open(&fixture.directory.path().join("autonous.db")).unwrap();
+        let connection = queries::open(&fixture.directory.path().join("autonous.db")).unwrap();
         let calls = calls(&connection, question, i64::MIN, 50).unwrap();
         let path = |call: &Call| call.arguments["path"].as_str().unwrap_or_default().to_owned();
         calls.iter().map(|call| (path(call), call.status)).collect()
@@ -184,18 +224,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_is_meant_by_its_whole_path_by_its_end_and_by_what_was_interrupted() {
-        let changed = |path: &str| {
-            let facts = json!({"operation": "update", "path_resolved": format!("/w/{path}")});
-            call_of(path, EventType::ToolCallCompleted, facts)
-        };
+        let changed = |path: &str| call_of(path, ended(path, Some("update")));
+        let ToolCallCompleted { call, session_id } = ended("a/b.txt", None);
+        let failed = ToolCallFailed { call, session_id };
+        let interrupted = ToolCallInterrupted { tool_name: None, error: "cut off".to_owned() };
         let events = [
             changed("a/b.txt"),
             changed("xb.txt"),
-            call_of("a/b.txt", EventType::ToolCallCompleted, json!({"path_resolved": "/w/a/b.txt"})),
-            call_of("a/b.txt", EventType::ToolCallFailed, json!({"path_resolved": "/w/a/b.txt"})),
-            call_of("b.txt", EventType::ToolCallInterrupted, json!({})),
-            call_of("/w/a/b.txt", EventType::ToolCallInterrupted, json!({})),
-            call_of("other/b.txt", EventType::ToolCallInterrupted, json!({})),
+            call_of("a/b.txt", ended("a/b.txt", None)),
+            call_of("a/b.txt", failed),
+            call_of("b.txt", interrupted.clone()),
+            call_of("/w/a/b.txt", interrupted.clone()),
+            call_of("other/b.txt", interrupted),
         ]
         .concat();
         let named = |path: &str, status| (path.to_owned(), status);

@@ -102,29 +102,22 @@ fn shortened(text: String, chars: u16) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Event, EventId, EventType};
-    use serde_json::{Value, json};
+    use protocol::event::{ContextAssembled, FittedContext, TaskDone, ToolCallCompleted, ToolCallFailed};
+    use protocol::journal::CallFailure;
+    use protocol::{ErrorClass, EventId};
 
     use super::*;
-    use crate::store::events;
-    use crate::store::fixture::Fixture;
-
-    async fn add(
-        fixture: &Fixture,
-        task: &TaskId,
-        event_type: EventType,
-        parent: Option<&EventId>,
-        payload: Value,
-    ) -> EventId {
-        let event = Event::now(event_type, parent, Some(task), payload);
-        let id = event.id.clone();
-        fixture.store.write(move |tx| events::append(tx, &event)).await.unwrap();
-        id
-    }
+    use crate::store::fixture::{Fixture, call_completed, call_started};
 
     async fn start(fixture: &Fixture, task: &TaskId, tool_name: &str) -> EventId {
-        let payload = json!({"tool_name": tool_name, "arguments": {"path": "a".repeat(1000)}});
-        add(fixture, task, EventType::ToolCallStarted, None, payload).await
+        fixture.append(call_started(tool_name, &"a".repeat(1000)), None, Some(task)).await
+    }
+
+    async fn fit(fixture: &Fixture, task: &TaskId, summary: Option<&str>) {
+        let summary = summary.map(str::to_owned);
+        let (messages, shortened, dropped, estimated_tokens, limit_tokens) = (3, 0, 1, 10, 20);
+        let fitted = FittedContext { messages, shortened, dropped, estimated_tokens, limit_tokens, summary };
+        fixture.append(ContextAssembled::Fitted(fitted), None, Some(task)).await;
     }
 
     async fn earlier(fixture: &Fixture, task: &TaskId) -> EarlierAttempts {
@@ -136,10 +129,16 @@ mod tests {
     async fn each_call_is_told_in_order_with_its_end_and_an_unseen_end_is_an_interruption() {
         let (fixture, task) = (Fixture::new().await, TaskId::new());
         let read = start(&fixture, &task, "read").await;
-        add(&fixture, &task, EventType::ToolCallCompleted, Some(&read), json!({"output_text": "text"})).await;
+        fixture.append(call_completed("text"), Some(&read), Some(&task)).await;
         let bash = start(&fixture, &task, "bash").await;
-        let failure = json!({"error": "exit 1", "output_text": "no such file"});
-        add(&fixture, &task, EventType::ToolCallFailed, Some(&bash), failure).await;
+        let ToolCallCompleted { mut call, session_id } = call_completed("no such file");
+        call.failure = Some(CallFailure {
+            error: "exit 1".to_owned(),
+            error_class: ErrorClass::ToolExec,
+            error_code: "EXIT_NONZERO".to_owned(),
+            redacted: false,
+        });
+        fixture.append(ToolCallFailed { call, session_id }, Some(&bash), Some(&task)).await;
         start(&fixture, &task, "write").await;
         start(&fixture, &TaskId::new(), "of another task").await;
         let told: Vec<(String, PastCallStatus, String)> = earlier(&fixture, &task)
@@ -159,9 +158,9 @@ mod tests {
     #[tokio::test]
     async fn what_led_to_an_answer_is_not_told_when_it_is_to_be_done_again() {
         let (fixture, task) = (Fixture::new().await, TaskId::new());
-        add(&fixture, &task, EventType::ContextAssembled, None, json!({"summary": "half of it"})).await;
+        fit(&fixture, &task, Some("half of it")).await;
         start(&fixture, &task, "write").await;
-        add(&fixture, &task, EventType::TaskDone, None, json!({"attempt": 1})).await;
+        fixture.append(TaskDone { attempt: 1 }, None, Some(&task)).await;
         assert!(earlier(&fixture, &task).await.is_empty());
         start(&fixture, &task, "read").await;
         let calls = earlier(&fixture, &task).await.calls;
@@ -186,8 +185,8 @@ mod tests {
     async fn the_newest_summary_is_told() {
         let (fixture, task) = (Fixture::new().await, TaskId::new());
         assert!(earlier(&fixture, &task).await.is_empty());
-        for payload in [json!({"summary": "first"}), json!({"summary": "second"}), json!({"messages": 3})] {
-            add(&fixture, &task, EventType::ContextAssembled, None, payload).await;
+        for summary in [Some("first"), Some("second"), None] {
+            fit(&fixture, &task, summary).await;
         }
         assert_eq!(earlier(&fixture, &task).await.summary.as_deref(), Some("second"));
     }

@@ -1,0 +1,30 @@
+//! The events of one task, on their way to the supervisor.
+//!
+//! An event's id is made here and returned, because what happens next hangs under it. Tool calls are not
+//! recorded here: the tool server does that itself, whoever calls it.
+
+use protocol::{Event, EventBody, EventId, FromWorker, TaskId};
+use tokio::sync::mpsc;
+
+/// Where a task's events go.
+#[derive(Debug, Clone)]
+pub struct EventSink {
+    outgoing: mpsc::Sender<FromWorker>,
+    task_id: TaskId,
+}
+
+impl EventSink {
+    /// The sink of one task.
+    pub fn new(outgoing: mpsc::Sender<FromWorker>, task_id: TaskId) -> Self {
+        Self { outgoing, task_id }
+    }
+
+    /// Records that something happened under `parent`, and returns the event's id.
+    pub async fn record(&self, body: impl Into<EventBody>, parent: &EventId) -> EventId {
+        let event = Event::now(body, Some(parent), Some(&self.task_id));
+        let id = event.id.clone();
+        // When nobody reads any more, the process is about to end, and there is nobody to tell.
+        let _ = self.outgoing.send(FromWorker::Event { event }).await;
+        id
+    }
+}

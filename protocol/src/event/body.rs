@@ -1,0 +1,148 @@
+//! The one list of event types, and how a body becomes `type` and `payload` and comes back.
+//!
+//! A body that this version does not know whole is kept as it came: a type of a newer version, a payload
+//! that does not parse, or one with a field that has no place in the type. So nothing is ever lost.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The payload of one type of event.
+pub trait EventPayload: Sized {
+    /// The type as it stands on the wire and in the table: a noun and a verb in the past tense.
+    const TYPE: &'static str;
+
+    /// The payload of an event of this type; none of any other.
+    fn of(body: &EventBody) -> Option<&Self>;
+}
+
+macro_rules! event_types {
+    ($($payload:ident = $name:literal,)+) => {
+        /// What happened, with its facts.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(from = "TypeAndPayload", into = "TypeAndPayload")]
+        pub enum EventBody {
+            $(#[doc = concat!("`", $name, "`")] $payload(super::$payload),)+
+            /// An event that this version does not know, or does not know whole.
+            Unknown {
+                /// The type as it came.
+                event_type: String,
+                /// The payload as it came.
+                payload: Value,
+            },
+        }
+
+        /// All types of events.
+        pub const TYPES: &[&str] = &[$($name),+];
+
+        impl EventBody {
+            /// The type as it stands on the wire and in the table.
+            pub fn event_type(&self) -> &str {
+                match self {
+                    $(Self::$payload(_) => $name,)+
+                    Self::Unknown { event_type, .. } => event_type,
+                }
+            }
+
+            /// The facts as JSON.
+            pub fn payload(&self) -> Value {
+                match self {
+                    $(Self::$payload(payload) => serde_json::to_value(payload).unwrap_or_default(),)+
+                    Self::Unknown { payload, .. } => payload.clone(),
+                }
+            }
+
+            fn known(event_type: &str, payload: &Value) -> Option<Self> {
+                match event_type {
+                    $($name => super::$payload::deserialize(payload).ok().map(Self::$payload),)+
+                    _ => None,
+                }
+            }
+        }
+
+        $(
+            impl EventPayload for super::$payload {
+                const TYPE: &'static str = $name;
+
+                fn of(body: &EventBody) -> Option<&Self> {
+                    if let EventBody::$payload(payload) = body { Some(payload) } else { None }
+                }
+            }
+
+            impl From<super::$payload> for EventBody {
+                fn from(payload: super::$payload) -> Self {
+                    Self::$payload(payload)
+                }
+            }
+        )+
+    };
+}
+
+event_types! {
+    ProcessStarted = "process.started",
+    WorkerSpawned = "worker.spawned",
+    WorkerExited = "worker.exited",
+    CrashLoopDetected = "crash_loop.detected",
+    DatabasePruned = "database.pruned",
+    TaskQueued = "task.queued",
+    TaskClaimed = "task.claimed",
+    TaskDone = "task.done",
+    TaskDead = "task.dead",
+    TaskCancelled = "task.cancelled",
+    TaskSkipped = "task.skipped",
+    AgentStarted = "agent.started",
+    AgentCompleted = "agent.completed",
+    AgentFailed = "agent.failed",
+    ContextAssembled = "context.assembled",
+    TurnStarted = "turn.started",
+    TurnCompleted = "turn.completed",
+    ToolCallStarted = "tool_call.started",
+    ToolCallCompleted = "tool_call.completed",
+    ToolCallFailed = "tool_call.failed",
+    ToolCallInterrupted = "tool_call.interrupted",
+    ReplyQueued = "reply.queued",
+    ReplySent = "reply.sent",
+    ControlLimitReached = "control.limit_reached",
+    ProgressStalled = "progress.stalled",
+    RetryScheduled = "retry.scheduled",
+    RetryExhausted = "retry.exhausted",
+    CircuitOpened = "circuit.opened",
+    CircuitHalfOpen = "circuit.half_open",
+    CircuitClosed = "circuit.closed",
+}
+
+impl EventBody {
+    /// A body from its type and payload.
+    pub fn new(event_type: String, payload: Value) -> Self {
+        match Self::known(&event_type, &payload) {
+            Some(body) if has_all_of(&body.payload(), &payload) => body,
+            _ => Self::Unknown { event_type, payload },
+        }
+    }
+}
+
+/// Whether every fact that was given is still there. A fact that is null says nothing.
+fn has_all_of(known: &Value, given: &Value) -> bool {
+    let Some(given) = given.as_object() else { return false };
+    given.iter().all(|(name, value)| value.is_null() || known.get(name) == Some(value))
+}
+
+/// A body as it is written.
+#[derive(Serialize, Deserialize)]
+struct TypeAndPayload {
+    #[serde(rename = "type")]
+    event_type: String,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    payload: Value,
+}
+
+impl From<TypeAndPayload> for EventBody {
+    fn from(written: TypeAndPayload) -> Self {
+        Self::new(written.event_type, written.payload)
+    }
+}
+
+impl From<EventBody> for TypeAndPayload {
+    fn from(body: EventBody) -> Self {
+        Self { event_type: body.event_type().to_owned(), payload: body.payload() }
+    }
+}

@@ -1,0 +1,55 @@
+//! Events: the truth about what was done, one row each, never changed.
+//!
+//! The tree is process → agent → turn → tool call: `parent_id` is the id of the event that something
+//! happened under, and a completion's `parent_id` is the id of its start.
+
+mod agent;
+mod body;
+mod supervisor;
+mod tool_call;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EventId, TaskId, now_ms};
+
+pub use agent::{
+    AgentCompleted, AgentFailed, AgentFailure, AgentStarted, AgentTotals, CircuitClosed, CircuitHalfOpen,
+    CircuitOpened, ContextAssembled, ControlLimitReached, FittedContext, InitialContext, ProgressStalled,
+    RequestFailed, TurnCompleted, TurnStarted,
+};
+pub use body::{EventBody, EventPayload, TYPES};
+pub use supervisor::{
+    AttemptFailed, CrashLoopDetected, DatabasePruned, ProcessStarted, ReplyQueued, ReplySent, Requeued,
+    RetryExhausted, RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskQueued, TaskSkipped,
+    WorkerExited, WorkerSpawned,
+};
+pub use tool_call::{ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallStarted};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Made where the event is made.
+    pub id: EventId,
+    /// What it happened under; for a completion, its start.
+    pub parent_id: Option<EventId>,
+    /// The task it belongs to, if any.
+    pub task_id: Option<TaskId>,
+    /// What happened: on the wire the fields `type` and `payload`.
+    #[serde(flatten)]
+    pub body: EventBody,
+    /// When, in milliseconds since the Unix epoch, by the clock of the process that made it.
+    pub time_ms: i64,
+}
+
+impl Event {
+    /// An event that happens now.
+    pub fn now(body: impl Into<EventBody>, parent_id: Option<&EventId>, task_id: Option<&TaskId>) -> Self {
+        Self {
+            id: EventId::new(),
+            parent_id: parent_id.cloned(),
+            task_id: task_id.cloned(),
+            body: body.into(),
+            time_ms: now_ms(),
+        }
+    }
+}
