@@ -95,7 +95,7 @@ impl Conversation {
 
     /// Adds a result, cut to its share of the window.
     pub(crate) fn push_result(&mut self, call_id: String, text: &str) {
-        let text = untrusted::shortened(text, self.bounds().result_bytes());
+        let text = untrusted::shorten(text, self.bounds().result_bytes());
         self.messages.push(Message::ToolResult { call_id, text });
     }
 

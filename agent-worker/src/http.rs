@@ -1,34 +1,32 @@
-//! The two habits of every HTTP request here: a client without surprises, and an answer that is bounded.
-//!
-//! No ambient proxy and no redirect: both would carry a key or a token to somebody else.
+//! HTTP clients without ambient proxy and redirects, which would carry a key or a token to somebody else,
+//! and responses of bounded size.
 
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, Request, StatusCode, redirect};
 
-/// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why an answer could not be taken.
+/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// Sending or receiving failed, or took too long.
     #[error("{}", error_chain(.0))]
     Transport(#[from] reqwest::Error),
-    /// The answer is longer than anybody needs.
-    #[error("the answer is longer than {0} bytes")]
+    /// The response is too long.
+    #[error("the response is longer than {0} bytes")]
     TooLong(usize),
 }
 
-/// What a server answered, whole.
+/// A whole response.
 #[derive(Debug)]
 pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
-    /// How long it asks to wait, if it does.
+    /// How long the server asks us to wait, if it does.
     pub retry_after: Option<Duration>,
-    /// All of its headers.
+    /// All headers.
     pub headers: HeaderMap,
     /// The body.
     pub body: Vec<u8>,
@@ -39,12 +37,12 @@ pub fn client(timeout: Duration) -> Result<Client, HttpError> {
     Ok(builder().timeout(timeout).build()?)
 }
 
-/// A client whose requests last for as long as somebody waits for them.
+/// A client whose requests last until they are dropped.
 pub fn client_without_timeout() -> Result<Client, HttpError> {
     Ok(builder().build()?)
 }
 
-/// Sends a request and takes the answer, whose body has at most `max_bytes`.
+/// Sends a request and reads the response, whose body has at most `max_bytes`.
 pub async fn send(client: &Client, request: Request, max_bytes: usize) -> Result<HttpResponse, HttpError> {
     let mut response = client.execute(request).await?;
     let mut body = Vec::new();
@@ -58,8 +56,8 @@ pub async fn send(client: &Client, request: Request, max_bytes: usize) -> Result
     Ok(HttpResponse { status, retry_after: retry_after(&headers), headers, body })
 }
 
-/// How long a server asks to wait: `retry-after-ms`, which is finer, or else `Retry-After`, in seconds or
-/// as a date.
+/// How long a server asks us to wait: `retry-after-ms`, which is finer, or `Retry-After`, in seconds or as
+/// a date.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::trim);
     let finer = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()).map(|ms| ms / 1000.0);
@@ -69,7 +67,7 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-/// A date that has passed asks for no wait.
+/// A date in the past asks for no wait.
 fn wait(value: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = value.parse() {
         return Duration::try_from_secs_f64(seconds).ok();
@@ -86,15 +84,9 @@ fn builder() -> ClientBuilder {
         .user_agent(concat!("autonous-agent-worker/", env!("CARGO_PKG_VERSION")))
 }
 
-/// An error with the causes below it, in one line; reqwest's own text stops at the first.
+/// An error with its causes in one line; reqwest's own message stops at the first.
 fn error_chain(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(below) = cause {
-        text = format!("{text}: {below}");
-        cause = below.source();
-    }
-    text
+    anyhow::Chain::new(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]
@@ -102,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_read_in_seconds_or_as_a_date_and_nothing_else_is_a_wait() {
+    fn a_wait_is_parsed_in_seconds_or_as_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_420);
         for (value, expected) in [
             ("2", Some(2000)),
@@ -120,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_finer_wait_goes_before_the_coarser() {
+    fn the_finer_wait_has_precedence() {
         let name = |name: &'static str| reqwest::header::HeaderName::from_static(name);
         let mut headers = HeaderMap::from_iter([(RETRY_AFTER, " 2 ".parse().unwrap())]);
         assert_eq!(retry_after(&headers), Some(Duration::from_secs(2)));

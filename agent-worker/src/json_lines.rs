@@ -1,31 +1,31 @@
-//! The lines between supervisor and worker: one JSON object each, bounded, in both directions at once.
+//! The lines between supervisor and worker: one bounded JSON object each, in both directions at once.
 //!
-//! Reading and writing are tasks of their own, so that a cancel is seen while a result is being written.
-//! What a line means is decided in [`crate::serve`].
+//! Reading and writing run as separate tasks, so that a cancel is seen while a result is being written.
+//! [`crate::serve`] decides what a line means.
 
 use protocol::{FromWorker, MAX_LINE_BYTES, ToWorker};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 
-/// How many lines wait before whoever writes them waits too.
+/// How many lines are buffered before the writer waits.
 const WAITING_LINES: usize = 64;
 
-/// A line that nobody can follow.
+/// Why a line cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// It is no message that a worker knows.
-    #[error("a line on stdin is no message to a worker: {0}")]
+    /// It is not a message to a worker.
+    #[error("a line on stdin is not a valid message to a worker: {0}")]
     Malformed(#[source] serde_json::Error),
-    /// It does not end.
+    /// It is too long.
     #[error("a line on stdin is longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
     /// Reading failed.
-    #[error("stdin could not be read: {0}")]
+    #[error("cannot read stdin: {0}")]
     Unreadable(#[source] std::io::Error),
 }
 
-/// The messages that come in. The channel ends with the input, or after the first error.
-pub fn incoming(
+/// The messages that arrive. The channel ends with the input or after the first error.
+pub(crate) fn incoming(
     input: impl AsyncRead + Unpin + Send + 'static,
 ) -> mpsc::Receiver<Result<ToWorker, LineError>> {
     let (sender, receiver) = mpsc::channel(WAITING_LINES);
@@ -41,13 +41,13 @@ pub fn incoming(
     receiver
 }
 
-/// Where messages go out, in the order in which they are sent. It closes when nobody reads them.
-pub fn outgoing(mut output: impl AsyncWrite + Unpin + Send + 'static) -> mpsc::Sender<FromWorker> {
+/// Writes messages in the order in which they are sent. The channel closes when nobody reads them.
+pub(crate) fn outgoing(mut output: impl AsyncWrite + Unpin + Send + 'static) -> mpsc::Sender<FromWorker> {
     let (sender, mut receiver) = mpsc::channel(WAITING_LINES);
     tokio::spawn(async move {
         while let Some(message) = receiver.recv().await {
             if let Err(error) = write(&mut output, &message).await {
-                tracing::error!(%error, "stdout could not be written");
+                tracing::error!(%error, "cannot write to stdout");
                 break;
             }
         }
@@ -55,8 +55,8 @@ pub fn outgoing(mut output: impl AsyncWrite + Unpin + Send + 'static) -> mpsc::S
     sender
 }
 
-/// The next message; none at the end of the input. A last line without its end was torn off with the
-/// supervisor that wrote it, and counts as the end.
+/// The next message; none at the end of the input. A last line without a newline was cut off when the
+/// supervisor died, and counts as the end.
 async fn next(input: &mut (impl AsyncBufReadExt + Unpin)) -> Result<Option<ToWorker>, LineError> {
     let limit = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
     let mut line = Vec::new();
@@ -97,11 +97,11 @@ mod tests {
     async fn nothing_is_read_after_a_malformed_line() {
         let read = read(b"{\"type\":\"dance\"}\n{\"type\":\"cancel\",\"task_id\":\"a\"}\n").await;
         assert_eq!(read.len(), 1);
-        assert!(read[0].as_ref().unwrap_err().starts_with("a line on stdin is no message to a worker"));
+        assert!(read[0].as_ref().unwrap_err().starts_with("a line on stdin is not a valid message"));
     }
 
     #[tokio::test]
-    async fn a_line_that_does_not_end_is_refused_at_the_bound() {
+    async fn an_endless_line_is_refused() {
         let mut messages = incoming(tokio::io::repeat(b' '));
         assert!(matches!(messages.recv().await, Some(Err(LineError::TooLong))));
     }

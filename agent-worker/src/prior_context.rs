@@ -60,7 +60,7 @@ pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
         }
         if !call.output.is_empty() {
             let output = untrusted::cut_middle(&call.output, MAX_OUTPUT_BYTES);
-            let _ = write!(text, "\n{}", untrusted::enclosed(&output));
+            let _ = write!(text, "\n{}", untrusted::mark(&output));
         }
     }
     text.push_str("\nGo on from there. A file may have to be read again before it can be changed.]");

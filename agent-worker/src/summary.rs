@@ -55,7 +55,7 @@ fn transcript(request: &str, lost: &[Message], max_bytes: usize) -> String {
                 }
             }
             Message::ToolResult { text: result, .. } => {
-                let _ = write!(text, "\nResult: {}", untrusted::shortened(result, MAX_TEXT_BYTES));
+                let _ = write!(text, "\nResult: {}", untrusted::shorten(result, MAX_TEXT_BYTES));
             }
         }
     }

@@ -1,8 +1,8 @@
-//! The tool server as the worker sees it: a catalogue, and calls that are answered with envelopes.
+//! The client of the tool server: its catalogue, and calls that are answered with envelopes.
 //!
-//! A call that did not arrive or was not answered is made again with the same key, which the server
-//! uses to run it at most once. Such failures never leave this file and never reach the model: it only
-//! sees what a tool answered. How long to go on is decided by whoever drops the future.
+//! A call that fails on the wire is repeated with the same key, so the server runs it at most once. Such
+//! failures never reach the model, which only sees what a tool answered. Retries go on until the caller
+//! drops the future.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,98 +13,100 @@ use reqwest::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use reqwest::{Client, Method, Request, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::CatalogueCache;
 use crate::http::{self, HttpError, HttpResponse};
 use crate::model::ToolCall;
 use crate::retry;
 
-/// The longest deadline that a tool accepts, and a margin for its answer.
+/// The longest deadline that a tool accepts, plus a margin for its answer.
 const CALL_TIMEOUT: Duration = Duration::from_secs(660);
 
-/// The catalogue takes no work to answer.
 const CATALOGUE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The server bounds a result itself; this is the net below.
+/// The server bounds a result itself; this is a safety net.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The tool server.
+/// The client of one tool server.
 #[derive(Debug)]
-pub struct ToolClient {
+pub(crate) struct ToolClient {
     client: Client,
     url: Url,
     token: Option<Secret>,
-    catalogue: Catalogue,
+    catalogue: CatalogueCache,
 }
 
-/// Why there is no use in going on with the tool server.
+/// Why the tool server cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum ToolServerError {
-    /// It answered the request for the catalogue with an error.
+pub(crate) enum ToolServerError {
+    /// It answers the request for the catalogue with an error.
     #[error("The tool server refuses to work: {}. {}", .0.message.trim_end_matches('.'), .0.hint)]
     Refused(ToolError),
-    /// Something else answers at its address.
-    #[error("What answers at {0} (HTTP {1}) is not the tool server; AUTONOUS_TOOL_URL should be checked")]
+    /// Another server answers at its address.
+    #[error("The server at {0} (HTTP {1}) is not a tool server; check AUTONOUS_TOOL_URL")]
     NotAToolServer(Url, StatusCode),
-    /// A request could not be put together, or its answer was beyond every bound.
-    #[error("The tool server cannot be used: {0}")]
+    /// A request cannot be built, or its answer is too long.
+    #[error("Cannot use the tool server: {0}")]
     Unusable(#[from] HttpError),
 }
 
-/// Under what a call happens.
+/// What a call belongs to.
 #[derive(Debug, Clone, Copy)]
-pub struct CallContext<'a> {
-    /// The task that the call is for.
-    pub task: &'a Task,
-    /// The `turn.started` event that the call hangs under.
-    pub turn_id: &'a EventId,
+pub(crate) struct CallContext<'a> {
+    /// The task.
+    pub(crate) task: &'a Task,
+    /// The `turn.started` event, the parent of the call's events.
+    pub(crate) turn_id: &'a EventId,
 }
 
-/// What `GET /tools` answers.
+/// The answer to `GET /tools`.
 #[derive(Deserialize)]
 struct CatalogueResponse {
     tools: Vec<ToolSpec>,
 }
 
-/// An attempt without a result.
+/// Why an attempt has no answer.
 enum AttemptError {
-    /// It can pass; the server may have said when.
+    /// A retry can help, perhaps after a wait that the server asks for.
     Transient { why: String, after: Option<Duration> },
-    /// It stays.
+    /// A retry cannot help.
     Permanent(ToolServerError),
 }
 
 impl ToolClient {
-    /// The server at this address. Nothing is sent yet.
-    pub fn new(url: Url, token: Option<Secret>) -> Result<Self, HttpError> {
+    /// A client for the server at this address. Nothing is sent yet.
+    pub(crate) fn new(url: Url, token: Option<Secret>) -> Result<Self, HttpError> {
         let client = http::client(CALL_TIMEOUT)?;
-        Ok(Self { client, url, token, catalogue: Catalogue::default() })
+        Ok(Self { client, url, token, catalogue: CatalogueCache::default() })
     }
 
-    /// What can be called, sorted by name. The server is asked whether it is still what is known.
-    pub async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, ToolServerError> {
+    /// The tools, sorted by name; the cached ones if the server says that they have not changed.
+    pub(crate) async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, ToolServerError> {
         let mut request = self.request(Method::GET, None).timeout(CATALOGUE_TIMEOUT);
         if let Some(tag) = self.catalogue.tag() {
             request = request.header(IF_NONE_MATCH, tag);
         }
         let answer = self.send_until_answered(&built(request)?).await?;
-        if let Some(tools) = self.catalogue.unchanged().filter(|_| answer.status == StatusCode::NOT_MODIFIED)
-        {
+        if let Some(tools) = self.catalogue.tools().filter(|_| answer.status == StatusCode::NOT_MODIFIED) {
             return Ok(tools);
         }
         let CatalogueResponse { tools } = self.read(&answer).or_else(|not_a_tool_server| {
             let envelope: Envelope = self.read(&answer)?;
             Err(envelope.meta.error.map_or(not_a_tool_server, ToolServerError::Refused))
         })?;
-        Ok(self.catalogue.take(tools, &answer.headers))
+        Ok(self.catalogue.store(tools, &answer.headers))
     }
 
-    /// Whether the last answer came from a server that offers other tools than those that are known.
-    pub fn has_other_tools(&self) -> bool {
+    /// Whether the last answer came from a server with other tools than the cached ones.
+    pub(crate) fn has_new_tools(&self) -> bool {
         self.catalogue.is_outdated()
     }
 
-    /// Makes a call and returns what the server answered, whether it went well or not.
-    pub async fn call(&self, call: &ToolCall, caller: CallContext<'_>) -> Result<Envelope, ToolServerError> {
+    /// Makes a call and returns the answer, whether the tool succeeded or failed.
+    pub(crate) async fn call(
+        &self,
+        call: &ToolCall,
+        caller: CallContext<'_>,
+    ) -> Result<Envelope, ToolServerError> {
         let request = self
             .request(Method::POST, Some(&call.name))
             .header(CONTENT_TYPE, "application/json")
@@ -121,7 +123,7 @@ impl ToolClient {
     fn request(&self, method: Method, tool: Option<&str>) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
-            // A name is one segment, whatever the model wrote into it.
+            // A name is one path segment, whatever the model wrote into it.
             path.pop_if_empty().push("tools").extend(tool);
         }
         let request = self.client.request(method, url);
@@ -131,11 +133,11 @@ impl ToolClient {
         }
     }
 
-    /// Sends a request until it is answered.
+    /// Repeats a request until it is answered.
     async fn send_until_answered(&self, request: &Request) -> Result<HttpResponse, ToolServerError> {
         let mut failed = 0;
         loop {
-            let request = request.try_clone().expect("a body of text can be sent twice");
+            let request = request.try_clone().expect("a request with a text body can be cloned");
             let (why, after) = match self.attempt(request).await {
                 Ok(answer) => return Ok(answer),
                 Err(AttemptError::Permanent(error)) => return Err(error),
@@ -143,7 +145,7 @@ impl ToolClient {
             };
             failed += 1;
             let wait = retry::tool_server_retry_delay(failed).max(after.unwrap_or_default());
-            tracing::warn!(why, ?wait, "the tool server is called again");
+            tracing::warn!(why, ?wait, "retrying the tool server");
             tokio::time::sleep(wait).await;
         }
     }
@@ -176,8 +178,8 @@ fn built(request: RequestBuilder) -> Result<Request, HttpError> {
     Ok(request.build()?)
 }
 
-/// Why an answer is none yet: the server is too busy, still runs the same call (an earlier attempt of
-/// ours), or something in between speaks for a server that is away.
+/// Why a retry can help: the server is too busy, it still runs the same call (from an earlier attempt), or
+/// a proxy answers for a server that is down.
 fn transient_reason(answer: &HttpResponse) -> Option<String> {
     if !matches!(answer.status.as_u16(), 409 | 502 | 503 | 504) {
         return None;

@@ -56,7 +56,7 @@ pub(crate) async fn take(
     let model_name = run.agent.model.name();
     let turn_started = TurnStarted { turn: progress.usage.turns, model_name: model_name.to_owned() };
     let turn_id = run.events.record(turn_started, &run.agent_id).await;
-    if run.agent.tools.has_other_tools() {
+    if run.agent.tools.has_new_tools() {
         conversation.replace_tools(run.agent.tools.catalogue().await?);
     }
     let asked = Instant::now();

@@ -1,7 +1,7 @@
-//! The worker's settings: each field's doc names its variable and its default.
+//! The worker's settings. Each field's doc names its variable and its default.
 //!
-//! All of it is judged before the first line is read. A value that does not fit stops the start and
-//! says what would be right; nothing falls back in silence.
+//! All settings are validated before the first line is read. An invalid value stops the start and says what
+//! is expected; nothing falls back silently.
 
 mod model;
 
@@ -18,14 +18,14 @@ use crate::tool_client::ToolClient;
 
 pub use model::ModelConfig;
 
-/// What the worker was told at its start.
+/// All settings of the worker.
 #[derive(Debug)]
 pub struct Config {
     /// `AUTONOUS_TOOL_URL`, `http://127.0.0.1:8701`.
     pub tool_url: Url,
     /// `AUTONOUS_TOOL_TOKEN`, none.
     pub tool_token: Option<Secret>,
-    /// Who is asked what to do; its variables are named there.
+    /// The model; its variables are named there.
     pub model: ModelConfig,
     /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and
     /// `AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000.
@@ -35,7 +35,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads and judges all settings.
+    /// Reads and validates all settings.
     pub fn read(variables: &Variables) -> Result<Self, VariableError> {
         let number = |name, default, most| {
             let number = variables.number(name, default, 1..=most)?;
@@ -59,12 +59,12 @@ impl Config {
         })
     }
 
-    /// What these settings describe.
+    /// The agent that these settings describe.
     pub fn into_agent(self) -> anyhow::Result<Agent> {
         let tools = ToolClient::new(self.tool_url, self.tool_token);
-        let tools = tools.context("the client for the tool server could not be made")?;
+        let tools = tools.context("cannot create the client for the tool server")?;
         let model = self.model.into_model()?;
-        tracing::info!(model = model.name(), "the worker starts");
+        tracing::info!(model = model.name(), "worker starts");
         let breaker = ModelBreaker::default();
         Ok(Agent { model, breaker, tools, limits: self.limits, max_retries: self.max_retries })
     }
@@ -74,7 +74,7 @@ fn url(variables: &Variables, name: &str, default: &str) -> Result<Url, Variable
     let value = variables.text(name).unwrap_or(default);
     let url = value.trim().parse::<Url>().ok();
     url.filter(|url| matches!(url.scheme(), "http" | "https") && url.query().is_none())
-        .ok_or_else(|| VariableError::new(name, value, format!("an http or https address such as {default}")))
+        .ok_or_else(|| VariableError::new(name, value, format!("an http or https URL such as {default}")))
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_values_stop_the_start_and_name_their_variable() {
+    fn invalid_values_stop_the_start_and_name_their_variable() {
         for (name, value) in [
             ("AUTONOUS_TOOL_URL", "127.0.0.1:8701"),
             ("AUTONOUS_TOOL_URL", "ftp://127.0.0.1"),

@@ -1,8 +1,7 @@
-//! Who is asked what to do: a provider, how it calls tools, and a second model behind the first.
+//! The model's settings: the provider, how it calls tools, and a second model behind the first.
 
 use anyhow::Context;
 use process::{Secret, VariableError, Variables};
-use reqwest::RequestBuilder;
 
 use super::url;
 use crate::check::Probe;
@@ -10,7 +9,7 @@ use crate::http::{self, HttpError};
 use crate::model::Model;
 use crate::model::anthropic::{self, Anthropic};
 use crate::model::direct::Direct;
-use crate::model::endpoint::{Settings, Timeouts};
+use crate::model::endpoint::{Settings, Sign, Timeouts};
 use crate::model::fallback::Fallback;
 use crate::model::json_protocol::JsonProtocol;
 use crate::model::openai::{self, OpenAi};
@@ -22,49 +21,48 @@ const KEY: &str = "AUTONOUS_MODEL_API_KEY";
 const TOOL_PROTOCOL: &str = "AUTONOUS_MODEL_TOOL_PROTOCOL";
 const FALLBACK: &str = "AUTONOUS_MODEL_FALLBACK";
 
-/// What was said about the model.
+/// The model's settings.
 #[derive(Debug)]
 pub struct ModelConfig {
-    /// `AUTONOUS_MODEL_PROVIDER`; without it `openai` if there is a key for it or of our own, then
-    /// `anthropic` if there is a key for that, else `direct`.
+    /// `AUTONOUS_MODEL_PROVIDER`; by default `openai` if there is an OpenAI key or `AUTONOUS_MODEL_API_KEY`,
+    /// else `anthropic` if there is an Anthropic key, else `direct`.
     provider: Provider,
-    /// `AUTONOUS_MODEL_TOOL_PROTOCOL`, `native`: whether calls are written as JSON into plain replies.
+    /// `AUTONOUS_MODEL_TOOL_PROTOCOL`, `native`: whether the model writes calls as JSON into plain replies.
     is_json: bool,
-    /// `AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000; without a bound where nobody reads a conversation.
+    /// `AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000; unbounded for `direct`, which reads no conversation.
     pub(super) context_tokens: usize,
 }
 
-/// Who is asked what to do.
+/// What replies to a conversation.
 #[derive(Debug)]
 enum Provider {
-    /// Nobody: the message is the tool call.
+    /// No model: the message is the tool call.
     Direct,
     /// The script in `AUTONOUS_MODEL_SCRIPT`.
     Scripted(Scripted),
-    /// Somebody on the network.
+    /// A model on the network.
     Remote(Box<Remote>),
 }
 
-/// Somebody on the network.
+/// A model on the network.
 #[derive(Debug)]
 struct Remote {
     vendor: &'static Vendor,
-    /// `AUTONOUS_MODEL_NAME`, `AUTONOUS_MODEL_BASE_URL`, and `AUTONOUS_MODEL_API_KEY` or else the
-    /// vendor's own variable.
+    /// `AUTONOUS_MODEL_NAME`, `AUTONOUS_MODEL_BASE_URL`, and `AUTONOUS_MODEL_API_KEY` or the vendor's own
+    /// variable.
     first: Settings,
     /// `AUTONOUS_MODEL_FALLBACK`, none: another model at the same address with the same key.
     second: Option<Settings>,
 }
 
-/// A protocol, and who is asked when nothing else is said.
+/// A protocol and its defaults.
 #[derive(Debug)]
 struct Vendor {
     name: &'static str,
     base_url: &'static str,
     model: &'static str,
     key: &'static str,
-    /// Puts the key into a request, the way this protocol has it.
-    sign: fn(RequestBuilder, &Secret) -> RequestBuilder,
+    sign: Sign,
     client: fn(Settings) -> Result<Box<dyn Model>, HttpError>,
 }
 
@@ -73,7 +71,7 @@ const OPENAI: Vendor = Vendor {
     base_url: openai::DEFAULT_BASE_URL,
     model: openai::DEFAULT_MODEL,
     key: "OPENAI_API_KEY",
-    sign: |request, key| request.bearer_auth(key.expose()),
+    sign: openai::sign,
     client: |settings| Ok(Box::new(OpenAi::new(settings)?)),
 };
 
@@ -82,14 +80,12 @@ const ANTHROPIC: Vendor = Vendor {
     base_url: anthropic::DEFAULT_BASE_URL,
     model: anthropic::DEFAULT_MODEL,
     key: "ANTHROPIC_API_KEY",
-    sign: |request, key| {
-        request.header("x-api-key", key.expose()).header("anthropic-version", anthropic::VERSION)
-    },
+    sign: anthropic::sign,
     client: |settings| Ok(Box::new(Anthropic::new(settings)?)),
 };
 
 impl ModelConfig {
-    /// Reads and judges what was said.
+    /// Reads and validates the settings.
     pub(super) fn read(variables: &Variables) -> Result<Self, VariableError> {
         let provider = Provider::read(variables)?;
         let is_json = match variables.text(TOOL_PROTOCOL) {
@@ -101,7 +97,7 @@ impl ModelConfig {
             Some("json") => true,
             Some(other) => return Err(VariableError::new(TOOL_PROTOCOL, other, "native or json")),
         };
-        // The model's window; no server tells it in a way that all have in common.
+        // Servers share no way to ask for the model's window.
         let tokens = variables.number("AUTONOUS_MODEL_CONTEXT_TOKENS", 128_000, 4_000..=100_000_000)?;
         let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
         let context_tokens = if matches!(provider, Provider::Direct) { usize::MAX } else { tokens };
@@ -114,41 +110,35 @@ impl ModelConfig {
         }
     }
 
-    /// How to find out whether the model can be reached: by the list of models at its address.
+    /// A request that shows whether the model can be reached: for the list of models at its address.
     pub fn probe(&self) -> anyhow::Result<Probe> {
         let remote = match &self.provider {
-            Provider::Direct => return Ok(Probe { provider: "direct", model: None, request: None }),
-            Provider::Scripted(_) => {
-                return Ok(Probe { provider: "scripted", model: None, request: None });
-            }
+            Provider::Direct => return Ok(Probe::without_request("direct")),
+            Provider::Scripted(_) => return Ok(Probe::without_request("scripted")),
             Provider::Remote(remote) => remote,
         };
         let Settings { base_url, key, model, .. } = &remote.first;
         let list = format!("{}/models", base_url.as_str().trim_end_matches('/'));
-        let request = http::client_without_timeout()?.get(list);
-        let request = match key {
-            Some(key) => (remote.vendor.sign)(request, key),
-            None => request,
-        };
-        let request = request.build().context("the request for the list of models could not be made")?;
+        let request = (remote.vendor.sign)(http::client_without_timeout()?.get(list), key.as_ref()).build();
+        let request = request.context("cannot build the request for the list of models")?;
         Ok(Probe { provider: remote.vendor.name, model: Some(model.clone()), request: Some(request) })
     }
 
-    /// The model that this describes.
+    /// The model that these settings describe.
     pub(super) fn into_model(self) -> anyhow::Result<Box<dyn Model>> {
-        let speaking = |model: Box<dyn Model>| -> Box<dyn Model> {
+        let with_protocol = |model: Box<dyn Model>| -> Box<dyn Model> {
             if self.is_json { Box::new(JsonProtocol::new(model)) } else { model }
         };
         let Remote { vendor, first, second } = match self.provider {
             Provider::Direct => return Ok(Box::new(Direct)),
-            Provider::Scripted(script) => return Ok(speaking(Box::new(script))),
+            Provider::Scripted(script) => return Ok(with_protocol(Box::new(script))),
             Provider::Remote(remote) => *remote,
         };
-        let failed = || format!("the client for {} could not be made", vendor.name);
+        let failed = || format!("cannot create the client for {}", vendor.name);
         let client = |settings| (vendor.client)(settings).with_context(failed);
-        let first = speaking(client(first)?);
+        let first = with_protocol(client(first)?);
         Ok(match second {
-            Some(second) => Box::new(Fallback::new(first, speaking(client(second)?))),
+            Some(second) => Box::new(Fallback::new(first, with_protocol(client(second)?))),
             None => first,
         })
     }
@@ -163,7 +153,7 @@ impl Provider {
             Some("anthropic") => Self::remote(variables, &ANTHROPIC),
             Some("scripted") => Ok(Self::Scripted(script(variables)?)),
             Some(other) => {
-                let expected = "one of the providers that exist: anthropic, direct, openai, scripted";
+                let expected = "anthropic, direct, openai or scripted";
                 Err(VariableError::new(PROVIDER, other, expected))
             }
             None if has(KEY) || has(OPENAI.key) => Self::remote(variables, &OPENAI),
@@ -174,7 +164,7 @@ impl Provider {
 
     fn remote(variables: &Variables, vendor: &'static Vendor) -> Result<Self, VariableError> {
         let key = variables.secret(KEY).or_else(|| variables.secret(vendor.key));
-        // A key that was read from a file often ends in a line break, which no header may have.
+        // A key that was read from a file often ends in a newline, which a header must not contain.
         let key = key.map(|key| Secret::from(key.expose().trim()));
         let base_url = url(variables, "AUTONOUS_MODEL_BASE_URL", vendor.base_url)?;
         if key.is_none() && base_url.as_str() == vendor.base_url {
@@ -219,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_provider_is_chosen_by_key_and_else_direct() {
+    fn the_provider_is_chosen_by_key_and_is_direct_without_one() {
         let (open, theirs) = (("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k"));
         check([], "direct");
         check([open], "openai");
@@ -231,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_key_goes_before_the_vendors() {
+    fn our_own_key_has_precedence_over_the_vendors() {
         for provider in ["openai", "anthropic"] {
             let keys =
                 [(KEY, " ours\n"), ("OPENAI_API_KEY", "a"), ("ANTHROPIC_API_KEY", "b"), (PROVIDER, provider)];
@@ -243,20 +233,19 @@ mod tests {
     }
 
     #[test]
-    fn a_local_server_needs_no_key_and_a_vendor_does() {
+    fn a_local_server_needs_no_key_but_a_vendor_does() {
         let base_url = ("AUTONOUS_MODEL_BASE_URL", "http://127.0.0.1:11434/v1");
         for provider in ["openai", "anthropic"] {
             check([(PROVIDER, provider), base_url], provider);
             assert!(read([(PROVIDER, provider)]).unwrap_err().starts_with("AUTONOUS_MODEL_API_KEY="));
         }
-        let others = [(PROVIDER, "anthropic"), ("OPENAI_API_KEY", "k")];
-        assert!(read(others).unwrap_err().starts_with("AUTONOUS_MODEL_API_KEY="));
+        let other_key = [(PROVIDER, "anthropic"), ("OPENAI_API_KEY", "k")];
+        assert!(read(other_key).unwrap_err().starts_with("AUTONOUS_MODEL_API_KEY="));
     }
 
     #[test]
-    fn a_provider_that_does_not_exist_stops_the_start_and_names_those_that_do() {
-        let expected = "AUTONOUS_MODEL_PROVIDER=\"gemini\": expected one of the providers that exist: \
-                        anthropic, direct, openai, scripted";
+    fn an_unknown_provider_stops_the_start_and_lists_the_known_ones() {
+        let expected = "AUTONOUS_MODEL_PROVIDER=\"gemini\": expected anthropic, direct, openai or scripted";
         check([(PROVIDER, "gemini")], expected);
     }
 
@@ -271,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_stops_the_start_and_says_what_would_be_right() {
+    fn invalid_settings_stop_the_start_and_say_what_is_expected() {
         let key = ("OPENAI_API_KEY", "k");
         for (pairs, expected) in [
             ([key, (TOOL_PROTOCOL, "xml")], "AUTONOUS_MODEL_TOOL_PROTOCOL=\"xml\": expected native or json"),

@@ -1,8 +1,8 @@
 //! The provider without a model: the user's message *is* the tool call, and its result is the answer.
 //!
-//! `ls path=src`, `ls path="a b" limit=5`, or `/grep {"pattern":"TODO"}`. It is what a fresh machine runs
-//! before there is a key, so the whole path works at once. The first turn makes the call, the second
-//! gives the result back as it is; nothing else in the worker knows that this provider is special.
+//! `ls path=src`, `ls path="a b" limit=5`, or `/grep {"pattern":"TODO"}`. It lets a fresh installation work
+//! before it has a key. The first turn makes the call, the second returns the result unchanged; nothing
+//! else in the worker knows that this provider is special.
 
 use protocol::ToolSpec;
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ fn reply(request: Request<'_>) -> Reply {
     }
 }
 
-/// The call that a message spells, or what is wrong with it.
+/// The call that a message stands for, or what is wrong with it.
 fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
     let message = message.trim();
     let message = message.strip_prefix('/').unwrap_or(message);
@@ -44,7 +44,7 @@ fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
         return Err("The message is empty.".to_owned());
     }
     let tool = tools.iter().find(|tool| tool.name == name);
-    let tool = tool.ok_or_else(|| format!("There is no tool {name:?}."))?;
+    let tool = tool.ok_or_else(|| format!("No such tool: {name:?}."))?;
     let rest = rest.trim();
     let arguments = if rest.starts_with('{') { rest.to_owned() } else { pairs(rest, tool)? };
     Ok(ToolCall { id: "call_1".to_owned(), name: name.to_owned(), arguments })
@@ -54,17 +54,17 @@ fn pairs(text: &str, tool: &ToolSpec) -> Result<String, String> {
     let mut arguments = Map::new();
     for word in words(text)? {
         let Some((name, value)) = word.split_once('=') else {
-            return Err(format!("{word:?} is no argument: write it as name=value."));
+            return Err(format!("{word:?} is not an argument: write name=value."));
         };
         let value = typed(value, &tool.input_schema["properties"][name]);
         if arguments.insert(name.to_owned(), value).is_some() {
-            return Err(format!("The argument {name:?} is there twice."));
+            return Err(format!("The argument {name:?} is given twice."));
         }
     }
     Ok(Value::Object(arguments).to_string())
 }
 
-/// Splits at spaces outside quotes; in double quotes a backslash takes the next character as it is.
+/// Splits at spaces outside quotes; in double quotes a backslash escapes the next character.
 fn words(text: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut characters = text.chars();
@@ -81,14 +81,14 @@ fn words(text: &str) -> Result<Vec<String>, String> {
         }
     }
     if let Some(open) = quote {
-        return Err(format!("A quote {open} is not closed."));
+        return Err(format!("The quote {open} is not closed."));
     }
     words.extend(word);
     Ok(words)
 }
 
-/// A value as the tool's schema wants it; text where the schema does not say, or the value does not fit,
-/// so that the tool server explains what would be right.
+/// A value of the type in the tool's schema; a string if the schema names none or the value does not fit,
+/// so that the tool server explains what is expected.
 fn typed(value: &str, schema: &Value) -> Value {
     let text = || Value::from(value);
     if accepts(schema, "string") {
@@ -118,7 +118,7 @@ fn accepts(schema: &Value, kind: &str) -> bool {
 fn help(problem: &str, tools: &[ToolSpec]) -> String {
     let mut text = format!(
         "{problem}\nNo model is configured, so a message is a tool call: the tool's name, then its \
-         arguments, as name=value or as one JSON object.\nTools:"
+         arguments as name=value or as one JSON object.\nTools:"
     );
     for tool in tools {
         let summary = tool.description.lines().next().unwrap_or_default();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_the_call_that_it_spells() {
+    fn a_message_is_read_as_a_call() {
         check("ls", "ls", json!({}));
         check(" /ls ", "ls", json!({}));
         check("ls path=src", "ls", json!({"path": "src"}));
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn values_are_typed_by_the_schema_of_the_tool() {
+    fn values_get_the_type_in_the_tools_schema() {
         check("ls path=5 cursor=7 type=dir", "ls", json!({"path": "5", "cursor": "7", "type": "dir"}));
         check("ls limit=many recursive=1", "ls", json!({"limit": "many", "recursive": "1"}));
         check("ls args='[\"a\"]' nonsense=1", "ls", json!({"args": ["a"], "nonsense": "1"}));
     }
 
     #[test]
-    fn an_object_is_passed_on_as_it_is_even_when_it_is_broken() {
+    fn an_object_is_passed_on_unchanged_even_if_malformed() {
         for arguments in [r#"{"pattern":  "TODO"}"#, "{\"pattern\":"] {
             let call = call(&format!("/grep  {arguments} "), &tools()).unwrap();
             assert_eq!((call.name.as_str(), call.arguments.as_str()), ("grep", arguments));
@@ -209,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_no_call_gets_help_with_the_tools_and_an_example() {
+    fn a_message_that_is_not_a_call_gets_help_with_the_tools_and_an_example() {
         for (message, problem) in [
             ("", "The message is empty."),
             ("/", "The message is empty."),
-            ("hello there", "There is no tool \"hello\"."),
-            ("ls src", "\"src\" is no argument: write it as name=value."),
-            ("ls path=a path=b", "The argument \"path\" is there twice."),
-            ("ls path=\"a", "A quote \" is not closed."),
+            ("hello there", "No such tool: \"hello\"."),
+            ("ls src", "\"src\" is not an argument: write name=value."),
+            ("ls path=a path=b", "The argument \"path\" is given twice."),
+            ("ls path=\"a", "The quote \" is not closed."),
         ] {
             let messages = [Message::User(message.into())];
             let answer = reply(Request { system: "", messages: &messages, tools: &tools() });
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_shows_what_is_required() {
+    fn an_example_shows_the_required_arguments() {
         assert_eq!(example(&tools()[0]), "grep pattern=…");
     }
 

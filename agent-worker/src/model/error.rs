@@ -1,11 +1,11 @@
-//! Why a model gave no reply, classed where it is seen.
+//! Why a model gave no reply, classified where the error is seen: by status, header or field.
 //!
-//! Nobody classes an error later by searching its text: the provider's file knows the status, the
-//! header and the field. A class says whether asking again can help and what the user is told.
+//! We never classify errors by matching their text. A class says whether a retry can help and what the
+//! user is told.
 
 use std::time::Duration;
 
-/// No reply.
+/// Why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} ({detail})", class.user_message())]
 pub struct ModelError {
@@ -13,12 +13,12 @@ pub struct ModelError {
     pub class: ModelErrorClass,
     /// What the provider or the network said, bounded and without secrets.
     pub detail: String,
-    /// How long the provider asks to wait.
+    /// How long the provider asks us to wait.
     pub retry_after: Option<Duration>,
 }
 
 impl ModelError {
-    /// An error without a wait that the provider asked for.
+    /// An error for which the provider asks for no wait.
     pub fn new(class: ModelErrorClass, detail: impl Into<String>) -> Self {
         Self { class, detail: detail.into(), retry_after: None }
     }
@@ -27,21 +27,21 @@ impl ModelError {
 /// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelErrorClass {
-    /// Too many requests or tokens in a time.
+    /// Too many requests or tokens in a period.
     RateLimit,
     /// The provider is overloaded or broken.
     Overloaded,
-    /// The key is missing, wrong, or has no right or no money left.
+    /// The key is missing, wrong, lacks a permission, or has no credit left.
     Auth,
-    /// The request itself is refused: the model's name, the address, a parameter.
+    /// The request itself is refused: the model name, the address, a parameter.
     BadRequest,
     /// The conversation is longer than the model's window.
     ContextTooLong,
     /// The provider could not be reached, or the connection broke.
     Network,
-    /// The connection stands, and nothing comes any more.
+    /// The connection is open, but nothing arrives any more.
     Stalled,
-    /// What came is not a reply.
+    /// The response is not a valid reply.
     InvalidReply,
 }
 
@@ -58,7 +58,7 @@ impl ModelErrorClass {
         Self::InvalidReply,
     ];
 
-    /// The class as scripts and events write it.
+    /// The name in scripts and events.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::RateLimit => "rate_limit",
@@ -80,26 +80,24 @@ impl ModelErrorClass {
         }
     }
 
-    /// What the class means for the person, and what to do.
+    /// What the user is told: what happened and what to do.
     pub const fn user_message(self) -> &'static str {
         match self {
-            Self::RateLimit => "The model's provider accepts no more requests right now; try again later",
-            Self::Overloaded => "The model's provider is overloaded or failing; try again later",
-            Self::Auth => "The model's provider refuses the key; AUTONOUS_MODEL_API_KEY must be corrected",
+            Self::RateLimit => "The model provider accepts no more requests right now; try again later",
+            Self::Overloaded => "The model provider is overloaded or failing; try again later",
+            Self::Auth => "The model provider refuses the key; correct AUTONOUS_MODEL_API_KEY",
             Self::BadRequest => {
-                "The model's provider refuses the request; \
-                 AUTONOUS_MODEL_NAME and AUTONOUS_MODEL_BASE_URL should be checked, \
-                 and a model that cannot call functions needs AUTONOUS_MODEL_TOOL_PROTOCOL=json"
+                "The model provider refuses the request; check AUTONOUS_MODEL_NAME and \
+                 AUTONOUS_MODEL_BASE_URL, and set AUTONOUS_MODEL_TOOL_PROTOCOL=json for a model that cannot \
+                 call functions"
             }
             Self::ContextTooLong => {
                 "The conversation is too long for the model; \
                  ask for a smaller step, or choose a model with a larger window"
             }
-            Self::Network => {
-                "The model's provider cannot be reached, or the connection broke; try again later"
-            }
-            Self::Stalled => "The model's provider stopped answering; try again later",
-            Self::InvalidReply => "The model's provider answered with something that is not a reply",
+            Self::Network => "Cannot reach the model provider, or the connection broke; try again later",
+            Self::Stalled => "The model provider stopped responding; try again later",
+            Self::InvalidReply => "The model provider sent something that is not a valid reply",
         }
     }
 }
@@ -109,9 +107,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_request_itself_causes_does_not_pass_by_asking_again() {
-        let lasting = ModelErrorClass::ALL.into_iter().filter(|class| !class.is_transient());
-        let lasting: Vec<&str> = lasting.map(ModelErrorClass::as_str).collect();
-        assert_eq!(lasting, ["auth", "bad_request", "context_too_long"]);
+    fn errors_that_the_request_causes_are_permanent() {
+        let permanent = ModelErrorClass::ALL.into_iter().filter(|class| !class.is_transient());
+        let permanent: Vec<&str> = permanent.map(ModelErrorClass::as_str).collect();
+        assert_eq!(permanent, ["auth", "bad_request", "context_too_long"]);
     }
 }

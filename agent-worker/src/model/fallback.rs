@@ -1,19 +1,18 @@
-//! Two models as one: the second answers where the first fails in a way that another one can help.
+//! Two models as one: the second answers when the first fails in a way that another model can help.
 //!
-//! It keeps nothing between two requests: the first is always asked first, and pauses are decided by
-//! whoever asks. A refused key or a refused request would be refused again, so they stay errors: a
-//! second model must not hide a wrong setting.
+//! It keeps no state between requests: the first model is always asked first. A refused key or request
+//! stays an error, because a second model must not hide a wrong setting.
 
 use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 
-/// A model with another one behind it.
+/// A model with a second one behind it.
 pub struct Fallback {
     first: Box<dyn Model>,
     second: Box<dyn Model>,
 }
 
 impl Fallback {
-    /// `first`, and where it fails, `second`.
+    /// Asks `first`, and `second` if that fails.
     pub fn new(first: Box<dyn Model>, second: Box<dyn Model>) -> Self {
         Self { first, second }
     }
@@ -24,13 +23,13 @@ impl Fallback {
             end => return end,
         };
         let (class, detail) = (failure.class.as_str(), &failure.detail);
-        tracing::warn!(class, detail, model = self.second.name(), "the second model is asked");
+        tracing::warn!(class, detail, model = self.second.name(), "asking the second model");
         match self.second.reply(request).await {
             Ok(reply) => {
                 let model_name = reply.model_name.or_else(|| Some(self.second.name().to_owned()));
                 Ok(Reply { model_name, ..reply })
             }
-            Err(other) => Err(worth_telling(failure, other)),
+            Err(other) => Err(combined(failure, other)),
         }
     }
 }
@@ -57,8 +56,8 @@ fn can_help(class: ModelErrorClass) -> bool {
     }
 }
 
-/// The failure of the first, unless asking again can help with the second alone.
-fn worth_telling(first: ModelError, second: ModelError) -> ModelError {
+/// The first model's error, unless only the second's can pass on a retry.
+fn combined(first: ModelError, second: ModelError) -> ModelError {
     let (mut told, other) = if second.class.is_transient() && !first.class.is_transient() {
         (second, first)
     } else {
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_second_model_answers_where_it_can_help_and_is_named() {
+    async fn the_second_model_answers_when_it_can_help_and_is_named() {
         for class in ModelErrorClass::ALL {
             let end = ask(&format!("err:{}", class.as_str()), "msg:second").await;
             match end {
@@ -94,12 +93,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_model_answers_alone_while_it_can() {
+    async fn the_second_model_is_not_asked_while_the_first_answers() {
         assert_eq!(ask("msg:first", "err:auth").await, Ok(Reply::answer("first")));
     }
 
     #[tokio::test]
-    async fn when_both_fail_the_failure_that_can_pass_is_told() {
+    async fn when_both_fail_the_transient_error_is_reported() {
         for (first, second, told) in [
             ("rate_limit", "network", ModelErrorClass::RateLimit),
             ("context_too_long", "overloaded", ModelErrorClass::Overloaded),

@@ -1,8 +1,7 @@
-//! What a model is to the loop: something that reads a conversation and answers with text, calls or both.
+//! What a model is to the loop: it reads a conversation and replies with text, calls or both.
 //!
-//! One file per provider; a provider's own request and response shapes never leave its file. Arguments
-//! of a call stay the raw string that the model wrote: whether they are right is the tool server's
-//! judgement, and its error goes back to the model.
+//! One module per provider, which keeps its wire shapes to itself. The arguments of a call stay the string
+//! that the model wrote: the tool server validates them, and its error goes back to the model.
 
 pub mod anthropic;
 pub mod direct;
@@ -29,33 +28,33 @@ pub trait Model: Send + Sync {
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a>;
 }
 
-/// A reply that is on its way.
+/// A pending reply.
 pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
 
-/// What the model gets to see.
+/// What a model is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Who it is and what rules it keeps.
+    /// The system prompt.
     pub system: &'a str,
-    /// What was said and done, oldest first.
+    /// The conversation, oldest message first.
     pub messages: &'a [Message],
-    /// What it may call, sorted by name.
+    /// The tools it may call, sorted by name.
     pub tools: &'a [ToolSpec],
 }
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// From the person, or from the loop in its place.
+    /// From the user, or from the loop on the user's behalf.
     User(String),
     /// From the model.
     Assistant {
-        /// What it said; empty when it only called.
+        /// Its text; empty if it only made calls.
         text: String,
-        /// What it called.
+        /// Its tool calls.
         calls: Vec<ToolCall>,
     },
-    /// What a call of the message before led to.
+    /// The result of a call in the message before.
     ToolResult {
         /// The call's id.
         call_id: String,
@@ -64,65 +63,73 @@ pub enum Message {
     },
 }
 
-/// A call that the model asks for.
+/// A tool call that the model asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The model's own id of the call; its result carries it.
+    /// The model's ID for the call, repeated in its result.
     pub id: String,
     /// The tool's name, as the model wrote it.
     pub name: String,
-    /// The arguments as the model wrote them: meant as a JSON object, and perhaps none.
+    /// The arguments as the model wrote them: meant as a JSON object, possibly malformed.
     pub arguments: String,
 }
 
 impl ToolCall {
-    /// The arguments as an object that every provider takes back, in `Err` where the model wrote none.
+    /// The arguments as an object; `Err` holds a wrapper around what the model wrote if it wrote none.
     ///
-    /// Several servers parse what they are sent, and would refuse a whole conversation for the sake of
-    /// one bad call. The model still sees what it wrote.
+    /// Several servers parse the arguments they are sent and would refuse the whole conversation for one
+    /// bad call. The model still sees what it wrote.
     pub(crate) fn arguments_object(&self) -> Result<Map<String, Value>, Map<String, Value>> {
         serde_json::from_str(&self.arguments)
             .map_err(|_| Map::from_iter([("invalid_arguments".to_owned(), Value::from(&*self.arguments))]))
     }
 }
 
-/// What a model answered.
+/// A model's reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// What it said; the answer to the user when it called nothing.
+    /// Its text: the answer to the user if there are no calls.
     pub text: String,
-    /// What it called.
+    /// Its tool calls.
     pub calls: Vec<ToolCall>,
-    /// Whether the provider ended the reply at its length limit, so that its calls may be torn.
+    /// Whether the provider cut the reply at its length limit, so its calls may be incomplete.
     pub cut: bool,
-    /// What it cost.
+    /// Its token usage.
     pub usage: Usage,
-    /// Who gave it, where that is another model than the one that was asked first.
+    /// The model that replied, if not the one that was asked first.
     pub model_name: Option<String>,
 }
 
 impl Reply {
-    /// An answer without calls that cost nothing.
+    /// An answer without calls or usage.
     pub fn answer(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// What the provider's own filter left of an answer, and a word about it.
+    /// What the provider's content filter left of an answer, with a note about the filter.
     pub(crate) fn filtered(text: String) -> Self {
         if text.trim().is_empty() {
-            return Self::answer("(The model's provider withheld the answer: its content filter objects.)");
+            return Self::answer("(The model provider's content filter withheld the answer.)");
         }
-        Self::answer(format!("{text}\n\n(The content filter of the model's provider ended the answer here.)"))
+        Self::answer(format!("{text}\n\n(The model provider's content filter cut the answer here.)"))
     }
 }
 
-/// What a reply cost, in tokens; zeros where the provider does not tell.
+/// Token counts; zeros if the provider reports none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All input, the cached part too.
+    /// All input, including the cached part.
     pub input_tokens: u64,
-    /// The part of the input that the provider had cached.
+    /// The part of the input that came from the provider's cache.
     pub cached_input_tokens: u64,
-    /// The reply.
+    /// All output.
     pub output_tokens: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_input_tokens = self.cached_input_tokens.saturating_add(other.cached_input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+    }
 }

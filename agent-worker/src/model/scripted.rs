@@ -1,7 +1,7 @@
-//! The provider that follows a script: for tests and for rehearsing failures without a model.
+//! The provider that follows a script, for tests and for rehearsing failures without a model.
 //!
-//! `AUTONOUS_MODEL_SCRIPT` lists actions, separated by commas or newlines. Each request to the model
-//! takes the next action, over the life of the process; the last one repeats. It never calls a tool.
+//! `AUTONOUS_MODEL_SCRIPT` lists actions, separated by commas or newlines. Each request in the life of the
+//! process takes the next action; the last one repeats. It never calls a tool.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 
-/// What a script may hold, in words.
+/// What a script may contain.
 pub const EXPECTED: &str = "actions separated by commas or newlines: ok, err:<class>, sleep:<ms>, \
      msg:<text without commas>, msgb64:<base64>; a class is rate_limit, overloaded, auth, bad_request, \
      context_too_long, network, stalled or invalid_reply";
@@ -23,7 +23,7 @@ pub struct Scripted {
     next: AtomicUsize,
 }
 
-/// What happens on one request.
+/// What one request leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Answers with this text.
@@ -34,13 +34,13 @@ pub enum Action {
     Sleep(Duration),
 }
 
-/// An action that nobody knows; [`EXPECTED`] says what would be right.
+/// An unknown action; [`EXPECTED`] lists the valid ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no action of a script")]
+#[error("{0:?} is not a script action")]
 pub struct BadScript(pub String);
 
 impl Scripted {
-    /// Reads a script.
+    /// Parses a script.
     pub fn new(script: &str) -> Result<Self, BadScript> {
         let actions = script.split([',', '\n']).map(str::trim).filter(|action| !action.is_empty());
         let actions: Vec<Action> = actions.map(action).collect::<Result<_, _>>()?;
@@ -65,7 +65,7 @@ impl Model for Scripted {
         Box::pin(async {
             match self.take() {
                 Action::Answer(text) => Ok(Reply::answer(text)),
-                Action::Fail(class) => Err(ModelError::new(class, "as the script says")),
+                Action::Fail(class) => Err(ModelError::new(class, "scripted failure")),
                 Action::Sleep(time) => {
                     tokio::time::sleep(time).await;
                     Ok(Reply::answer("ok"))

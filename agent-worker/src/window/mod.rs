@@ -174,7 +174,7 @@ impl Work {
 
     fn shorten(&mut self, index: usize, max_bytes: usize) {
         let Message::ToolResult { text, .. } = &mut self.messages[index] else { return };
-        let short = untrusted::shortened(text, max_bytes);
+        let short = untrusted::shorten(text, max_bytes);
         if short.len() >= text.len() {
             return;
         }

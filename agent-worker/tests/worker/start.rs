@@ -12,7 +12,7 @@ async fn refused(variables: &[(&str, &str)]) -> String {
 #[tokio::test]
 async fn settings_that_do_not_fit_stop_the_start_and_are_named() {
     for (variables, expected) in [
-        (vec![("AUTONOUS_MODEL_PROVIDER", "gemini")], "exist: anthropic, direct, openai, scripted"),
+        (vec![("AUTONOUS_MODEL_PROVIDER", "gemini")], "anthropic, direct, openai or scripted"),
         (vec![("AUTONOUS_MODEL_PROVIDER", "anthropic")], "AUTONOUS_MODEL_API_KEY"),
         (vec![("AUTONOUS_MODEL_TOOL_PROTOCOL", "xml")], "expected native or json"),
         (vec![("AUTONOUS_MODEL_FALLBACK", "small")], "only the providers openai and anthropic"),

@@ -1,26 +1,28 @@
 //! Messages, as Anthropic defined them, with tool use and a prompt cache.
 //!
-//! Streamed, so that a connection that stalls is noticed. The beginning of every request is the same
-//! from turn to turn (tools, prompt, all messages but the newest), and it is marked so that the provider
-//! keeps it. The shapes of the wire stay in here.
+//! Streamed, so that a stalled connection is noticed. The beginning of every request is the same from turn
+//! to turn (tools, prompt, all messages but the newest) and is marked so that the provider caches it.
 
 mod reply;
 mod request;
 mod wire;
 
-use super::endpoint::{Endpoint, ProviderResponse, Settings};
-use super::{Model, ModelError, Reply, ReplyFuture, Request};
+use process::Secret;
+use reqwest::RequestBuilder;
+
+use super::endpoint::{Endpoint, Settings};
+use super::{Model, ReplyFuture, Request};
 use crate::http::HttpError;
 use reply::MessageBuilder;
 
-/// The address that Anthropic serves.
-pub const DEFAULT_BASE_URL: &str = "https://api.anthropic.com/v1";
+/// Anthropic's address.
+pub(crate) const DEFAULT_BASE_URL: &str = "https://api.anthropic.com/v1";
 
-/// The model that is asked when none is named.
-pub const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
+/// The default model.
+pub(crate) const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
 
-/// The version of the protocol that is spoken here.
-pub const VERSION: &str = "2023-06-01";
+/// The version of the protocol.
+const VERSION: &str = "2023-06-01";
 
 /// The provider.
 #[derive(Debug)]
@@ -29,32 +31,30 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// A provider that has asked nothing yet.
+    /// A provider that has sent nothing yet.
     pub fn new(settings: Settings) -> Result<Self, HttpError> {
-        Ok(Self { endpoint: Endpoint::new(settings, "messages")? })
-    }
-
-    async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
-        let Settings { model, key, .. } = self.endpoint.settings();
-        let post =
-            self.endpoint.post().header("anthropic-version", VERSION).json(&request::body(model, request));
-        let post = match key {
-            Some(key) => post.header("x-api-key", key.expose()),
-            None => post,
-        };
-        match self.endpoint.send(post).await? {
-            ProviderResponse::Accepted(accepted) => self.endpoint.reply::<MessageBuilder>(accepted).await,
-            ProviderResponse::Refused { error, .. } => Err(error),
-        }
+        Ok(Self { endpoint: Endpoint::new(settings, "messages", sign)? })
     }
 }
 
 impl Model for Anthropic {
     fn name(&self) -> &str {
-        &self.endpoint.settings().model
+        self.endpoint.model()
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
-        Box::pin(self.ask(request))
+        Box::pin(async move {
+            let accepted = self.endpoint.send(&request::body(self.endpoint.model(), request)).await?;
+            self.endpoint.reply::<MessageBuilder>(accepted).await
+        })
+    }
+}
+
+/// Puts the key and the version into a request.
+pub(crate) fn sign(request: RequestBuilder, key: Option<&Secret>) -> RequestBuilder {
+    let request = request.header("anthropic-version", VERSION);
+    match key {
+        Some(key) => request.header("x-api-key", key.expose()),
+        None => request,
     }
 }

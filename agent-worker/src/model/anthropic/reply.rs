@@ -1,24 +1,26 @@
-//! A message, put together from the events of a stream or taken from one body.
+//! Builds a message from the events of a stream or from one body.
 //!
-//! Events and blocks that are not known are left out, as the protocol asks; so is what the model thinks.
-//! The input of a call is put together as text and never parsed.
+//! Unknown events and blocks are skipped, as the protocol asks; so are the model's thoughts. The input of a
+//! call is joined as text and never parsed.
 
-use crate::model::endpoint::{MAX_REPLY_BYTES, ProviderError, ReplyBuilder, ReplyError, ReplyStage};
+use crate::model::endpoint::{
+    ProviderError, ReplyBuilder, ReplyError, ReplyStage, check_content, check_size,
+};
 use crate::model::{Reply, ToolCall};
 
-use super::wire::{Block, Body, Cost, Delta, Event};
+use super::wire::{Block, Body, Delta, Event, Tokens};
 
-/// A message under way.
+/// A message under construction.
 #[derive(Debug, Default)]
 pub(super) struct MessageBuilder {
     blocks: Vec<(u64, Part)>,
     bytes: usize,
     stop_reason: Option<String>,
-    cost: Cost,
+    tokens: Tokens,
     is_done: bool,
 }
 
-/// What a block has so far.
+/// A block so far.
 #[derive(Debug)]
 enum Part {
     Text(String),
@@ -26,63 +28,52 @@ enum Part {
 }
 
 impl ReplyBuilder for MessageBuilder {
-    fn event(&mut self, data: &[u8]) -> Result<(), ReplyError> {
+    fn add_event(&mut self, data: &[u8]) -> Result<(), ReplyError> {
         let event: Event = serde_json::from_slice(data).map_err(ReplyError::invalid)?;
         match event {
-            Event::MessageStart { message } => self.cost.add(&message.usage),
+            Event::MessageStart { message } => self.tokens.add(&message.usage),
             Event::ContentBlockStart { index, content_block } => self.begin(index, content_block),
             Event::ContentBlockDelta { index, delta } => self.extend(index, &delta),
             Event::MessageDelta { delta, usage } => {
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
-                self.cost.add(&usage);
+                self.tokens.add(&usage);
             }
             Event::MessageStop => self.is_done = true,
-            Event::Error { error } => return Err(ReplyError::Refused(ProviderError::in_reply(&error))),
+            Event::Error { error } => return Err(ReplyError::Provider(ProviderError::in_reply(&error))),
             Event::Other => {}
         }
-        self.bounded()
+        check_size(self.bytes + self.blocks.len())
     }
 
-    fn whole(&mut self, body: &[u8]) -> Result<(), ReplyError> {
+    fn add_body(&mut self, body: &[u8]) -> Result<(), ReplyError> {
         let body: Body = serde_json::from_slice(body).map_err(ReplyError::invalid)?;
         if let Some(error) = body.error {
-            return Err(ReplyError::Refused(ProviderError::in_reply(&error)));
+            return Err(ReplyError::Provider(ProviderError::in_reply(&error)));
         }
         for (index, block) in (0..).zip(body.content) {
             self.begin(index, block);
         }
-        self.cost.add(&body.usage);
+        self.tokens.add(&body.usage);
         self.stop_reason = body.stop_reason;
         self.is_done = true;
-        self.bounded()
+        check_size(self.bytes + self.blocks.len())
     }
 
     fn stage(&self) -> ReplyStage {
-        if self.is_done {
-            ReplyStage::Ended
-        } else if self.stop_reason.is_some() {
-            ReplyStage::Complete
-        } else if self.bytes > 0 {
-            ReplyStage::Started
-        } else {
-            ReplyStage::Pending
-        }
+        ReplyStage::of(self.bytes, self.stop_reason.is_some(), self.is_done)
     }
 
-    fn reply(self) -> Result<Reply, ReplyError> {
-        let usage = self.cost.taken();
+    fn finish(self) -> Result<Reply, ReplyError> {
+        let usage = self.tokens.usage();
         let (text, calls) = parts(self.blocks)?;
         let reason = self.stop_reason.as_deref();
         let reply = match reason {
             Some("refusal") => Reply::filtered(text),
             _ => Reply { text, calls, ..Reply::default() },
         };
-        // The last is for tools of the provider's own, which nobody asks for: the message is not done.
+        // `pause_turn` belongs to the provider's own tools, which we never use: the message is not complete.
         let cut = matches!(reason, Some("max_tokens" | "model_context_window_exceeded" | "pause_turn"));
-        if reply.text.trim().is_empty() && reply.calls.is_empty() && !cut {
-            return Err(ReplyError::invalid("the reply has neither text nor tool calls"));
-        }
-        Ok(Reply { cut, usage, ..reply })
+        check_content(Reply { cut, usage, ..reply })
     }
 }
 
@@ -92,13 +83,13 @@ impl MessageBuilder {
             Block::Text { text } => Part::Text(text),
             Block::ToolUse { id, name, input } => {
                 let is_empty = input.as_object().is_none_or(serde_json::Map::is_empty);
-                // Some servers write the whole input at once; the protocol begins with an empty object.
+                // Some servers send the whole input at once; the protocol begins with an empty object.
                 let input = if is_empty { String::new() } else { input.to_string() };
                 Part::Call { id, name, input }
             }
             Block::Other => return,
         };
-        // Each block counts for something, so that even a flood of empty ones is bounded.
+        // Each call counts for something, so that even a flood of empty ones is bounded.
         self.bytes += match &part {
             Part::Text(text) => text.len(),
             Part::Call { id, name, input } => id.len() + name.len() + input.len() + 1,
@@ -115,14 +106,6 @@ impl MessageBuilder {
         };
         so_far.push_str(more);
         self.bytes += more.len();
-    }
-
-    fn bounded(&self) -> Result<(), ReplyError> {
-        // A flood of empty blocks counts, too.
-        if self.bytes + self.blocks.len() > MAX_REPLY_BYTES {
-            return Err(ReplyError::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
-        }
-        Ok(())
     }
 }
 
@@ -147,22 +130,23 @@ fn parts(blocks: Vec<(u64, Part)>) -> Result<(String, Vec<ToolCall>), ReplyError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::endpoint::MAX_REPLY_BYTES;
     use crate::model::{ModelErrorClass, Usage};
     use serde_json::{Value, json};
 
     fn streamed(events: &[Value]) -> Result<Reply, ReplyError> {
         let mut message = MessageBuilder::default();
         for event in events {
-            message.event(event.to_string().as_bytes())?;
+            message.add_event(event.to_string().as_bytes())?;
         }
-        message.reply()
+        message.finish()
     }
 
     fn whole(content: &Value, stop_reason: &str) -> Result<Reply, ReplyError> {
         let mut message = MessageBuilder::default();
         let body = json!({"type": "message", "content": content, "stop_reason": stop_reason});
-        message.whole(body.to_string().as_bytes())?;
-        message.reply()
+        message.add_body(body.to_string().as_bytes())?;
+        message.finish()
     }
 
     fn delta(index: u64, delta: &Value) -> Value {
@@ -186,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn text_calls_and_cost_are_put_together_and_thoughts_left_out() {
+    fn text_calls_and_usage_are_joined_and_thoughts_skipped() {
         let usage = json!({"input_tokens": 3, "cache_read_input_tokens": 50,
                            "cache_creation_input_tokens": 20, "output_tokens": 1});
         let mut events = vec![
@@ -214,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_message_is_taken_at_once() {
+    fn a_message_can_arrive_in_one_body() {
         let content = json!([{"type": "text", "text": "a"}, {"type": "tool_use", "id": "i", "name": "ls", "input": {"b": 1}}]);
         let reply = whole(&content, "tool_use").unwrap();
         assert_eq!((reply.text.as_str(), reply.calls), ("a", vec![call("i", "ls", "{\"b\":1}")]));
     }
 
     #[test]
-    fn the_reason_for_the_end_is_told() {
+    fn the_stop_reason_decides_what_a_reply_is() {
         let text = json!([{"type": "text", "text": "half"}]);
         for (reason, cut) in [
             ("end_turn", false),
@@ -247,7 +231,7 @@ mod tests {
             delta(0, &json!({"type": "text_delta", "text": "a"})),
         ];
         for event in events.into_iter().chain(stop("end_turn")) {
-            message.event(event.to_string().as_bytes()).unwrap();
+            message.add_event(event.to_string().as_bytes()).unwrap();
             stages.push(message.stage());
         }
         use ReplyStage::{Complete, Ended, Pending, Started};
@@ -255,22 +239,20 @@ mod tests {
     }
 
     #[test]
-    fn an_error_has_its_class_wherever_it_comes() {
+    fn an_error_has_a_class_wherever_it_arrives() {
         let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
         let mut message = MessageBuilder::default();
         for result in
-            [message.event(error.to_string().as_bytes()), message.whole(error.to_string().as_bytes())]
+            [message.add_event(error.to_string().as_bytes()), message.add_body(error.to_string().as_bytes())]
         {
-            let Err(ReplyError::Refused(refusal)) = result else {
-                panic!("the error was not seen: {result:?}")
-            };
+            let Err(ReplyError::Provider(refusal)) = result else { panic!("no provider error: {result:?}") };
             assert_eq!(refusal.class, ModelErrorClass::Overloaded);
         }
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_the_reason() {
-        assert!(matches!(MessageBuilder::default().event(b"{\"type\":"), Err(ReplyError::Invalid(_))));
+    fn malformed_messages_are_refused_with_the_reason() {
+        assert!(matches!(MessageBuilder::default().add_event(b"{\"type\":"), Err(ReplyError::Invalid(_))));
         let nameless = json!([{"type": "tool_use", "id": "i", "name": " ", "input": {}}]);
         assert_eq!(whole(&nameless, "tool_use"), Err(ReplyError::invalid("a tool call has no name")));
         let long = json!([{"type": "text", "text": "a".repeat(MAX_REPLY_BYTES + 1)}]);

@@ -1,8 +1,8 @@
-//! The shape of a request for a message.
+//! The body of a request for a message.
 //!
-//! The protocol is strict where ours is not: roles alternate, a text is never empty, the results of one
-//! message's calls come first in the one message after it, and every call has an id of its own, made of
-//! few characters. What does not fit is made to fit, always in the same way, so that the cache holds.
+//! The protocol is stricter than our conversation: roles alternate, no text is empty, the results of a
+//! message's calls come first in the next message, and every call has a unique ID of a few allowed
+//! characters. Messages are adapted to that in a deterministic way, so that the provider's cache holds.
 
 use std::collections::HashSet;
 
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::model::{Message, Request, ToolCall};
 
-/// The longest reply; the protocol wants to know. Every current model can write as much, and files fit.
+/// The longest reply, which the protocol requires. Every current model can write as much, and files fit.
 const MAX_TOKENS: u32 = 16_000;
 
-/// The longest id and the longest name of a tool that are taken.
+/// The longest call ID and tool name that the protocol allows.
 const MAX_ID_CHARS: usize = 64;
 
-/// What stands before a conversation whose first message is the model's: it must not be.
+/// Inserted before a conversation that begins with the model's message, which the protocol forbids.
 const EARLIER: &str = "(The conversation began earlier.)";
 
 /// The body of a request.
@@ -29,8 +29,8 @@ pub(super) fn body(model: &str, request: Request<'_>) -> Value {
         "messages": Messages::of(request.messages),
     });
     if !request.system.trim().is_empty() {
-        // What is marked is kept together with the tools, which come before it.
-        body["system"] = json!([kept(json!({"type": "text", "text": request.system}))]);
+        // The cache mark covers the tools too, because they come before it.
+        body["system"] = json!([cached(json!({"type": "text", "text": request.system}))]);
     }
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(tool).collect();
@@ -42,35 +42,35 @@ fn tool(tool: &ToolSpec) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
 }
 
-/// Marks the end of what the provider keeps for the next request.
-fn kept(mut block: Value) -> Value {
+/// Marks the end of what the provider caches for the next request.
+fn cached(mut block: Value) -> Value {
     block["cache_control"] = json!({"type": "ephemeral"});
     block
 }
 
-/// The messages under way: blocks by role, and the ids of the calls.
+/// The messages under construction: blocks by role, and the IDs of the calls.
 #[derive(Default)]
 struct Messages {
     messages: Vec<(&'static str, Vec<Value>)>,
     ids: HashSet<String>,
-    /// The ids of the newest calls: ours, and as they are sent.
+    /// The IDs of the newest calls: ours, and as they are sent.
     calls: Vec<(String, String)>,
 }
 
 impl Messages {
     fn of(messages: &[Message]) -> Value {
-        let mut under_way = Self::default();
+        let mut all = Self::default();
         for message in messages {
-            under_way.add(message);
+            all.add(message);
         }
-        under_way.finish()
+        all.finish()
     }
 
     fn add(&mut self, message: &Message) {
         match message {
             Message::User(text) => self.push_text("user", text),
             Message::Assistant { text, calls } => {
-                // A text of the model that ends in blanks is refused.
+                // A text of the model that ends in whitespace is refused.
                 self.push_text("assistant", text.trim_end());
                 self.calls.clear();
                 for call in calls {
@@ -79,7 +79,7 @@ impl Messages {
             }
             Message::ToolResult { call_id, text } => {
                 let known = self.calls.iter().find(|(ours, _)| ours == call_id);
-                let id = known.map_or_else(|| in_few_characters(call_id), |(_, sent)| sent.clone());
+                let id = known.map_or_else(|| sanitized(call_id), |(_, sent)| sent.clone());
                 let mut block = json!({"type": "tool_result", "tool_use_id": id});
                 if !text.trim().is_empty() {
                     block["content"] = json!(text);
@@ -96,12 +96,12 @@ impl Messages {
     }
 
     fn push_call(&mut self, call: &ToolCall) {
-        let id = in_few_characters(&call.id);
+        let id = sanitized(&call.id);
         let others = (2..).map(|number| format!("{id}_{number}"));
         let free = std::iter::once(id.clone()).chain(others).find(|id| !self.ids.contains(id));
         let id = free.unwrap_or(id);
         let input = call.arguments_object().unwrap_or_else(|wrapped| wrapped);
-        let name = in_few_characters(&call.name);
+        let name = sanitized(&call.name);
         self.push("assistant", json!({"type": "tool_use", "id": id, "name": name, "input": input}));
         self.ids.insert(id.clone());
         self.calls.push((call.id.clone(), id));
@@ -122,16 +122,16 @@ impl Messages {
             blocks.sort_by_key(|block| block["type"] != "tool_result");
         }
         if let Some(newest) = self.messages.last_mut().and_then(|(_, blocks)| blocks.last_mut()) {
-            *newest = kept(newest.take());
+            *newest = cached(newest.take());
         }
         self.messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
     }
 }
 
-fn in_few_characters(text: &str) -> String {
-    let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let few: String = text.chars().take(MAX_ID_CHARS).map(|c| if is_known(c) { c } else { '_' }).collect();
-    if few.is_empty() { "_".to_owned() } else { few }
+fn sanitized(text: &str) -> String {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let id: String = text.chars().take(MAX_ID_CHARS).map(|c| if is_allowed(c) { c } else { '_' }).collect();
+    if id.is_empty() { "_".to_owned() } else { id }
 }
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_results_of_one_message_come_first_in_the_one_after_it() {
+    fn the_results_of_a_messages_calls_come_first_in_the_next_message() {
         check(
             &[
                 user("go"),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_alternate_from_the_user_on_and_no_text_is_empty() {
+    fn roles_alternate_beginning_with_the_user_and_no_text_is_empty() {
         check(
             &[assistant("hello", &[]), user(""), assistant("", &[]), user("a"), user("b")],
             &json!([
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_has_an_id_of_its_own_in_few_characters() {
+    fn every_call_has_a_unique_id_of_allowed_characters() {
         check(
             &[
                 user("a"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_arguments_go_back_as_the_model_wrote_them() {
+    fn malformed_arguments_go_back_as_the_model_wrote_them() {
         check(
             &[user("a"), assistant("", &[("x", "{\"path\":")]), result("x", "no JSON")],
             &json!([
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_and_the_newest_message_are_marked_to_be_kept() {
+    fn the_prompt_and_the_newest_message_are_marked_for_the_cache() {
         let messages = [user("a"), assistant("b", &[]), user("c")];
         let body = body("m", Request { system: "s", messages: &messages, tools: &[] });
         let mark = json!({"type": "ephemeral"});

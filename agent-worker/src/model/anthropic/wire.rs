@@ -1,4 +1,4 @@
-//! The shapes of a message on the wire: the events of a stream, or a whole body.
+//! A message on the wire: the events of a stream, or a whole body.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -83,20 +83,20 @@ pub(super) struct Body {
     pub(super) error: Option<Value>,
 }
 
-/// What a message cost. What is told twice or more in a stream is told anew each time, and never less.
+/// The token counts of a message. A stream may repeat a count, which then never gets smaller.
 #[derive(Debug, Default)]
-pub(super) struct Cost {
-    fresh: u64,
+pub(super) struct Tokens {
+    uncached: u64,
     read_from_cache: u64,
     written_to_cache: u64,
     output: u64,
 }
 
-impl Cost {
-    /// Takes what an event tells; a count that makes no sense must not cost the message itself.
+impl Tokens {
+    /// Adds the counts of an event; a malformed count must not fail the message.
     pub(super) fn add(&mut self, usage: &Value) {
         for (count, name) in [
-            (&mut self.fresh, "input_tokens"),
+            (&mut self.uncached, "input_tokens"),
             (&mut self.read_from_cache, "cache_read_input_tokens"),
             (&mut self.written_to_cache, "cache_creation_input_tokens"),
             (&mut self.output, "output_tokens"),
@@ -105,9 +105,9 @@ impl Cost {
         }
     }
 
-    /// The protocol counts what was read from the cache, or written to it, beside the rest of the input.
-    pub(super) fn taken(&self) -> Usage {
-        let input_tokens = self.fresh.saturating_add(self.read_from_cache);
+    /// The protocol counts input that was read from the cache or written to it separately.
+    pub(super) fn usage(&self) -> Usage {
+        let input_tokens = self.uncached.saturating_add(self.read_from_cache);
         Usage {
             input_tokens: input_tokens.saturating_add(self.written_to_cache),
             cached_input_tokens: self.read_from_cache,

@@ -1,4 +1,4 @@
-//! A body on its way, piece by piece: no silence lasts for ever, and neither does the body.
+//! Reads a response body piece by piece, with a timeout for each piece and a bound on the whole.
 
 use std::time::Duration;
 
@@ -8,26 +8,25 @@ use tokio::time;
 /// A stream wraps every few characters of a reply in a hundred times as many bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// A body of which a part has been taken.
+/// A body of which a part may have been read.
 pub(super) struct BodyReader {
     response: Response,
     bytes: usize,
 }
 
-/// Why the next piece does not come.
+/// Why the next piece cannot be read.
 #[derive(Debug)]
 pub(super) enum BodyError {
-    /// Nothing came for this long.
+    /// Nothing arrived for this long.
     Timeout(Duration),
     /// The connection broke.
     Transport(reqwest::Error),
-    /// More came than anybody needs.
+    /// The body is longer than any reply.
     TooLong,
 }
 
 impl BodyReader {
-    /// The body of a response.
-    pub(super) fn of(response: Response) -> Self {
+    pub(super) fn new(response: Response) -> Self {
         Self { response, bytes: 0 }
     }
 
@@ -42,8 +41,8 @@ impl BodyReader {
         Ok(piece.map(Vec::from))
     }
 
-    /// The first bytes that are not blank; empty when there are none.
-    pub(super) async fn beginning(&mut self, timeout: Duration) -> Result<Vec<u8>, BodyError> {
+    /// The first bytes that are not whitespace; empty when there are none.
+    pub(super) async fn first(&mut self, timeout: Duration) -> Result<Vec<u8>, BodyError> {
         while let Some(piece) = self.next(timeout).await? {
             let piece = piece.trim_ascii_start();
             if !piece.is_empty() {
@@ -53,23 +52,22 @@ impl BodyReader {
         Ok(Vec::new())
     }
 
-    /// What is left, behind the beginning that was taken before.
-    pub(super) async fn rest(&mut self, beginning: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, BodyError> {
-        let mut body = beginning;
+    /// The whole body, of which the first bytes were read before.
+    pub(super) async fn rest(&mut self, first: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, BodyError> {
+        let mut body = first;
         while let Some(piece) = self.next(timeout).await? {
             body.extend_from_slice(&piece);
         }
         Ok(body)
     }
 
-    /// As much as comes, up to a bound: what is missing does not matter.
-    pub(super) async fn as_it_comes(&mut self, max_bytes: usize, timeout: Duration) -> Vec<u8> {
+    /// As much as arrives, up to a bound; what is missing does not matter.
+    pub(super) async fn at_most(&mut self, max_bytes: usize, timeout: Duration) -> Vec<u8> {
         let mut body = Vec::new();
-        while let Ok(Some(piece)) = self.next(timeout).await {
+        while body.len() <= max_bytes
+            && let Ok(Some(piece)) = self.next(timeout).await
+        {
             body.extend_from_slice(&piece);
-            if body.len() > max_bytes {
-                break;
-            }
         }
         body
     }

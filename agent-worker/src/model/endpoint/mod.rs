@@ -1,9 +1,9 @@
-//! The one hand that asks a provider over HTTP, whatever is said: it sends, waits with patience, bounds
-//! what comes, and keeps the key out of every error.
+//! Sends requests to a provider over HTTP: it waits with timeouts, bounds what arrives, and keeps the key
+//! out of every error.
 //!
-//! A model may think for minutes before the first piece of a reply, and never for long after it; so
-//! there are two patiences, and no bound on the whole: the task's own wall time drops the request.
-//! It reads nothing of a reply itself: that is each provider's [`ReplyBuilder`].
+//! A model may think for minutes before the first part of a reply, but never pauses long after it. So
+//! there are two timeouts and none for the whole request: the task's wall time drops it. This module
+//! does not interpret a reply; each provider's [`ReplyBuilder`] does.
 
 mod body_reader;
 mod provider_error;
@@ -13,7 +13,8 @@ mod sse;
 
 use std::time::Duration;
 
-use reqwest::{Client, RequestBuilder};
+use reqwest::Client;
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{ModelError, ModelErrorClass, Reply};
@@ -21,14 +22,17 @@ use crate::http::{self, HttpError};
 
 use body_reader::{BodyError, BodyReader};
 pub(super) use provider_error::ProviderError;
-pub(super) use reply_builder::{MAX_REPLY_BYTES, ReplyBuilder, ReplyError, ReplyStage};
+#[cfg(test)]
+pub(super) use reply_builder::MAX_REPLY_BYTES;
+pub(super) use reply_builder::{ReplyBuilder, ReplyError, ReplyStage, check_content, check_size};
+pub(crate) use settings::Sign;
 pub use settings::{Settings, Timeouts};
 
-/// The most of a refusal that is read, and the most of it that is passed on.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+/// How much of an error body is read, and how much of its message is passed on.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
 const MAX_DETAIL_CHARS: usize = 300;
 
-/// How long the end of a stream is waited for when the reply itself is there.
+/// How long to wait for the end of a stream when the reply itself is complete.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A provider's address.
@@ -36,107 +40,109 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Endpoint {
     client: Client,
     url: String,
+    sign: Sign,
     settings: Settings,
 }
 
-/// What a provider answered.
-pub(super) enum ProviderResponse {
-    /// Something that is a reply, or becomes one.
-    Accepted(Accepted),
-    /// A status that is no success.
-    Refused {
-        /// The status.
-        status: u16,
-        /// What it means, and how long to wait.
-        error: ModelError,
-    },
+/// A successful response whose first bytes were read.
+pub(super) struct Accepted {
+    body: BodyReader,
+    first: Vec<u8>,
 }
 
-/// The body of a success, of which the beginning was looked at.
-pub(super) struct Accepted {
-    incoming: BodyReader,
-    beginning: Vec<u8>,
+/// Why a request led to no successful response.
+pub(super) struct RequestError {
+    /// The status, if there was a response.
+    pub(super) status: Option<u16>,
+    pub(super) error: ModelError,
+}
+
+impl From<ModelError> for RequestError {
+    fn from(error: ModelError) -> Self {
+        Self { status: None, error }
+    }
+}
+
+impl From<RequestError> for ModelError {
+    fn from(error: RequestError) -> Self {
+        error.error
+    }
 }
 
 impl Endpoint {
     /// The endpoint at a path below the base address. Nothing is sent yet.
-    pub(super) fn new(settings: Settings, path: &str) -> Result<Self, HttpError> {
+    pub(super) fn new(settings: Settings, path: &str, sign: Sign) -> Result<Self, HttpError> {
         let url = format!("{}/{path}", settings.base_url.as_str().trim_end_matches('/'));
-        Ok(Self { client: http::client_without_timeout()?, url, settings })
+        Ok(Self { client: http::client_without_timeout()?, url, sign, settings })
     }
 
-    /// Where to ask, as whom, for which model.
-    pub(super) fn settings(&self) -> &Settings {
-        &self.settings
+    /// The model's name.
+    pub(super) fn model(&self) -> &str {
+        &self.settings.model
     }
 
-    /// A request to this endpoint, to be filled.
-    pub(super) fn post(&self) -> RequestBuilder {
-        self.client.post(&self.url)
-    }
-
-    /// Sends a request and waits for the beginning of the answer.
-    pub(super) async fn send(&self, post: RequestBuilder) -> Result<ProviderResponse, ModelError> {
-        let request = post.build().map_err(|error| self.transport(error))?;
-        let first = self.settings.timeouts.first_byte;
-        let response = timeout(first, self.client.execute(request)).await;
-        let response = response.map_err(|_| self.broken(BodyError::Timeout(first)))?;
+    /// Sends a request and waits for the first bytes of the response.
+    pub(super) async fn send(&self, body: &Value) -> Result<Accepted, RequestError> {
+        let request = (self.sign)(self.client.post(&self.url), self.settings.key.as_ref()).json(body);
+        let request = request.build().map_err(|error| self.transport(error))?;
+        let first_byte = self.settings.timeouts.first_byte;
+        let response = timeout(first_byte, self.client.execute(request)).await;
+        let response = response.map_err(|_| self.body_error(BodyError::Timeout(first_byte)))?;
         let response = response.map_err(|error| self.transport(error))?;
-        let status = response.status();
-        let retry_after = http::retry_after(response.headers());
-        let mut incoming = BodyReader::of(response);
+        let (status, retry_after) = (response.status(), http::retry_after(response.headers()));
+        let mut body = BodyReader::new(response);
         if status.is_success() {
-            let beginning = incoming.beginning(first).await.map_err(|broken| self.broken(broken))?;
-            return Ok(ProviderResponse::Accepted(Accepted { incoming, beginning }));
+            let first = body.first(first_byte).await.map_err(|error| self.body_error(error))?;
+            return Ok(Accepted { body, first });
         }
-        let body = incoming.as_it_comes(MAX_REFUSAL_BYTES, CLOSE_TIMEOUT).await;
+        let body = body.at_most(MAX_ERROR_BYTES, CLOSE_TIMEOUT).await;
         let ProviderError { class, message } = ProviderError::of_status(status.as_u16(), &body);
         let error = self.error(class, &format!("HTTP {}: {message}", status.as_u16()));
-        Ok(ProviderResponse::Refused { status: status.as_u16(), error: ModelError { retry_after, ..error } })
+        Err(RequestError { status: Some(status.as_u16()), error: ModelError { retry_after, ..error } })
     }
 
     /// Reads a reply to its end, whether it comes as a stream or as one body.
-    pub(super) async fn reply<A: ReplyBuilder>(&self, answer: Accepted) -> Result<Reply, ModelError> {
-        let Accepted { mut incoming, beginning } = answer;
-        let mut assembly = A::default();
-        if beginning.first() == Some(&b'{') {
-            let body = incoming.rest(beginning, self.settings.timeouts.idle).await;
-            let body = body.map_err(|broken| self.broken(broken))?;
-            assembly.whole(&body).map_err(|why| self.no_reply(why))?;
+    pub(super) async fn reply<B: ReplyBuilder>(&self, accepted: Accepted) -> Result<Reply, ModelError> {
+        let Accepted { mut body, first } = accepted;
+        let mut builder = B::default();
+        if first.first() == Some(&b'{') {
+            let body = body.rest(first, self.settings.timeouts.idle).await;
+            let body = body.map_err(|error| self.body_error(error))?;
+            builder.add_body(&body).map_err(|error| self.reply_error(error))?;
         } else {
-            self.stream(incoming, beginning, &mut assembly).await?;
+            self.stream(body, first, &mut builder).await?;
         }
-        assembly.reply().map_err(|why| self.no_reply(why))
+        builder.finish().map_err(|error| self.reply_error(error))
     }
 
     async fn stream(
         &self,
-        mut incoming: BodyReader,
-        beginning: Vec<u8>,
-        assembly: &mut impl ReplyBuilder,
+        mut body: BodyReader,
+        first: Vec<u8>,
+        builder: &mut impl ReplyBuilder,
     ) -> Result<(), ModelError> {
         let mut parser = sse::Parser::default();
-        let mut bytes = Some(beginning);
+        let mut bytes = Some(first);
         let mut has_events = false;
         loop {
             match &bytes {
-                Some(bytes) => parser.push(bytes).map_err(|long| self.invalid(&long.to_string()))?,
+                Some(bytes) => parser.push(bytes).map_err(|error| self.invalid(&error.to_string()))?,
                 None => parser.end(),
             }
             while let Some(data) = parser.next() {
                 has_events = true;
-                assembly.event(&data).map_err(|why| self.no_reply(why))?;
+                builder.add_event(&data).map_err(|error| self.reply_error(error))?;
             }
-            match (assembly.stage(), bytes.is_none()) {
+            match (builder.stage(), bytes.is_none()) {
                 (ReplyStage::Ended, _) | (ReplyStage::Complete, true) => return Ok(()),
-                (ReplyStage::Pending | ReplyStage::Started, true) => return Err(self.torn(has_events)),
+                (ReplyStage::Pending | ReplyStage::Started, true) => return Err(self.incomplete(has_events)),
                 (ReplyStage::Pending | ReplyStage::Started | ReplyStage::Complete, false) => {}
             }
-            bytes = match incoming.next(self.idle_timeout(assembly.stage())).await {
+            bytes = match body.next(self.idle_timeout(builder.stage())).await {
                 Ok(bytes) => bytes,
-                // What is missing says only what the reply cost.
-                Err(_) if assembly.stage() == ReplyStage::Complete => return Ok(()),
-                Err(broken) => return Err(self.broken(broken)),
+                // Only the usage is missing.
+                Err(_) if builder.stage() == ReplyStage::Complete => return Ok(()),
+                Err(error) => return Err(self.body_error(error)),
             };
         }
     }
@@ -149,34 +155,34 @@ impl Endpoint {
         }
     }
 
-    fn broken(&self, broken: BodyError) -> ModelError {
-        match broken {
-            BodyError::Timeout(patience) => {
-                let detail = format!("nothing came for {} seconds", patience.as_secs_f32());
+    fn body_error(&self, error: BodyError) -> ModelError {
+        match error {
+            BodyError::Timeout(timeout) => {
+                let detail = format!("no data for {} seconds", timeout.as_secs_f32());
                 self.error(ModelErrorClass::Stalled, &detail)
             }
             BodyError::Transport(error) => self.transport(error),
-            BodyError::TooLong => self.invalid("the answer is longer than any reply"),
+            BodyError::TooLong => self.invalid("the response is longer than any reply"),
         }
     }
 
-    fn torn(&self, has_events: bool) -> ModelError {
+    fn incomplete(&self, has_events: bool) -> ModelError {
         if has_events {
-            return self.error(ModelErrorClass::Network, "the answer ended before the reply was whole");
+            return self.error(ModelErrorClass::Network, "the response ended before the reply was complete");
         }
-        self.invalid("the answer is neither a stream of events nor a JSON object")
+        self.invalid("the response is neither an event stream nor a JSON object")
     }
 
     fn transport(&self, error: reqwest::Error) -> ModelError {
-        // A request that cannot even be put together has a wrong address or key.
+        // A request that cannot be built has a wrong address or key.
         let class = if error.is_builder() { ModelErrorClass::BadRequest } else { ModelErrorClass::Network };
         self.error(class, &HttpError::Transport(error).to_string())
     }
 
-    fn no_reply(&self, why: ReplyError) -> ModelError {
-        match why {
+    fn reply_error(&self, error: ReplyError) -> ModelError {
+        match error {
             ReplyError::Invalid(why) => self.invalid(&why),
-            ReplyError::Refused(ProviderError { class, message }) => self.error(class, &message),
+            ReplyError::Provider(ProviderError { class, message }) => self.error(class, &message),
         }
     }
 
@@ -184,7 +190,7 @@ impl Endpoint {
         self.error(ModelErrorClass::InvalidReply, why)
     }
 
-    /// Some servers repeat the key in their refusal.
+    /// Some servers repeat the key in their error message.
     fn error(&self, class: ModelErrorClass, detail: &str) -> ModelError {
         let detail = match &self.settings.key {
             Some(key) => detail.replace(key.expose(), "***"),

@@ -1,37 +1,37 @@
-//! What a provider says when it gives no reply: an error object, and the class that it means.
+//! A provider's error object, and the error class that it stands for.
 //!
-//! Providers of both protocols write much the same object, and servers that imitate them mix the words,
-//! so there is one reading for all. The class comes from the status and from the words in the fields
-//! `type` and `code`. One failure has no field everywhere: that a conversation is too long. For it alone
-//! the sentences that providers are known to write are compared.
+//! Both protocols use much the same object, and servers that imitate them mix the words, so one function
+//! reads all of them. The class comes from the status and from the words in the fields `type` and `code`.
+//! Only a conversation that is too long has no such field everywhere: for it alone we compare the message
+//! with the sentences that providers are known to write.
 
 use serde_json::Value;
 
 use crate::model::ModelErrorClass;
 
-/// How providers without a field for it say that a conversation is too long: Anthropic the first two,
-/// vLLM and what stands behind OpenRouter the third.
+/// How providers without a field for it report a conversation that is too long: the first two are
+/// Anthropic's, the third comes from vLLM and from behind OpenRouter.
 const TOO_LONG: [&str; 3] = ["prompt is too long", "exceed context limit", "maximum context length"];
 
-/// A refusal, understood.
+/// An error that a provider reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::model) struct ProviderError {
-    /// What it means.
+    /// What kind of failure it is.
     pub(in crate::model) class: ModelErrorClass,
-    /// In the provider's words.
+    /// The provider's message.
     pub(in crate::model) message: String,
 }
 
 impl ProviderError {
-    /// Reads the body of an answer that is no success.
+    /// Reads the body of a response with an error status.
     pub(super) fn of_status(status: u16, body: &[u8]) -> Self {
         let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
-        // Google's server puts the object into a list.
+        // Google's server wraps the object in a list.
         let error = if parsed.is_array() { &parsed[0]["error"] } else { &parsed["error"] };
         let message = message(error);
         let message = message.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
         let class = match (by_words(error), by_status(status)) {
-            // More than the status can say.
+            // More specific than the status.
             (Some(word @ (ModelErrorClass::ContextTooLong | ModelErrorClass::Auth)), _) => word,
             (_, ModelErrorClass::BadRequest) if is_too_long(&message) => ModelErrorClass::ContextTooLong,
             (_, class) => class,
@@ -39,18 +39,18 @@ impl ProviderError {
         Self { class, message }
     }
 
-    /// Reads an error object that came in place of a reply, or of the rest of one.
+    /// Reads an error object that arrives instead of a reply, or of the rest of one.
     pub(in crate::model) fn in_reply(error: &Value) -> Self {
         let message = message(error).unwrap_or_else(|| error.to_string());
         let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-        // Who began to answer and then fails is broken, unless it says otherwise.
+        // A server that accepts a request and then fails is broken, unless it says otherwise.
         let class = by_words(error).or(status.map(by_status)).unwrap_or(ModelErrorClass::Overloaded);
         let too_long = class == ModelErrorClass::BadRequest && is_too_long(&message);
         Self { class: if too_long { ModelErrorClass::ContextTooLong } else { class }, message }
     }
 }
 
-/// `{"message": …}` or just a text; a router adds what the provider behind it said.
+/// `{"message": …}` or just a string; a router adds the message of the provider behind it.
 fn message(error: &Value) -> Option<String> {
     let message = error["message"].as_str().or(error.as_str())?;
     Some(match error["metadata"]["raw"].as_str() {
@@ -104,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_status_has_its_class() {
+    fn a_status_has_a_class() {
         for (status, expected) in [
             (301, BadRequest),
             (400, BadRequest),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_read_in_every_shape() {
+    fn an_error_is_read_in_every_shape() {
         for (body, expected) in [
             (r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#, "slow down"),
             (r#"{"error":"model not found"}"#, "model not found"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_refusal_say_more_than_its_status() {
+    fn an_errors_words_say_more_than_its_status() {
         for (status, error, expected) in [
             (
                 400,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_place_of_a_reply_has_its_class() {
+    fn an_error_instead_of_a_reply_has_a_class() {
         for (error, expected) in [
             (json!({"type": "overloaded_error", "message": "Overloaded"}), Overloaded),
             (json!({"code": 429, "message": "slow down"}), RateLimit),

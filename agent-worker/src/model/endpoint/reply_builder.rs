@@ -1,37 +1,37 @@
-//! A reply that is being put together from what a provider sends, piece by piece or at once.
+//! A reply under construction from what a provider sends, event by event or in one body.
 //!
-//! The pieces are each provider's own; what they have in common is when a reply is whole. One that was
-//! torn never counts as whole, because its text or its arguments may end anywhere.
+//! Each provider has its own events; they share when a reply is complete. A reply that broke off never
+//! counts as complete, because its text or its arguments may end anywhere.
 
 use super::ProviderError;
 use crate::model::Reply;
 
-/// More than any model writes in one reply, and as a result it still fits into a line.
+/// More than any model writes in one reply; it still fits into a line as a result.
 pub(in crate::model) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
 
-/// A provider's way from events, or from one body, to a reply.
+/// Builds a reply from a provider's events or from one body.
 pub(in crate::model) trait ReplyBuilder: Default {
-    /// Takes the data of one event.
-    fn event(&mut self, data: &[u8]) -> Result<(), ReplyError>;
+    /// Adds the data of one event.
+    fn add_event(&mut self, data: &[u8]) -> Result<(), ReplyError>;
 
-    /// Takes a body that has the whole reply in it: not every server streams.
-    fn whole(&mut self, body: &[u8]) -> Result<(), ReplyError>;
+    /// Adds a body that holds the whole reply: not every server streams.
+    fn add_body(&mut self, body: &[u8]) -> Result<(), ReplyError>;
 
-    /// How far it is.
+    /// How far the reply is.
     fn stage(&self) -> ReplyStage;
 
-    /// The reply; only asked for when it is whole.
-    fn reply(self) -> Result<Reply, ReplyError>;
+    /// The reply; only called when it is complete.
+    fn finish(self) -> Result<Reply, ReplyError>;
 }
 
 /// How far a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::model) enum ReplyStage {
-    /// Nothing of it has come: the model still reads, or thinks.
+    /// Nothing has arrived: the model still reads or thinks.
     Pending,
-    /// A part of it has come.
+    /// A part has arrived.
     Started,
-    /// All of it has come; what may follow says only what it cost.
+    /// All of it has arrived; only its usage may follow.
     Complete,
     /// Nothing will follow.
     Ended,
@@ -40,15 +40,43 @@ pub(in crate::model) enum ReplyStage {
 /// Why there will be no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::model) enum ReplyError {
-    /// What came makes no sense.
+    /// What arrived is malformed.
     Invalid(String),
-    /// The provider says that it failed.
-    Refused(ProviderError),
+    /// The provider reports an error.
+    Provider(ProviderError),
+}
+
+impl ReplyStage {
+    /// The stage of a reply of so many bytes.
+    pub(in crate::model) fn of(bytes: usize, is_complete: bool, is_ended: bool) -> Self {
+        match (is_ended, is_complete, bytes) {
+            (true, _, _) => Self::Ended,
+            (false, true, _) => Self::Complete,
+            (false, false, 0) => Self::Pending,
+            (false, false, _) => Self::Started,
+        }
+    }
 }
 
 impl ReplyError {
-    /// What came is not what the protocol says.
+    /// What arrived does not follow the protocol.
     pub(in crate::model) fn invalid(why: impl std::fmt::Display) -> Self {
         Self::Invalid(why.to_string())
     }
+}
+
+/// Refuses a reply beyond its bound.
+pub(in crate::model) fn check_size(bytes: usize) -> Result<(), ReplyError> {
+    if bytes > MAX_REPLY_BYTES {
+        return Err(ReplyError::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
+    }
+    Ok(())
+}
+
+/// Refuses a reply without text and calls, unless it was cut.
+pub(in crate::model) fn check_content(reply: Reply) -> Result<Reply, ReplyError> {
+    if reply.text.trim().is_empty() && reply.calls.is_empty() && !reply.cut {
+        return Err(ReplyError::invalid("the reply has neither text nor tool calls"));
+    }
+    Ok(reply)
 }

@@ -1,28 +1,27 @@
-//! Server-sent events: bytes as they arrive go in, the data of events comes out.
+//! Server-sent events: bytes go in as they arrive, the data of events comes out.
 //!
-//! Bytes and not text, because a chunk of the network ends wherever it likes, also within a character.
-//! Only `data` counts: the formats that are read here name an event within its data. It decodes nothing
-//! and knows nothing of models.
+//! Bytes, not text, because a network chunk may end within a character. Only `data` counts: the protocols
+//! here name an event within its data.
 
 use std::collections::VecDeque;
 use std::mem::take;
 
-/// More than any event of a reply holds; a line beyond it is no honest one.
+/// More than any event of a reply holds.
 const MAX_EVENT_BYTES: usize = 4 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event beyond every bound.
+/// An event beyond the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event is longer than {MAX_EVENT_BYTES} bytes")]
 pub(super) struct TooLong;
 
-/// What has arrived of a stream.
+/// The state of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
-    /// The line that has no end yet.
+    /// The unfinished line.
     line: Vec<u8>,
-    /// The data of the event that has no end yet.
+    /// The data of the unfinished event.
     data: Option<Vec<u8>>,
     /// Whether the last byte was a carriage return, which a line feed may follow.
     after_return: bool,
@@ -31,7 +30,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if take(&mut self.after_return) && first == b'\n' {
@@ -51,14 +50,14 @@ impl Parser {
         Ok(())
     }
 
-    /// Takes the end of the stream. What came last counts even without the empty line behind it: not
-    /// every server writes one.
+    /// Ends the stream. The last event counts even without an empty line after it: not every server
+    /// writes one.
     pub(super) fn end(&mut self) {
         self.end_line();
         self.events.extend(self.data.take());
     }
 
-    /// The data of the next event that is complete.
+    /// The data of the next complete event.
     pub(super) fn next(&mut self) -> Option<Vec<u8>> {
         self.events.pop_front()
     }
@@ -72,7 +71,7 @@ impl Parser {
             self.events.extend(self.data.take());
             return;
         }
-        // A comment has an empty name; its line still shows that the server lives.
+        // A comment has an empty name.
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
         let (name, value) = (&line[..colon], line.get(colon + 1..).unwrap_or_default());
         if name == b"data" {
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_told_apart_whatever_ends_their_lines() {
+    fn events_are_split_at_any_line_ending() {
         for (stream, expected) in [
             ("data: a\n\ndata: b\n\n", vec!["a", "b"]),
             ("data: a\r\n\r\ndata: b\r\n\r\n", vec!["a", "b"]),
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_bounded() {
+    fn an_endless_line_is_bounded() {
         let mut parser = Parser::default();
         let piece = vec![b'a'; MAX_EVENT_BYTES / 2 + 1];
         assert_eq!(parser.push(&piece), Ok(()));
@@ -142,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_the_network_cuts_does_not_matter(
+        fn chunk_boundaries_do_not_matter(
             texts in prop::collection::vec("[a-zé😀 :]{0,8}", 0..5),
             ending in prop::sample::select(vec!["\n", "\r\n", "\r"]),
             cuts in prop::collection::vec(0_usize..200, 0..8),

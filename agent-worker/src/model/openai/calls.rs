@@ -1,7 +1,7 @@
-//! The tool calls of a completion, whose pieces come in any number of chunks.
+//! Builds the tool calls of a completion, whose pieces arrive in any number of chunks.
 //!
-//! A piece belongs to the call with its index; where a server gives none, to the last call. Whoever
-//! brings a name and another id begins another call even so: some servers give every call the index 0.
+//! A piece belongs to the call with its index, or to the last call if it has none. A piece with a name and
+//! another ID begins a new call even so: some servers give every call the index 0.
 
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ impl Calls {
         };
         // Each call counts for something, so that even a flood of empty ones is bounded.
         self.bytes += id.len() + name.len() + arguments.len() + 1;
-        match self.continued(index, &id, &name) {
+        match self.continued_by(index, &id, &name) {
             Some(call) => {
                 call.arguments.push_str(&arguments);
                 for (known, new) in [(&mut call.id, id), (&mut call.name, name)] {
@@ -48,22 +48,22 @@ impl Calls {
         }
     }
 
-    /// About how much memory they take.
+    /// About how much memory they use.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The calls, when no piece is missing.
-    pub(super) fn whole(self) -> Result<Vec<ToolCall>, ReplyError> {
+    /// The calls, once no piece is missing.
+    pub(super) fn finish(self) -> Result<Vec<ToolCall>, ReplyError> {
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
         for Partial { id, name, arguments, .. } in self.calls {
             if name.trim_matches(['.', ' ']).is_empty() {
                 return Err(ReplyError::invalid(format!("a tool call has no usable name: {name:?}")));
             }
-            // A result is told apart by its id alone.
+            // The ID alone says which call a result belongs to.
             let is_taken = id.is_empty() || calls.iter().any(|call| call.id == id);
             let id = if is_taken { format!("call_{}", calls.len()) } else { id };
-            // This is how several servers write that there are no arguments.
+            // Several servers send this when there are no arguments.
             let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
             calls.push(ToolCall { id, name, arguments });
         }
@@ -71,7 +71,7 @@ impl Calls {
     }
 
     /// The call that a piece continues; none when it begins one.
-    fn continued(&mut self, index: Option<u64>, id: &str, name: &str) -> Option<&mut Partial> {
+    fn continued_by(&mut self, index: Option<u64>, id: &str, name: &str) -> Option<&mut Partial> {
         let call = match index {
             Some(_) => self.calls.iter_mut().rfind(|call| call.index == index),
             None => self.calls.last_mut(),
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_the_pieces_of_two_calls_are_mixed_each_gets_its_own(
+        fn each_call_gets_its_own_pieces_in_any_order(
             pieces in prop::collection::vec((0_u64..2, "[{}:\"a-zé]{0,4}"), 0..20),
         ) {
             let mut calls = Calls::default();
@@ -109,7 +109,7 @@ mod tests {
                 expected[usize::from(*index == 1)].push_str(text);
             }
             let expected = expected.map(|text| if text.is_empty() { "{}".to_owned() } else { text });
-            let whole = calls.whole().unwrap().into_iter().map(|call| call.arguments).collect::<Vec<_>>();
+            let whole = calls.finish().unwrap().into_iter().map(|call| call.arguments).collect::<Vec<_>>();
             prop_assert_eq!(whole, expected);
         }
     }

@@ -1,8 +1,7 @@
 //! Chat completions, as OpenAI defined them and vLLM, Ollama, llama.cpp and OpenRouter speak them.
 //!
-//! Native function calling, streamed, so that a connection that stalls is noticed. A server that does
-//! not stream is taken as it is; one that refuses to be asked for the cost of a stream is asked without.
-//! The shapes of the wire stay in here.
+//! Native function calling, streamed, so that a stalled connection is noticed. A server that does not
+//! stream works too, and one that refuses `stream_options` is asked without them.
 
 mod calls;
 mod reply;
@@ -11,84 +10,84 @@ mod wire;
 
 use std::sync::OnceLock;
 
-use super::endpoint::{Endpoint, ProviderResponse, Settings};
+use process::Secret;
+use reqwest::RequestBuilder;
+use serde_json::Value;
+
+use super::endpoint::{Accepted, Endpoint, RequestError, Settings};
 use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 use crate::http::HttpError;
 use reply::CompletionBuilder;
 
-/// The address that OpenAI serves.
-pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
+/// OpenAI's address.
+pub(crate) const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
 
-/// The model that is asked when none is named.
-pub const DEFAULT_MODEL: &str = "gpt-4.1-mini";
+/// The default model.
+pub(crate) const DEFAULT_MODEL: &str = "gpt-4.1-mini";
 
 /// The provider.
 #[derive(Debug)]
 pub struct OpenAi {
     endpoint: Endpoint,
-    /// Whether the server takes `stream_options`; unknown until it has accepted or refused them.
-    takes_options: OnceLock<bool>,
+    /// Whether the server accepts `stream_options`; unknown until it has accepted or refused them.
+    accepts_options: OnceLock<bool>,
 }
 
 impl OpenAi {
-    /// A provider that has asked nothing yet.
+    /// A provider that has sent nothing yet.
     pub fn new(settings: Settings) -> Result<Self, HttpError> {
-        let endpoint = Endpoint::new(settings, "chat/completions")?;
-        Ok(Self { endpoint, takes_options: OnceLock::new() })
+        let endpoint = Endpoint::new(settings, "chat/completions", sign)?;
+        Ok(Self { endpoint, accepts_options: OnceLock::new() })
     }
 
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
-        let body = request::body(&self.endpoint.settings().model, request);
-        let answer = match self.takes_options.get() {
-            Some(true) => self.send(&body).await?,
-            Some(false) => self.send(&request::without_stream_options(body)).await?,
+        let body = request::body(self.endpoint.model(), request);
+        let accepted = match self.accepts_options.get() {
+            Some(true) => self.endpoint.send(&body).await?,
+            Some(false) => self.endpoint.send(&request::without_stream_options(body)).await?,
             None => self.send_and_learn(body).await?,
         };
-        match answer {
-            ProviderResponse::Accepted(accepted) => self.endpoint.reply::<CompletionBuilder>(accepted).await,
-            ProviderResponse::Refused { error, .. } => Err(error),
-        }
+        self.endpoint.reply::<CompletionBuilder>(accepted).await
     }
 
-    /// Sends the first request. If it is refused and the same without options is not, it was for them.
-    async fn send_and_learn(&self, body: serde_json::Value) -> Result<ProviderResponse, ModelError> {
-        let answer = self.send(&body).await?;
-        let may_be_the_options = match &answer {
-            ProviderResponse::Accepted(_) => {
-                self.takes_options.get_or_init(|| true);
-                false
+    /// Sends the first request. If only the same without options succeeds, it was refused for them.
+    async fn send_and_learn(&self, body: Value) -> Result<Accepted, RequestError> {
+        let refused = match self.endpoint.send(&body).await {
+            Ok(accepted) => {
+                self.accepts_options.get_or_init(|| true);
+                return Ok(accepted);
             }
-            ProviderResponse::Refused { status, error } => {
-                matches!(status, 400 | 422) && error.class == ModelErrorClass::BadRequest
+            Err(refused) => refused,
+        };
+        let may_be_the_options = matches!(refused.status, Some(400 | 422));
+        if !may_be_the_options || refused.error.class != ModelErrorClass::BadRequest {
+            return Err(refused);
+        }
+        match self.endpoint.send(&request::without_stream_options(body)).await {
+            Ok(accepted) => {
+                self.accepts_options.get_or_init(|| false);
+                Ok(accepted)
             }
-        };
-        if !may_be_the_options {
-            return Ok(answer);
+            Err(error) if error.status.is_some() => Err(refused),
+            Err(error) => Err(error),
         }
-        let without = self.send(&request::without_stream_options(body)).await?;
-        if matches!(without, ProviderResponse::Refused { .. }) {
-            return Ok(answer);
-        }
-        self.takes_options.get_or_init(|| false);
-        Ok(without)
-    }
-
-    async fn send(&self, body: &serde_json::Value) -> Result<ProviderResponse, ModelError> {
-        let post = self.endpoint.post().json(body);
-        let post = match &self.endpoint.settings().key {
-            Some(key) => post.bearer_auth(key.expose()),
-            None => post,
-        };
-        self.endpoint.send(post).await
     }
 }
 
 impl Model for OpenAi {
     fn name(&self) -> &str {
-        &self.endpoint.settings().model
+        self.endpoint.model()
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(self.ask(request))
+    }
+}
+
+/// Puts the key into a request.
+pub(crate) fn sign(request: RequestBuilder, key: Option<&Secret>) -> RequestBuilder {
+    match key {
+        Some(key) => request.bearer_auth(key.expose()),
+        None => request,
     }
 }

@@ -1,19 +1,21 @@
-//! A chat completion, put together from the chunks of a stream or taken from one body.
+//! Builds a chat completion from the chunks of a stream or from one body.
 //!
-//! Servers differ in small ways, and this file takes them as they are: arguments that come as an object
-//! instead of a text, calls without an id or an index, content in parts, a success that holds an error.
-//! The arguments of a call are put together as text and never parsed.
+//! Servers differ in small ways, all of which are accepted: arguments as an object instead of a string,
+//! calls without an ID or an index, content in parts, an error inside a success. The arguments of a call
+//! are joined as text and never parsed.
 
-use crate::model::endpoint::{MAX_REPLY_BYTES, ProviderError, ReplyBuilder, ReplyError, ReplyStage};
+use crate::model::endpoint::{
+    ProviderError, ReplyBuilder, ReplyError, ReplyStage, check_content, check_size,
+};
 use crate::model::{Reply, Usage};
 
 use super::calls::Calls;
 use super::wire::{self, Chunk, Content};
 
-/// How a stream says that nothing follows.
+/// The end of a stream.
 const DONE: &[u8] = b"[DONE]";
 
-/// A completion under way.
+/// A completion under construction.
 #[derive(Debug, Default)]
 pub(super) struct CompletionBuilder {
     text: String,
@@ -24,15 +26,15 @@ pub(super) struct CompletionBuilder {
 }
 
 impl ReplyBuilder for CompletionBuilder {
-    fn event(&mut self, data: &[u8]) -> Result<(), ReplyError> {
+    fn add_event(&mut self, data: &[u8]) -> Result<(), ReplyError> {
         if data.trim_ascii() == DONE {
             self.is_done = true;
             return Ok(());
         }
-        self.take(serde_json::from_slice(data).map_err(ReplyError::invalid)?)
+        self.add_chunk(serde_json::from_slice(data).map_err(ReplyError::invalid)?)
     }
 
-    fn whole(&mut self, body: &[u8]) -> Result<(), ReplyError> {
+    fn add_body(&mut self, body: &[u8]) -> Result<(), ReplyError> {
         let mut chunk: Chunk = serde_json::from_slice(body).map_err(ReplyError::invalid)?;
         if chunk.choices.is_empty() && chunk.error.is_none() {
             return Err(ReplyError::invalid("the reply has no choice"));
@@ -43,56 +45,42 @@ impl ReplyBuilder for CompletionBuilder {
             }
         }
         self.is_done = true;
-        self.take(chunk)
+        self.add_chunk(chunk)
     }
 
     fn stage(&self) -> ReplyStage {
-        if self.is_done {
-            ReplyStage::Ended
-        } else if self.finish_reason.is_some() {
-            ReplyStage::Complete
-        } else if self.bytes() > 0 {
-            ReplyStage::Started
-        } else {
-            ReplyStage::Pending
-        }
+        ReplyStage::of(self.bytes(), self.finish_reason.is_some(), self.is_done)
     }
 
-    fn reply(self) -> Result<Reply, ReplyError> {
+    fn finish(self) -> Result<Reply, ReplyError> {
         let reason = self.finish_reason.as_deref();
         let reply = match reason {
-            // What the filter left of calls may be torn.
+            // The filter may have cut the calls.
             Some("content_filter") => Reply::filtered(self.text),
             Some("error") => return Err(ReplyError::invalid("the reply ended in an error")),
-            _ => Reply { text: self.text, calls: self.calls.whole()?, ..Reply::default() },
+            _ => Reply { text: self.text, calls: self.calls.finish()?, ..Reply::default() },
         };
         let cut = reason == Some("length");
-        if reply.text.trim().is_empty() && reply.calls.is_empty() && !cut {
-            return Err(ReplyError::invalid("the reply has neither text nor tool calls"));
-        }
-        Ok(Reply { cut, usage: self.usage, ..reply })
+        check_content(Reply { cut, usage: self.usage, ..reply })
     }
 }
 
 impl CompletionBuilder {
-    fn take(&mut self, chunk: Chunk) -> Result<(), ReplyError> {
+    fn add_chunk(&mut self, chunk: Chunk) -> Result<(), ReplyError> {
         if let Some(error) = chunk.error {
-            return Err(ReplyError::Refused(ProviderError::in_reply(&error)));
+            return Err(ReplyError::Provider(ProviderError::in_reply(&error)));
         }
         if let Some(usage) = chunk.usage {
-            self.usage = wire::cost(&usage);
+            self.usage = wire::usage(&usage);
         }
-        // Only one choice is asked for.
+        // We only ask for one choice.
         if let Some(choice) = chunk.choices.into_iter().find(|choice| choice.index == 0) {
             self.add(choice.delta);
             self.add(choice.message);
             let reason = choice.finish_reason.filter(|reason| !reason.is_empty());
             self.finish_reason = reason.or(self.finish_reason.take());
         }
-        if self.bytes() > MAX_REPLY_BYTES {
-            return Err(ReplyError::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
-        }
-        Ok(())
+        check_size(self.bytes())
     }
 
     fn add(&mut self, content: Content) {
@@ -110,22 +98,23 @@ impl CompletionBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::endpoint::MAX_REPLY_BYTES;
     use crate::model::{ModelErrorClass, ToolCall};
     use serde_json::{Value, json};
 
     fn streamed(chunks: &[Value]) -> Result<Reply, ReplyError> {
         let mut completion = CompletionBuilder::default();
         for chunk in chunks {
-            completion.event(chunk.to_string().as_bytes())?;
+            completion.add_event(chunk.to_string().as_bytes())?;
         }
-        completion.reply()
+        completion.finish()
     }
 
     fn whole(message: &Value, finish_reason: &str) -> Result<Reply, ReplyError> {
         let mut completion = CompletionBuilder::default();
         let body = json!({"choices": [{"message": message, "finish_reason": finish_reason}]});
-        completion.whole(body.to_string().as_bytes())?;
-        completion.reply()
+        completion.add_body(body.to_string().as_bytes())?;
+        completion.finish()
     }
 
     fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
@@ -141,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pieces_of_calls_are_put_together_however_a_server_numbers_them() {
+    fn the_pieces_of_calls_are_joined_however_a_server_numbers_them() {
         let both = [call("a", "ls", "{\"path\": \"x\"}"), call("b", "read", "{}")];
         check_calls(
             &[
@@ -160,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_an_index_or_an_id_are_told_apart_by_their_names() {
+    fn calls_without_an_index_or_an_id_are_told_apart_by_name() {
         let pieces = [
             json!([{"function": {"name": "ls", "arguments": "{\"a\""}}]),
             json!([{"function": {"arguments": ":1}"}}]),
@@ -175,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_joined_and_the_cost_comes_last() {
+    fn text_is_joined_and_the_usage_comes_last() {
         let chunks = [
             json!({"choices": [], "prompt_filter_results": []}),
             json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}),
@@ -191,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_makes_no_sense_does_not_cost_the_reply() {
+    fn malformed_usage_does_not_fail_the_reply() {
         for usage in [json!("free"), json!({"prompt_tokens": 1.5, "completion_tokens": -1}), json!([])] {
             let chunk =
                 json!({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}], "usage": usage});
@@ -209,7 +198,7 @@ mod tests {
             r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
             "[DONE]",
         ] {
-            completion.event(data.as_bytes()).unwrap();
+            completion.add_event(data.as_bytes()).unwrap();
             stages.push(completion.stage());
         }
         use ReplyStage::{Complete, Ended, Pending, Started};
@@ -217,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_stay_the_text_that_the_model_wrote() {
+    fn arguments_stay_as_the_model_wrote_them() {
         for (arguments, expected) in [
             (json!("{\"path\": \".\" }"), "{\"path\": \".\" }"),
             (json!("{\"path\":"), "{\"path\":"),
@@ -233,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_with_the_same_id_get_ids_of_their_own() {
+    fn calls_with_the_same_id_get_unique_ids() {
         let one = json!({"id": "x", "function": {"name": "ls", "arguments": "{}"}});
         let calls = whole(&json!({"tool_calls": [one, one]}), "stop").unwrap().calls;
         assert_eq!(calls, [call("x", "ls", "{}"), call("call_1", "ls", "{}")]);
@@ -246,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_was_cut_by_length_says_so() {
+    fn a_reply_cut_at_the_length_limit_is_marked() {
         assert!(whole(&json!({"content": "half a"}), "length").unwrap().cut);
         assert!(whole(&json!({"content": null}), "length").unwrap().cut);
     }
 
     #[test]
-    fn what_a_filter_left_says_so_and_calls_nothing() {
+    fn a_filtered_reply_says_so_and_calls_nothing() {
         let torn = json!({"content": "half", "tool_calls": [{"id": "a", "function": {"name": "ls"}}]});
         let reply = whole(&torn, "content_filter").unwrap();
         assert!(reply.calls.is_empty() && reply.text.starts_with("half\n\n("), "{}", reply.text);
@@ -262,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_is_refused_with_the_reason() {
+    fn malformed_replies_are_refused_with_the_reason() {
         for (message, expected) in [
             (json!({}), "the reply has neither text nor tool calls"),
             (json!({"content": " \n"}), "the reply has neither text nor tool calls"),
@@ -272,26 +261,26 @@ mod tests {
         }
         let mut completion = CompletionBuilder::default();
         assert_eq!(
-            completion.whole(br#"{"choices":[]}"#),
+            completion.add_body(br#"{"choices":[]}"#),
             Err(ReplyError::invalid("the reply has no choice"))
         );
-        assert!(matches!(completion.event(b"{\"choices\": [{"), Err(ReplyError::Invalid(_))));
+        assert!(matches!(completion.add_event(b"{\"choices\": [{"), Err(ReplyError::Invalid(_))));
     }
 
     #[test]
     fn a_reply_is_bounded() {
         let mut completion = CompletionBuilder::default();
         let chunk = json!({"choices": [{"delta": {"content": "a".repeat(MAX_REPLY_BYTES)}}]}).to_string();
-        assert_eq!(completion.event(chunk.as_bytes()), Ok(()));
-        assert!(matches!(completion.event(chunk.as_bytes()), Err(ReplyError::Invalid(_))));
+        assert_eq!(completion.add_event(chunk.as_bytes()), Ok(()));
+        assert!(matches!(completion.add_event(chunk.as_bytes()), Err(ReplyError::Invalid(_))));
     }
 
     #[test]
-    fn an_error_in_a_success_is_an_error_with_its_class() {
-        let ReplyError::Refused(refusal) =
+    fn an_error_inside_a_success_has_a_class() {
+        let ReplyError::Provider(refusal) =
             streamed(&[json!({"error": {"code": 429, "message": "wait"}})]).unwrap_err()
         else {
-            panic!("the error was not seen");
+            panic!("no provider error");
         };
         assert_eq!((refusal.class, refusal.message.as_str()), (ModelErrorClass::RateLimit, "wait"));
     }

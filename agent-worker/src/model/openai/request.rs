@@ -1,11 +1,11 @@
-//! The shape of a request for a chat completion.
+//! The body of a request for a chat completion.
 
 use protocol::ToolSpec;
 use serde_json::{Value, json};
 
 use crate::model::{Message, Request, ToolCall};
 
-/// What asks for the cost of a streamed reply, and what some servers do not know.
+/// Asks for the usage of a streamed reply; some servers do not know it.
 const STREAM_OPTIONS: &str = "stream_options";
 
 /// The body of a request.
@@ -14,14 +14,14 @@ pub(super) fn body(model: &str, request: Request<'_>) -> Value {
     messages.extend(request.messages.iter().map(message));
     let mut body = json!({"model": model, "messages": messages, "stream": true});
     body[STREAM_OPTIONS] = json!({"include_usage": true});
-    // An empty list is refused by some servers.
+    // Some servers refuse an empty list.
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     body
 }
 
-/// The same body for a server that refuses to be asked what a stream costs.
+/// The same body for a server that refuses the stream options.
 pub(super) fn without_stream_options(mut body: Value) -> Value {
     if let Some(body) = body.as_object_mut() {
         body.remove(STREAM_OPTIONS);
@@ -46,7 +46,7 @@ fn message(message: &Message) -> Value {
     }
 }
 
-/// A call of an earlier turn; what was an object goes back as the very text that the model wrote.
+/// A call of an earlier turn; a valid object goes back exactly as the model wrote it.
 fn call(call: &ToolCall) -> Value {
     let arguments = match call.arguments_object() {
         Ok(_) => call.arguments.clone(),
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn broken_arguments_of_earlier_turns_are_sent_as_an_object() {
+    fn malformed_arguments_of_earlier_turns_are_sent_as_an_object() {
         let broken = ToolCall { id: "a".into(), name: "ls".into(), arguments: "{\"path\":".into() };
         let function = &call(&broken)["function"];
         assert_eq!(function["arguments"], "{\"invalid_arguments\":\"{\\\"path\\\":\"}");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_knows_no_stream_options_is_asked_the_same_without_them() {
+    fn a_request_without_stream_options_is_otherwise_the_same() {
         let request = Request { system: "s", messages: &[], tools: &[] };
         let body = body("m", request);
         assert_eq!(body["stream_options"]["include_usage"], true);

@@ -1,5 +1,5 @@
-//! The shapes of a completion on the wire: a chunk of a stream, or a whole body, which has a `message`
-//! where a chunk has a `delta`. Whatever is absent or null is empty.
+//! A completion on the wire: a chunk of a stream, or a whole body, which has a `message` where a chunk has
+//! a `delta`. An absent or null field is empty.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -53,8 +53,8 @@ pub(super) struct Function {
     pub(super) arguments: Value,
 }
 
-/// What a reply cost, if it is told: a count that makes no sense must not cost the reply itself.
-pub(super) fn cost(usage: &Value) -> Usage {
+/// The token counts; a malformed count must not fail the reply.
+pub(super) fn usage(usage: &Value) -> Usage {
     let count = |value: &Value| value.as_u64().unwrap_or(0);
     Usage {
         input_tokens: count(&usage["prompt_tokens"]),
@@ -64,18 +64,18 @@ pub(super) fn cost(usage: &Value) -> Usage {
 }
 
 impl Content {
-    /// What is said in it: a text, or the texts among its parts.
+    /// Its text: a string, or the texts among its parts.
     pub(super) fn text(&self) -> String {
-        let said = match &self.content {
+        let text = match &self.content {
             Value::String(text) => text.clone(),
             Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
             _ => String::new(),
         };
-        said + &self.refusal
+        text + &self.refusal
     }
 }
 
-/// Null is what several servers write for nothing.
+/// Several servers write null for an empty field.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
     Option::deserialize(value).map(Option::unwrap_or_default)
 }
