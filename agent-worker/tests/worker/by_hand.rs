@@ -55,5 +55,5 @@ async fn a_script_speaks_for_the_model() {
     let script = [&variables[..3], &[("AUTONOUS_MODEL_SCRIPT", "err:auth")]].concat();
     let (code, _, stderr) = once("hi", &script).await;
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("AUTONOUS_MODEL_API_KEY must be corrected"), "{stderr}");
+    assert!(stderr.contains("correct AUTONOUS_MODEL_API_KEY"), "{stderr}");
 }

@@ -77,7 +77,7 @@ async fn a_stranger_at_the_tool_servers_address_is_named() {
     let mut worker = Worker::start(&model.variables(&model.base_url));
     let ended = worker.run(&task("hi")).await;
     let (error, retryable) = failed(&ended);
-    assert!(error.contains("AUTONOUS_TOOL_URL should be checked") && !retryable, "{error}");
+    assert!(error.contains("check AUTONOUS_TOOL_URL") && !retryable, "{error}");
 }
 
 #[tokio::test]

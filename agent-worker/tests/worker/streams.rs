@@ -100,7 +100,7 @@ async fn a_reply_that_was_torn_never_counts_as_whole() {
 async fn a_stream_that_stalls_is_noticed() {
     let error =
         check_class(Reply::Stream(events(&[text("half")], End::Hang)), ModelErrorClass::Stalled).await;
-    assert_eq!(error.detail, "nothing came for 0.2 seconds");
+    assert_eq!(error.detail, "no data for 0.2 seconds");
 }
 
 #[tokio::test]
