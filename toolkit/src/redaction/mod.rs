@@ -11,12 +11,12 @@
 //! name before it is left as it is, because whoever edits a redacted text has lost the original.
 
 mod assignments;
+mod encodings;
+mod exact_secrets;
+mod false_positives;
 mod formats;
-mod honest;
 mod json;
 mod names;
-mod own;
-mod own_encodings;
 mod references;
 mod rule;
 mod scanner;
@@ -45,7 +45,7 @@ pub fn contains_placeholder(text: &str) -> bool {
 /// Replaces secrets in texts.
 #[derive(Debug)]
 pub struct Redactor {
-    own: own::OwnSecrets,
+    own: exact_secrets::ExactSecrets,
 }
 
 impl Redactor {
@@ -54,7 +54,7 @@ impl Redactor {
     /// Values shorter than 8 characters are replaced only as whole words, and shorter than 4 never: they
     /// would be found in honest text.
     pub fn new<'a>(own_secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { own: own::OwnSecrets::new(own_secrets) }
+        Self { own: exact_secrets::ExactSecrets::new(own_secrets) }
     }
 
     /// The text with [`PLACEHOLDER`] for each secret; borrowed when there was none.
@@ -76,7 +76,7 @@ impl Redactor {
 
     fn pass(&self, text: &str) -> Option<String> {
         let mut found = self.own.find(text);
-        found.extend(scanner::everyday().find(text));
+        found.extend(scanner::standard().find(text));
         spans::replace(text, found)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// What such a name ends with, in whichever case.
-pub(super) const KINDS: &[&str] = &[
+pub(super) const NAME_ENDINGS: &[&str] = &[
     "token",
     "secret",
     "password",
@@ -81,7 +81,7 @@ pub(super) fn before(text: &str, end: usize) -> Range<usize> {
 /// Whether a name says that its value is secret.
 pub(super) fn names_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    KINDS.iter().any(|kind| lower.ends_with(kind)) && !is_harmless(name)
+    NAME_ENDINGS.iter().any(|kind| lower.ends_with(kind)) && !is_harmless(name)
 }
 
 /// Whether it is a known name for something else.
@@ -97,7 +97,7 @@ pub(super) fn is_variable(name: &str) -> bool {
 
 /// Whether it is only a kind, as in `PASSWORD`, which is also a heading or the key of a translation.
 pub(super) fn is_bare_kind(name: &str) -> bool {
-    KINDS.contains(&name.to_ascii_lowercase().as_str())
+    NAME_ENDINGS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// Whether people choose the value, so that it may be short and regular.

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
     /// What it finds, for whoever reads a failed test.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the test over all rules names the offender"))]
+    #[cfg(test)]
     pub(super) name: &'static str,
     /// At least one of these must be in the text, in whichever case, before the pattern is tried.
     pub(super) keywords: &'static [&'static str],
@@ -16,8 +16,10 @@ pub(super) struct Rule {
     /// The last word on what the pattern found.
     pub(super) is_secret: fn(&Found<'_>) -> bool,
     /// Texts that must be redacted exactly between « and ».
+    #[cfg(test)]
     pub(super) redacts: &'static [&'static str],
     /// Texts that must stay as they are.
+    #[cfg(test)]
     pub(super) leaves: &'static [&'static str],
 }
 
@@ -50,36 +52,37 @@ pub(super) struct Found<'a> {
     pub(super) after: &'a str,
 }
 
-impl Rule {
-    /// A token that starts with one of its keywords and that nothing else looks like.
-    pub(super) const fn token(
-        name: &'static str,
-        keywords: &'static [&'static str],
-        pattern: &'static str,
-    ) -> Self {
-        Self::new(name, keywords, Start::Word, pattern, super::honest::is_no_stand_in)
-    }
-
-    /// A rule without examples yet.
-    pub(super) const fn new(
-        name: &'static str,
-        keywords: &'static [&'static str],
-        start: Start,
-        pattern: &'static str,
-        is_secret: fn(&Found<'_>) -> bool,
-    ) -> Self {
-        Self { name, keywords, start, pattern, is_secret, redacts: &[], leaves: &[] }
-    }
-
-    /// The same rule with texts that it must redact between « and ».
-    pub(super) const fn redacts(mut self, examples: &'static [&'static str]) -> Self {
-        self.redacts = examples;
-        self
-    }
-
-    /// The same rule with texts that it must leave.
-    pub(super) const fn leaves(mut self, examples: &'static [&'static str]) -> Self {
-        self.leaves = examples;
-        self
-    }
+/// A table of rules: `rule name, keywords, pattern, is_secret, start;` and then its examples, each in one or
+/// more pieces. Without a `start` a rule starts at a [`Start::Word`]; without an `is_secret` it is that of a
+/// token that nothing else looks like.
+macro_rules! rules {
+    ($(
+        rule $name:literal, $keywords:expr, $pattern:expr $(, $is_secret:ident $(, $start:expr)?)?;
+        $(redacts $($redacted:literal)+)+
+        $(leaves $($($left:literal)+),+)?
+    )+) => {
+        &[$($crate::redaction::rule::Rule {
+            #[cfg(test)]
+            name: $name,
+            keywords: $keywords,
+            start: $crate::redaction::rule::first!($($($start,)?)? Start::Word),
+            pattern: $pattern,
+            is_secret: $crate::redaction::rule::first!(
+                $($is_secret,)? $crate::redaction::false_positives::is_not_dummy
+            ),
+            #[cfg(test)]
+            redacts: &[$(concat!($($redacted),+)),+],
+            #[cfg(test)]
+            leaves: &[$($(concat!($($left),+)),+)?],
+        }),+]
+    };
 }
+
+/// The first of one or two expressions.
+macro_rules! first {
+    ($first:expr $(, $default:expr)?) => {
+        $first
+    };
+}
+
+pub(super) use {first, rules};

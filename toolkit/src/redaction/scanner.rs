@@ -21,9 +21,9 @@ const AFTER_BYTES: usize = 80;
 const LOOKED_AT_AGAIN: usize = 256;
 
 /// The scanner for what is secret everywhere: formats and assignments.
-pub(super) fn everyday() -> &'static Scanner {
-    static EVERYDAY: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(all_rules()));
-    &EVERYDAY
+pub(super) fn standard() -> &'static Scanner {
+    static STANDARD: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(all_rules()));
+    &STANDARD
 }
 
 /// Every rule there is.
@@ -206,7 +206,7 @@ mod tests {
     fn what_one_rule_must_leave_all_rules_leave() {
         for rule in all_rules() {
             for text in rule.leaves {
-                assert_eq!(redacted(everyday(), text), *text, "{}", rule.name);
+                assert_eq!(redacted(standard(), text), *text, "{}", rule.name);
             }
         }
     }
@@ -216,11 +216,11 @@ mod tests {
         let token = concat!("ghp_", "FAKEqB5MgSBLlDTieKDsetmpCkeevCuwbMjR");
         for before in ["", " ", "=", "\\n", "\\t", "%3D", "\u{1b}[1;32m", "\\u001b[0m", "é"] {
             let text = format!("{before}{token}");
-            assert_eq!(redacted(everyday(), &text), format!("{before}{PLACEHOLDER}"), "{before:?}");
+            assert_eq!(redacted(standard(), &text), format!("{before}{PLACEHOLDER}"), "{before:?}");
         }
         for before in ["x", "0", "%zz", "[32m"] {
             let text = format!("{before}{token}");
-            assert_eq!(redacted(everyday(), &text), text, "{before:?}");
+            assert_eq!(redacted(standard(), &text), text, "{before:?}");
         }
     }
 }

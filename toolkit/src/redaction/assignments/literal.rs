@@ -1,6 +1,6 @@
 //! Whether what is assigned to a secret's name is a secret itself, one decision for each notation.
 
-use super::super::honest::is_plainly_no_secret;
+use super::super::false_positives::is_false_positive;
 use super::super::names;
 use super::super::references::is_code_name;
 use super::super::rule::Found;
@@ -75,7 +75,7 @@ pub(super) fn is_paired_secret(found: &Found<'_>) -> bool {
 }
 
 fn is_excluded(found: &Found<'_>) -> bool {
-    names::is_harmless(found.name) || is_plainly_no_secret(found.name, found.value)
+    names::is_harmless(found.name) || is_false_positive(found.name, found.value)
 }
 
 /// What is given as a flag or in an address is a literal: letters and digits are enough.

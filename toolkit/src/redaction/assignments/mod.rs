@@ -7,8 +7,8 @@
 mod line;
 mod literal;
 
-use super::names::KINDS;
-use super::rule::{Rule, Start};
+use super::names::NAME_ENDINGS;
+use super::rule::{Rule, Start, rules};
 pub(super) use literal::is_secret_under;
 use literal::{
     is_argument_secret, is_bare_secret, is_chosen_secret, is_environment_secret, is_loosely_assigned_secret,
@@ -16,185 +16,93 @@ use literal::{
 };
 
 /// The notations.
-pub(super) static RULES: &[Rule] = &[
-    Rule::new(
-        "quoted value",
-        KINDS,
-        Start::Name,
+pub(super) static RULES: &[Rule] = rules! {
+    rule "quoted value", NAME_ENDINGS,
         concat!(
             r#"(?:\\{0,3}["'`])?\]?[ \t]*"#,
             r#"(?:(?::[ \t]*[&'\w<>\[\] ]{1,32}?)?(?::=|=>|\?=|=)|:)[ \t]*[bfruLRFBU@]{0,2}"#,
             r#"(?:"((?:[^"\\\r\n]|\\[^\r\n])+)""#,
             r#"|'((?:[^'"\\\r\n]|\\[^\r\n]|"[^'\\,:}\]\s])+)'|`([^`"\\\r\n]+)`"#,
-            r#"|\\{1,3}"([^"\r\n]+?)\\{1,3}"|\\{1,3}'([^'"\r\n]+?)\\{1,3}'|["']([^"'\\\s]{8,})\z)"#
+            r#"|\\{1,3}"([^"\r\n]+?)\\{1,3}"|\\{1,3}'([^'"\r\n]+?)\\{1,3}'|["']([^"'\\\s]{8,})\z)"#,
         ),
-        is_quoted_secret,
-    )
-    .redacts(&[
-        concat!("  password: \"«FAKE", "GOATXWhQvsTot5O3d1fz»\""),
-        concat!("{\"api_key\":\"«FAKE", "x1y2z3a4b5c6»\",\"a\":1}"),
-        concat!("{\\\"apiKey\\\": \\\"«FAKE", "x1y2z3a4b5c6»\\\"}"),
-        concat!("const API_KEY: &str = \"«FAKE", "-key-1»\";"),
-        concat!("os.environ['API_TOKEN'] = '«FAKE", "-key-1»'"),
-        concat!("'db_password' => '«hunter", "2»',"),
-        concat!("\"DB_PASSWORD\": \"«sword", "fish»\""),
-        concat!("DB_PASSWORD='«a horse eats ", "1»'"),
-        concat!("password = \"«ab\\\"cd", "12»\""),
-        concat!("\"client_secret\": \"«FAKE", "x1y2z3a4b5c6»"),
-    ])
-    .leaves(&[
-        "{\"password\":\"Passwort\",\"token\":\"Zeichen\",\"secret\":\"Geheimnis\"}",
-        "\"ENTER_PASSWORD\": \"Password:\"",
-        "PASSWORD: \"Mot de passe\"",
-        "const ACCESS_TOKEN = \"access_token\";",
-        "API_KEY = \"your-api-key\"",
-        "password: \"${DB_PASSWORD}\"",
-        "password = f\"{user}-{password}\"",
-        "\"next_token\": \"FAKEx1y2z3a4b5c6\"",
-        "ERR_INVALID_TOKEN = \"The token is not valid in 2024\"",
-        "if token == \"FAKEx1y2z3a4b5c6\"",
-        "password: \"sha256\"",
-    ]),
-    Rule::new(
-        "variable of an environment",
-        KINDS,
-        Start::Name,
-        r#"=((?:[^\s"'`\\]|\\[^\s"'`\\nrtu])*[^\s"'`\\;,)])"#,
-        is_environment_secret,
-    )
-    .redacts(&[
-        concat!("DB_PASSWORD=«FAKE", "InLdgJCNegFHk9DBrLk6!»"),
-        concat!("export API_TOKEN=«abc;", "def&1»;"),
-        concat!("12\tAPP_SECRET=«sword", "fish»\\nNEXT=1"),
-        concat!(".env:3:SMTP_PASS=«sword", "fish»"),
-    ])
-    .leaves(&[
-        "API_TOKEN=$(cat token)",
-        "API_TOKEN=${TOKEN:-none}",
-        "API_TOKEN=",
-        "API_TOKEN=None",
-        "API_KEY=api_key",
-        "API_KEY=process.env.API_KEY",
-        "MAX_TOKEN=4096",
-        "PWD=/home/somebody/project",
-        "DB_PASSWORD=/run/secrets/db_password",
-        "DB_PASSWORD=changeme",
-    ]),
-    Rule::new(
-        "bare value",
-        KINDS,
-        Start::Name,
+        is_quoted_secret, Start::Name;
+        redacts "  password: \"«FAKE" "GOATXWhQvsTot5O3d1fz»\""
+        redacts "{\"api_key\":\"«FAKE" "x1y2z3a4b5c6»\",\"a\":1}"
+        redacts "{\\\"apiKey\\\": \\\"«FAKE" "x1y2z3a4b5c6»\\\"}"
+        redacts "const API_KEY: &str = \"«FAKE" "-key-1»\";"
+        redacts "os.environ['API_TOKEN'] = '«FAKE" "-key-1»'"
+        redacts "'db_password' => '«hunter" "2»',"
+        redacts "\"DB_PASSWORD\": \"«sword" "fish»\""
+        redacts "DB_PASSWORD='«a horse eats " "1»'"
+        redacts "password = \"«ab\\\"cd" "12»\""
+        redacts "\"client_secret\": \"«FAKE" "x1y2z3a4b5c6»"
+        leaves "{\"password\":\"Passwort\",\"token\":\"Zeichen\",\"secret\":\"Geheimnis\"}",
+            "\"ENTER_PASSWORD\": \"Password:\"", "PASSWORD: \"Mot de passe\"",
+            "const ACCESS_TOKEN = \"access_token\";", "API_KEY = \"your-api-key\"",
+            "password: \"${DB_PASSWORD}\"", "password = f\"{user}-{password}\"",
+            "\"next_token\": \"FAKEx1y2z3a4b5c6\"", "ERR_INVALID_TOKEN = \"The token is not valid in 2024\"",
+            "if token == \"FAKEx1y2z3a4b5c6\"", "password: \"sha256\""
+    rule "variable of an environment", NAME_ENDINGS, r#"=((?:[^\s"'`\\]|\\[^\s"'`\\nrtu])*[^\s"'`\\;,)])"#,
+        is_environment_secret, Start::Name;
+        redacts "DB_PASSWORD=«FAKE" "InLdgJCNegFHk9DBrLk6!»"
+        redacts "export API_TOKEN=«abc;" "def&1»;"
+        redacts "12\tAPP_SECRET=«sword" "fish»\\nNEXT=1"
+        redacts ".env:3:SMTP_PASS=«sword" "fish»"
+        leaves "API_TOKEN=$(cat token)", "API_TOKEN=${TOKEN:-none}", "API_TOKEN=", "API_TOKEN=None",
+            "API_KEY=api_key", "API_KEY=process.env.API_KEY", "MAX_TOKEN=4096", "PWD=/home/somebody/project",
+            "DB_PASSWORD=/run/secrets/db_password", "DB_PASSWORD=changeme"
+    rule "bare value", NAME_ENDINGS,
         concat!(
             r#"(?:\\{0,3}["'`])?\]?[ \t]*(?::=|=>|\?=|=|:)[ \t]*"#,
-            r#"([^\s"'`\\,;&|<>(){}\[\]=:~][^\s"'`\\,;&|<>(){}\[\]]*)"#
+            r#"([^\s"'`\\,;&|<>(){}\[\]=:~][^\s"'`\\,;&|<>(){}\[\]]*)"#,
         ),
-        is_bare_secret,
-    )
-    .redacts(&[
-        concat!("password: «hunter", "2»"),
-        concat!("spring.datasource.password=«Summer", "2024!»"),
-        concat!("  DB_PASSWORD: «sword", "fish»\n"),
-        concat!("Server=x;Password=«FAKE", "x1y2z3a4»;Encrypt=true"),
-        concat!("https://x.invalid/?api_key=«FAKE", "x1y2z3a4»&page=2"),
-        concat!("X-Api-Key: «FAKE", "x1y2z3a4b5c6d7e8»"),
-        concat!("//registry.invalid/:_authToken=«FAKE", "x1y2z3a4b5c6d7e8»"),
-        concat!("run PGPASSWORD=«sword", "fish» psql"),
-        concat!("Password=«hunter", "2»;User=u"),
-        concat!("https://x.invalid/?token=«abcd", "1234»"),
-        concat!("mycli --api-key=«FAKE", "x1y2z3a4b5c6d7e8»"),
-    ])
-    .leaves(&[
-        "password = get_password()",
-        "password = var.db_password",
-        "password: ${DB_PASSWORD}",
-        "API_KEY = os.environ[\"X\"]",
-        "API_KEY = load_key",
-        "if token == None",
-        "let token = tokens[0];",
-        "password: String,",
-        "pub token: Option<String>,",
-        "DB_PASSWORD: str",
-        "password = hash256",
-        "password = hash_v2",
-        "password = hashed2;",
-        "password=t1;user=t2",
-        "password:e.password,token:t2",
-        "token => parse1(token)",
-        "\"max_token\": 128000",
-        "\"password\": 12345678",
-        "valueFrom:\n  secretKeyRef:\n    name: db\n    key: password",
-        "error: unexpected token: identifier2 was expected",
-        "token: pad_token_id",
-    ]),
-    Rule::new(
-        "element of XML",
-        KINDS,
-        Start::Name,
-        r"(?:[ \t][^<>\r\n]{0,80})?>([^<>\s]+)</",
-        is_chosen_secret,
-    )
-    .redacts(&[
-        concat!("<password>«hunter", "2»</password>"),
-        concat!("<apiKey>«FAKE", "x1y2z3a4b5c6d7»</apiKey>"),
-    ])
-    .leaves(&[
-        "<password>${env.PW}</password>",
-        "<token>Zeichen</token>",
-        "<b>password</b> <i>abc123</i>",
-    ]),
-    Rule::new(
-        "argument of a command",
-        KINDS,
-        Start::Name,
-        r#"[ \t]+["']?([^\s"'`\\,;|<>(){}\[\]-][^\s"'`\\;|<>(){}\[\]]*)"#,
-        is_argument_secret,
-    )
-    .redacts(&[
-        concat!("deploy --password «hunter", "2» --force"),
-        concat!("deploy --auth-token '«FAKE", "x1y2z3a4b5c6d7e8»'"),
-        concat!("ENV DB_PASSWORD «sword", "fish»"),
-    ])
-    .leaves(&[
-        "--password PASSWORD  the password",
-        "--token <TOKEN>",
-        "the password hunter2",
-        "--token $TOKEN",
-    ]),
-    Rule::new(
-        "quoted word after a keyword",
-        KINDS,
-        Start::Name,
-        r#"(?:\\{0,3}["'],[ \t]*|[ \t]+)\\{0,3}["']([^"'\\\s]{6,})\\{0,3}["']"#,
-        is_loosely_assigned_secret,
-    )
-    .redacts(&[
-        concat!("CREATE USER a WITH PASSWORD '«hunter", "2»';"),
-        concat!("#define API_TOKEN \"«FAKE", "x1y2z3a4b5»\""),
-        concat!(".env(\"API_KEY\", \"«FAKE", "x1y2z3a4b5»\")"),
-    ])
-    .leaves(&[
-        "[\"token\", \"utf8-text\"]",
-        "the token \"identifier\" is unexpected",
-        "(\"password\", \"password1\")",
-    ]),
-    Rule::new(
-        "pair of name and value",
-        KINDS,
-        Start::Name,
+        is_bare_secret, Start::Name;
+        redacts "password: «hunter" "2»"
+        redacts "spring.datasource.password=«Summer" "2024!»"
+        redacts "  DB_PASSWORD: «sword" "fish»\n"
+        redacts "Server=x;Password=«FAKE" "x1y2z3a4»;Encrypt=true"
+        redacts "https://x.invalid/?api_key=«FAKE" "x1y2z3a4»&page=2"
+        redacts "X-Api-Key: «FAKE" "x1y2z3a4b5c6d7e8»"
+        redacts "//registry.invalid/:_authToken=«FAKE" "x1y2z3a4b5c6d7e8»"
+        redacts "run PGPASSWORD=«sword" "fish» psql"
+        redacts "Password=«hunter" "2»;User=u"
+        redacts "https://x.invalid/?token=«abcd" "1234»"
+        redacts "mycli --api-key=«FAKE" "x1y2z3a4b5c6d7e8»"
+        leaves "password = get_password()", "password = var.db_password", "password: ${DB_PASSWORD}",
+            "API_KEY = os.environ[\"X\"]", "API_KEY = load_key", "if token == None", "let token = tokens[0];",
+            "password: String,", "pub token: Option<String>,", "DB_PASSWORD: str", "password = hash256",
+            "password = hash_v2", "password = hashed2;", "password=t1;user=t2",
+            "password:e.password,token:t2", "token => parse1(token)", "\"max_token\": 128000",
+            "\"password\": 12345678", "valueFrom:\n  secretKeyRef:\n    name: db\n    key: password",
+            "error: unexpected token: identifier2 was expected", "token: pad_token_id"
+    rule "element of XML", NAME_ENDINGS, r"(?:[ \t][^<>\r\n]{0,80})?>([^<>\s]+)</", is_chosen_secret, Start::Name;
+        redacts "<password>«hunter" "2»</password>"
+        redacts "<apiKey>«FAKE" "x1y2z3a4b5c6d7»</apiKey>"
+        leaves "<password>${env.PW}</password>", "<token>Zeichen</token>", "<b>password</b> <i>abc123</i>"
+    rule "argument of a command", NAME_ENDINGS, r#"[ \t]+["']?([^\s"'`\\,;|<>(){}\[\]-][^\s"'`\\;|<>(){}\[\]]*)"#,
+        is_argument_secret, Start::Name;
+        redacts "deploy --password «hunter" "2» --force"
+        redacts "deploy --auth-token '«FAKE" "x1y2z3a4b5c6d7e8»'"
+        redacts "ENV DB_PASSWORD «sword" "fish»"
+        leaves "--password PASSWORD  the password", "--token <TOKEN>", "the password hunter2",
+            "--token $TOKEN"
+    rule "quoted word after a keyword", NAME_ENDINGS,
+        r#"(?:\\{0,3}["'],[ \t]*|[ \t]+)\\{0,3}["']([^"'\\\s]{6,})\\{0,3}["']"#, is_loosely_assigned_secret,
+        Start::Name;
+        redacts "CREATE USER a WITH PASSWORD '«hunter" "2»';"
+        redacts "#define API_TOKEN \"«FAKE" "x1y2z3a4b5»\""
+        redacts ".env(\"API_KEY\", \"«FAKE" "x1y2z3a4b5»\")"
+        leaves "[\"token\", \"utf8-text\"]", "the token \"identifier\" is unexpected",
+            "(\"password\", \"password1\")"
+    rule "pair of name and value", NAME_ENDINGS,
         concat!(
             r#"\\{0,3}["']?,?(?:\\n|\s){0,40}\\{0,3}["']?value\\{0,3}["']?[ \t]*[:=][ \t]*"#,
-            r#"\\{0,3}["']?([^\s"'\\,;<>(){}\[\]]+)"#
+            r#"\\{0,3}["']?([^\s"'\\,;<>(){}\[\]]+)"#,
         ),
-        is_paired_secret,
-    )
-    .redacts(&[
-        concat!("- name: DB_PASSWORD\n  value: «sword", "fish»"),
-        concat!("{\"name\":\"API_KEY\",\"value\":\"«FAKE", "x1y2z3a4b5»\"}"),
-        concat!("<add key=\"ApiKey\" value=\"«FAKE", "x1y2z3a4b5»\" />"),
-    ])
-    .leaves(&[
-        "- name: DB_PASSWORD\n  value: $(PASSWORD)",
-        "token value: identifier",
-        "the password value=text",
-    ]),
-];
+        is_paired_secret, Start::Name;
+        redacts "- name: DB_PASSWORD\n  value: «sword" "fish»"
+        redacts "{\"name\":\"API_KEY\",\"value\":\"«FAKE" "x1y2z3a4b5»\"}"
+        redacts "<add key=\"ApiKey\" value=\"«FAKE" "x1y2z3a4b5»\" />"
+        leaves "- name: DB_PASSWORD\n  value: $(PASSWORD)", "token value: identifier",
+            "the password value=text"
+};

@@ -2,27 +2,11 @@
 //!
 //! A new vendor is one rule in one of these lists. A format that honest text shares does not belong here.
 
-mod clouds;
-mod forges;
-mod messaging;
-mod models;
-mod packages;
-mod payments;
 mod private_keys;
-mod services;
 mod transport;
+mod vendors;
 
 use super::rule::Rule;
 
 /// All formats.
-pub(super) static ALL: &[&[Rule]] = &[
-    models::RULES,
-    forges::RULES,
-    packages::RULES,
-    clouds::RULES,
-    messaging::RULES,
-    payments::RULES,
-    services::RULES,
-    transport::RULES,
-    private_keys::RULES,
-];
+pub(super) static ALL: &[&[Rule]] = &[vendors::RULES, transport::RULES, private_keys::RULES];

@@ -2,207 +2,108 @@
 //!
 //! The words around them are kept, so that a reader still sees which header or which host it was.
 
-use super::super::honest::{self, is_no_stand_in, is_plainly_no_secret};
+use super::super::false_positives::{self, is_false_positive, is_not_dummy};
 use super::super::references::is_code_name;
-use super::super::rule::{Found, Rule, Start};
+use super::super::rule::{Found, Rule, Start, rules};
 use super::super::shape::looks_random;
 
-pub(super) static RULES: &[Rule] = &[
-    Rule::new(
-        "signed web token",
-        &["eyj"],
-        Start::Run,
-        r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{16,}",
-        is_no_stand_in,
-    )
-    .redacts(&[
-        concat!("«eyJhbGciOiJIUzI1NiJ9", ".eyJzdWIiOiJGQUtFIn0.AB7UnQQArZlVJUlJd9LDwwg-ILNDd0OBn6LnfY0POeq»"),
-        concat!("Cookie: a=«eyJhbGciOiJub25lIn0", ".eyJzdWIiOiJGQUtFIn0.FAKEx1y2z3a4b5c6»; b=1"),
-    ])
-    .leaves(&["eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJGQUtFIn0.<signature>"]),
-    Rule::new(
-        "encrypted web token",
-        &["eyj"],
-        Start::Run,
+pub(super) static RULES: &[Rule] = rules! {
+    rule "signed web token", &["eyj"], r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{16,}",
+        is_not_dummy, Start::Run;
+        redacts "«eyJhbGciOiJIUzI1NiJ9" ".eyJzdWIiOiJGQUtFIn0.AB7UnQQArZlVJUlJd9LDwwg-ILNDd0OBn6LnfY0POeq»"
+        redacts "Cookie: a=«eyJhbGciOiJub25lIn0" ".eyJzdWIiOiJGQUtFIn0.FAKEx1y2z3a4b5c6»; b=1"
+        leaves "eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJGQUtFIn0.<signature>"
+    rule "encrypted web token", &["eyj"],
         r"eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-        is_no_stand_in,
-    )
-    .redacts(&[concat!(
-        "«eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0",
-        "..FAKEx1y2z3a4b5c6.FAKEx1y2z3a4b5c6d7e8.FAKEx1y2z3a4b5c6d7»"
-    )]),
-    Rule::new(
-        "bearer token",
-        &["bearer"],
-        Start::Word,
-        r"(?i:bearer)[ \t]+([A-Za-z0-9._~+/=-]{16,})",
-        is_bearer,
-    )
-    .redacts(&[
-        concat!("Authorization: Bearer «FAKE", "x1y2z3a4b5c6d7»"),
-        concat!("-H 'authorization: bearer «FAKE", ".x1y2z3/a4b5c6=»'"),
-    ])
-    .leaves(&[
-        "Authorization: Bearer <token>",
-        "Authorization: Bearer $TOKEN",
-        "Bearer authentication-is-required",
-        "Bearer your-token-goes-here-x1y2z3",
-    ]),
-    Rule::new(
-        "authorization header",
-        &["authorization"],
-        Start::Word,
+        is_not_dummy, Start::Run;
+        redacts "«eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0"
+            "..FAKEx1y2z3a4b5c6.FAKEx1y2z3a4b5c6d7e8.FAKEx1y2z3a4b5c6d7»"
+    rule "bearer token", &["bearer"], r"(?i:bearer)[ \t]+([A-Za-z0-9._~+/=-]{16,})", is_bearer;
+        redacts "Authorization: Bearer «FAKE" "x1y2z3a4b5c6d7»"
+        redacts "-H 'authorization: bearer «FAKE" ".x1y2z3/a4b5c6=»'"
+        leaves "Authorization: Bearer <token>", "Authorization: Bearer $TOKEN",
+            "Bearer authentication-is-required", "Bearer your-token-goes-here-x1y2z3"
+    rule "authorization header", &["authorization"],
         concat!(
             r#"(?i:authorization\\{0,3}["']?\]?[ \t]*[:=,][ \t]*\\{0,3}["']?"#,
             r#"(?:(?:basic|bearer|token|bot|apikey|negotiate|key|splunk)[ \t]+(?:token=)?\\{0,3}["']?)?)"#,
-            r#"([^\s"'`\\,;<>(){}\[\]]{8,})"#
+            r#"([^\s"'`\\,;<>(){}\[\]]{8,})"#,
         ),
-        is_authorization,
-    )
-    .redacts(&[
-        concat!("Authorization: Basic «dTpG", "QUtFeDF5MnozYTRi»"),
-        concat!("\"Authorization\": \"Bot «FAKE", "x1y2.z3a4b5.c6d7e8f9»\""),
-        concat!("Authorization: token «FAKE", "x1y2z3a4b5»"),
-        concat!("Proxy-Authorization: Basic «dTpG", "QUtFeDF5MnozYTRi»"),
-        concat!("authorization: «FAKE", "x1y2z3a4b5»"),
-    ])
-    .leaves(&[
-        "Authorization: Basic <credentials>",
-        "Authorization: Basic base64(user:pass)",
-        "Authorization: required",
-        "pub Authorization: PRESENCE_0,",
-        "authorization: authenticationService",
-        "Authorization: Bearer ${TOKEN}",
-    ]),
-    Rule::new(
-        "password in an address",
-        &["://"],
-        Start::Anywhere,
-        r#"://[^\s/?#:@"'<>\\(){}\[\]]*:([^\s/"'`<>\\]+)@[A-Za-z0-9_.\[*%$-]"#,
-        is_address_password,
-    )
-    .redacts(&[
-        concat!("postgres://app:«FAKE", "2HlkBpXGZmrC3elW»@db.internal:5432/app"),
-        concat!("redis://:«FAKE", "x1y2»@cache:6379/0"),
-        concat!("mongodb+srv://u:«p@ss", "w0rd»@h.invalid/?a=b"),
-    ])
-    .leaves(&[
-        "postgres://user:password@localhost/db",
-        "postgres://postgres:postgres@localhost/db",
-        "postgres://${USER}:${PASSWORD}@localhost/db",
-        "f\"postgres://{user}:{password}@{host}\"",
-        "https://registry.npmjs.org:443/@types/node",
-        "http://localhost:8080/a@b",
-        "ssh://git@github.com:22/a/b",
-        "https://user:***@host/",
-        "https://[::1]:80/@x",
-    ]),
-    Rule::new(
-        "login of netrc",
-        &["login"],
-        Start::Word,
-        r#"login\s+[^\s/]+\s+password[ \t]+"?([^\s"]{4,})"#,
-        is_literal_password,
-    )
-    .redacts(&[
-        concat!("machine h.invalid login u password «FAKE", "x1y2z3»"),
-        concat!("machine h.invalid\n  login u\n  password «sword", "fish»"),
-    ])
-    .leaves(&["machine h login u password <password>", "# login / password\n    login_i = 0"]),
-    Rule::new(
-        "line of pgpass",
-        &[":5432:", ":5433:", ":6432:"],
-        Start::Anywhere,
-        r":[0-9]{4}:[^\s:]+:[^\s:]+:([^\s:]{4,})",
-        is_literal_password,
-    )
-    .redacts(&[concat!("db.invalid:5432:app:app:«FAKE", "x1y2z3»")])
-    .leaves(&["localhost:5432:app"]),
-    Rule::new(
-        "stored login of Docker or npm",
-        &["\"auth", "_auth", "identitytoken"],
-        Start::Anywhere,
+        is_authorization;
+        redacts "Authorization: Basic «dTpG" "QUtFeDF5MnozYTRi»"
+        redacts "\"Authorization\": \"Bot «FAKE" "x1y2.z3a4b5.c6d7e8f9»\""
+        redacts "Authorization: token «FAKE" "x1y2z3a4b5»"
+        redacts "Proxy-Authorization: Basic «dTpG" "QUtFeDF5MnozYTRi»"
+        redacts "authorization: «FAKE" "x1y2z3a4b5»"
+        leaves "Authorization: Basic <credentials>", "Authorization: Basic base64(user:pass)",
+            "Authorization: required", "pub Authorization: PRESENCE_0,",
+            "authorization: authenticationService", "Authorization: Bearer ${TOKEN}"
+    rule "password in an address", &["://"],
+        r#"://[^\s/?#:@"'<>\\(){}\[\]]*:([^\s/"'`<>\\]+)@[A-Za-z0-9_.\[*%$-]"#, is_address_password,
+        Start::Anywhere;
+        redacts "postgres://app:«FAKE" "2HlkBpXGZmrC3elW»@db.internal:5432/app"
+        redacts "redis://:«FAKE" "x1y2»@cache:6379/0"
+        redacts "mongodb+srv://u:«p@ss" "w0rd»@h.invalid/?a=b"
+        leaves "postgres://user:password@localhost/db", "postgres://postgres:postgres@localhost/db",
+            "postgres://${USER}:${PASSWORD}@localhost/db", "f\"postgres://{user}:{password}@{host}\"",
+            "https://registry.npmjs.org:443/@types/node", "http://localhost:8080/a@b",
+            "ssh://git@github.com:22/a/b", "https://user:***@host/", "https://[::1]:80/@x"
+    rule "login of netrc", &["login"], r#"login\s+[^\s/]+\s+password[ \t]+"?([^\s"]{4,})"#,
+        is_literal_password;
+        redacts "machine h.invalid login u password «FAKE" "x1y2z3»"
+        redacts "machine h.invalid\n  login u\n  password «sword" "fish»"
+        leaves "machine h login u password <password>", "# login / password\n    login_i = 0"
+    rule "line of pgpass", &[":5432:", ":5433:", ":6432:"], r":[0-9]{4}:[^\s:]+:[^\s:]+:([^\s:]{4,})",
+        is_literal_password, Start::Anywhere;
+        redacts "db.invalid:5432:app:app:«FAKE" "x1y2z3»"
+        leaves "localhost:5432:app"
+    rule "stored login of Docker or npm", &["\"auth", "_auth", "identitytoken"],
         r#"(?i:"auth\\{0,3}"|_auth|identitytoken\\{0,3}"?)[ \t]*[:=][ \t]*\\{0,3}"?([A-Za-z0-9+/=_-]{12,})"#,
-        is_stored_login,
-    )
-    .redacts(&[
-        concat!("{\"auths\":{\"h.invalid\":{\"auth\":\"«dTpG", "QUtFeDF5MnozYTRi»\"}}}"),
-        concat!("//h.invalid/:_auth=«dTpG", "QUtFeDF5MnozYTRi»"),
-    ])
-    .leaves(&[
-        "\"auth\": \"authentication-service\"",
-        "\"auth\": \"required\"",
-        "basic_auth = authentication",
-    ]),
-    Rule::new(
-        "token of npm",
-        &["_authtoken"],
-        Start::Anywhere,
-        r#"(?i:_authtoken)[ ]?=[ ]?"?([^\s"]{8,})"#,
-        is_literal_password,
-    )
-    .redacts(&[concat!("//h.invalid/:_authToken=«FAKE", "-1234-abcd»")])
-    .leaves(&["//h.invalid/:_authToken=${NPM_TOKEN}"]),
-    Rule::new(
-        "password of a database user",
-        &["identified by"],
-        Start::Word,
-        r"(?i:identified by)[ ]+\\{0,3}'([^'\\\s]{4,})",
-        is_literal_password,
-    )
-    .redacts(&[concat!("CREATE USER u IDENTIFIED BY '«sword", "fish»';")])
-    .leaves(&["IDENTIFIED BY '<password>'"]),
-    Rule::new(
-        "password after -p",
-        &["docker login", "podman login", "mysql", "mysqldump"],
-        Start::Word,
+        is_stored_login, Start::Anywhere;
+        redacts "{\"auths\":{\"h.invalid\":{\"auth\":\"«dTpG" "QUtFeDF5MnozYTRi»\"}}}"
+        redacts "//h.invalid/:_auth=«dTpG" "QUtFeDF5MnozYTRi»"
+        leaves "\"auth\": \"authentication-service\"", "\"auth\": \"required\"", "basic_auth = authentication"
+    rule "token of npm", &["_authtoken"], r#"(?i:_authtoken)[ ]?=[ ]?"?([^\s"]{8,})"#, is_literal_password,
+        Start::Anywhere;
+        redacts "//h.invalid/:_authToken=«FAKE" "-1234-abcd»"
+        leaves "//h.invalid/:_authToken=${NPM_TOKEN}"
+    rule "password of a database user", &["identified by"], r"(?i:identified by)[ ]+\\{0,3}'([^'\\\s]{4,})",
+        is_literal_password;
+        redacts "CREATE USER u IDENTIFIED BY '«sword" "fish»';"
+        leaves "IDENTIFIED BY '<password>'"
+    rule "password after -p", &["docker login", "podman login", "mysql", "mysqldump"],
         concat!(
             r"(?:(?:docker|podman) login[^\r\n]{0,80}? -p[ ]+|mysql[a-z]*[^\r\n]{0,80}? -p)",
-            r#"["']?([^\s"'`\\]{6,})"#
+            r#"["']?([^\s"'`\\]{6,})"#,
         ),
-        is_command_password,
-    )
-    .redacts(&[
-        concat!("docker login -u u -p «hunter", "2» h.invalid"),
-        concat!("mysql -u root -p«hunter", "2» db"),
-    ])
-    .leaves(&["docker login -u u -p $PASSWORD", "mysql -u root -p database1", "mysqladmin -p'${PW}'"]),
-    Rule::new(
-        "login of a command",
-        &["-u ", "--user ", "--user=", "sshpass -p"],
-        Start::Anywhere,
+        is_command_password;
+        redacts "docker login -u u -p «hunter" "2» h.invalid"
+        redacts "mysql -u root -p«hunter" "2» db"
+        leaves "docker login -u u -p $PASSWORD", "mysql -u root -p database1", "mysqladmin -p'${PW}'"
+    rule "login of a command", &["-u ", "--user ", "--user=", "sshpass -p"],
         r#"(?:(?:-u |--user[ =])[ ]*["']?[A-Za-z0-9._@%+-]+:|sshpass -p[ ]?["']?)([^\s:"'`\\]{4,})"#,
-        is_command_password,
-    )
-    .redacts(&[
-        concat!("curl -u admin:«hunter", "2» https://h.invalid/"),
-        concat!("curl --user \"admin:«FAKE", "x1y2!»\" https://h.invalid/"),
-        concat!("sshpass -p '«hunter", "2»' ssh h"),
-    ])
-    .leaves(&["docker run -u 1000:1000 image", "curl -u user:$PASSWORD h", "curl -u user:password h"]),
-    Rule::new(
-        "session cookie",
-        &["cookie:"],
-        Start::Anywhere,
+        is_command_password, Start::Anywhere;
+        redacts "curl -u admin:«hunter" "2» https://h.invalid/"
+        redacts "curl --user \"admin:«FAKE" "x1y2!»\" https://h.invalid/"
+        redacts "sshpass -p '«hunter" "2»' ssh h"
+        leaves "docker run -u 1000:1000 image", "curl -u user:$PASSWORD h", "curl -u user:password h"
+    rule "session cookie", &["cookie:"],
         r#"(?i:cookie:)[^\r\n"']{0,300}?(?i:sess|sid|auth|token|jwt)[A-Za-z0-9_.-]{0,24}=([^\s;,"'\\]{16,})"#,
-        is_cookie,
-    )
-    .redacts(&[
-        concat!("Set-Cookie: sessionid=«FAKE", "x1y2z3a4b5c6d7»; Path=/"),
-        concat!("cookie: lang=en; connect.sid=«s%3AFAKE", "x1y2z3a4b5c6»; a=b"),
-    ])
-    .leaves(&["Set-Cookie: sessionid=<session>; Path=/", "Cookie: lang=en; theme=dark"]),
-];
+        is_cookie, Start::Anywhere;
+        redacts "Set-Cookie: sessionid=«FAKE" "x1y2z3a4b5c6d7»; Path=/"
+        redacts "cookie: lang=en; connect.sid=«s%3AFAKE" "x1y2z3a4b5c6»; a=b"
+        leaves "Set-Cookie: sessionid=<session>; Path=/", "Cookie: lang=en; theme=dark"
+};
 
 fn is_bearer(found: &Found<'_>) -> bool {
-    is_no_stand_in(found) && !is_plainly_no_secret("bearer", found.value) && is_generated(found.value)
+    is_not_dummy(found) && !is_false_positive("bearer", found.value) && is_generated(found.value)
 }
 
 fn is_authorization(found: &Found<'_>) -> bool {
     let called = found.after.starts_with(['(', '[', '{']);
     !called
         && !is_code_name(found.value)
-        && !is_plainly_no_secret("authorization", found.value)
+        && !is_false_positive("authorization", found.value)
         && is_generated(found.value)
 }
 
@@ -213,25 +114,25 @@ fn is_generated(value: &str) -> bool {
 }
 
 fn is_literal_password(found: &Found<'_>) -> bool {
-    !is_plainly_no_secret("password", found.value)
+    !is_false_positive("password", found.value)
 }
 
 /// A password that only repeats the user's name, as in test set-ups, tells nobody anything.
 fn is_address_password(found: &Found<'_>) -> bool {
     let user = found.between.trim_start_matches("://").trim_end_matches(':');
-    user != found.value && !is_plainly_no_secret("password", found.value) && !found.value.contains(['{', '$'])
+    user != found.value && !is_false_positive("password", found.value) && !found.value.contains(['{', '$'])
 }
 
 fn is_stored_login(found: &Found<'_>) -> bool {
-    (looks_random(found.value) || found.value.ends_with('=')) && !honest::is_stand_in(found.value)
+    (looks_random(found.value) || found.value.ends_with('=')) && !false_positives::is_dummy(found.value)
 }
 
 fn is_command_password(found: &Found<'_>) -> bool {
     let mixed = found.value.bytes().any(|byte| byte.is_ascii_alphabetic())
         && found.value.bytes().any(|byte| !byte.is_ascii_alphabetic());
-    mixed && !is_plainly_no_secret("password", found.value)
+    mixed && !is_false_positive("password", found.value)
 }
 
 fn is_cookie(found: &Found<'_>) -> bool {
-    is_no_stand_in(found) && looks_random(found.value)
+    is_not_dummy(found) && looks_random(found.value)
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use super::{PLACEHOLDER, own_encodings, spans};
+use super::{PLACEHOLDER, encodings, spans};
 
 /// Values shorter than this are words that honest text could hold, so they are replaced as whole words.
 const SAFE_INSIDE_WORDS: usize = 8;
@@ -15,7 +15,7 @@ const SAFE_INSIDE_WORDS: usize = 8;
 const SHORTEST: usize = 4;
 
 /// The values to look for.
-pub(super) struct OwnSecrets {
+pub(super) struct ExactSecrets {
     values: Vec<Value>,
     automaton: Option<AhoCorasick>,
 }
@@ -25,7 +25,7 @@ struct Value {
     whole_word: bool,
 }
 
-impl OwnSecrets {
+impl ExactSecrets {
     /// The given secrets in all encodings.
     pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let values: Vec<Value> = secrets.into_iter().flat_map(values_of).collect();
@@ -49,9 +49,9 @@ impl OwnSecrets {
     }
 }
 
-impl std::fmt::Debug for OwnSecrets {
+impl std::fmt::Debug for ExactSecrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "OwnSecrets({})", self.values.len())
+        write!(f, "ExactSecrets({})", self.values.len())
     }
 }
 
@@ -60,7 +60,7 @@ fn values_of(secret: &str) -> Vec<Value> {
     if secret.chars().count() < SHORTEST || PLACEHOLDER.contains(secret) {
         return Vec::new();
     }
-    own_encodings::of(secret)
+    encodings::of(secret)
         .into_iter()
         .map(|text| Value { whole_word: text.len() < SAFE_INSIDE_WORDS, text })
         .collect()
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn found(secrets: &[&str], text: &str) -> usize {
-        OwnSecrets::new(secrets.iter().copied()).find(text).len()
+        ExactSecrets::new(secrets.iter().copied()).find(text).len()
     }
 
     #[test]
@@ -92,6 +92,6 @@ mod tests {
 
     #[test]
     fn secrets_do_not_print() {
-        assert!(!format!("{:?}", OwnSecrets::new(["hunter2hunter2"])).contains("hunter2"));
+        assert!(!format!("{:?}", ExactSecrets::new(["hunter2hunter2"])).contains("hunter2"));
     }
 }

@@ -8,7 +8,7 @@ use super::rule::Found;
 use super::shape::{is_monotonous, looks_random, words};
 
 /// What documentation writes where a secret would stand, in lower case.
-const STAND_INS: &str = "\
+const DUMMIES: &str = "\
     example placeholder redacted changeme change-me change_me change-this change_this your- your_ \
     mytoken yourtoken yourapi yourpass yoursecret yourkey replace- replace_ insert- insert_ *** ... … •";
 
@@ -29,28 +29,28 @@ const NAMING_WORDS: &str = "\
     tokens type user username value web webhook with x xsrf your";
 
 /// Whether a token of a known format is no stand-in for one.
-pub(super) fn is_no_stand_in(found: &Found<'_>) -> bool {
-    !is_stand_in(found.value)
+pub(super) fn is_not_dummy(found: &Found<'_>) -> bool {
+    !is_dummy(found.value)
 }
 
 /// Whether a token of a weak format is as irregular as tokens are.
 pub(super) fn is_random(found: &Found<'_>) -> bool {
-    !is_stand_in(found.value) && looks_random(found.value)
+    !is_dummy(found.value) && looks_random(found.value)
 }
 
 /// Whether the value plainly is no secret, whatever it is assigned to.
-pub(super) fn is_plainly_no_secret(name: &str, value: &str) -> bool {
+pub(super) fn is_false_positive(name: &str, value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    is_stand_in(value)
+    is_dummy(value)
         || WORDS.split_ascii_whitespace().any(|word| word == lower)
         || is_reference(value)
         || is_made_of_names(name, value)
 }
 
 /// Whether documentation or a mask put it where a secret would stand.
-pub(super) fn is_stand_in(value: &str) -> bool {
+pub(super) fn is_dummy(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    STAND_INS.split_ascii_whitespace().any(|stand_in| lower.contains(stand_in)) || is_monotonous(value)
+    DUMMIES.split_ascii_whitespace().any(|stand_in| lower.contains(stand_in)) || is_monotonous(value)
 }
 
 /// Whether it is made of the name's own words and of words that name secrets, or ends in such a word:
@@ -80,12 +80,12 @@ mod tests {
             ${DB_PASSWORD} <your-token> *** var.db_password changeme your-api-key access_token password1 \
             xxxxxxxxxx String None app.token user_password my-secret //// dbPassword";
         for value in honest.split_ascii_whitespace() {
-            assert!(is_plainly_no_secret("password", value), "{value}");
+            assert!(is_false_positive("password", value), "{value}");
         }
         for value in
             ["hunter2", "FAKEx1y2z3", "swordfish", "Summer2024!", "12345678", "P@ssw0rd!", "password!1"]
         {
-            assert!(!is_plainly_no_secret("password", value), "{value}");
+            assert!(!is_false_positive("password", value), "{value}");
         }
     }
 }
