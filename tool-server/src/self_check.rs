@@ -3,12 +3,12 @@
 //! What is missing stops the start, by name and with the remedy; what would only be missed is a warning
 //! and stands in `/readyz`.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use sandbox::{Capabilities, Confinement};
 use serde::Serialize;
 
+use crate::command::find_program;
 use crate::config::Config;
 
 /// Directories of the system that must not be roots, and neither may what lies beneath them.
@@ -121,11 +121,4 @@ fn optional_program(program: &'static str, names: &[&str], search_path: &str) ->
         |path| path.display().to_string(),
     );
     Check { name: program, ok: found.is_some(), required: false, detail }
-}
-
-/// Where a program is, by a search path.
-pub fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
-    std::env::split_paths(search_path).map(|directory| directory.join(name)).find(|path| {
-        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    })
 }

@@ -3,9 +3,7 @@
 //! Roots are opened and the spawner is forked ([`crate::hold`]) → secrets are read → the socket is bound →
 //! the journal is locked → the process confines itself → the runtime starts. After that nothing outside the roots, the journal and the output can be opened.
 
-use std::fs::DirBuilder;
 use std::net::TcpListener;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,7 +17,7 @@ use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 use crate::change::Durability;
 use crate::command::{Commands, Environment};
 use crate::config::{Config, Listen};
-use crate::http::{self, Access, App, Catalogue};
+use crate::http::{self, Access, AppState, Catalogue};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
 use crate::policy::{Policy, PolicySettings};
@@ -40,7 +38,7 @@ const LAST_CALLS: Duration = Duration::from_secs(5);
 
 /// A server that is ready to listen.
 pub struct Server {
-    app: Arc<App>,
+    app: Arc<AppState>,
     listener: TcpListener,
     journal: Arc<Journal>,
     output: Arc<OutputStore>,
@@ -76,8 +74,8 @@ impl Server {
             state_dir: config.files.journal_dir().to_owned(),
         };
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
-        let access = Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts);
-        let app = Arc::new(App {
+        let access = Arc::new(Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts));
+        let app = Arc::new(AppState {
             openapi: Bytes::from(serde_json::to_vec(&openapi::document(runner.registry()))?),
             catalogue: Catalogue::new(&runner.specs())?,
             runner,
@@ -126,15 +124,6 @@ fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
         };
     listener.set_nonblocking(true)?;
     Ok(listener)
-}
-
-/// Makes a directory that only this user can enter, where there is none.
-pub(crate) fn make_private(directory: &Path) -> anyhow::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .with_context(|| format!("the directory {} cannot be made", directory.display()))
 }
 
 /// What the server can still reach once it has confined itself.
@@ -209,7 +198,7 @@ async fn watch(spawner: Option<Arc<Spawner>>) {
 }
 
 /// Removes, once an hour, what is kept for a day or a week only.
-async fn sweep_hourly(app: Arc<App>, output: Arc<OutputStore>) {
+async fn sweep_hourly(app: Arc<AppState>, output: Arc<OutputStore>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
         if let Err(error) = app.runner.sweep().and_then(|()| output.sweep(SystemTime::now())) {

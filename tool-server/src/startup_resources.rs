@@ -2,6 +2,8 @@
 //!
 //! The spawner is forked here, while the process has one thread, nothing secret and no connection.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +15,6 @@ use crate::command::error_chain;
 use crate::config::Config;
 use crate::roots::Roots;
 use crate::self_check;
-use crate::server::make_private;
 
 /// What the server holds from its start on.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl StartupResources {
     pub fn acquire(config: &Config, depth: Depth) -> anyhow::Result<Self> {
         let files = &config.files;
         for directory in [&files.output_dir, &files.skills_dir, &scratch(config)] {
-            make_private(directory)?;
+            create_private(directory)?;
         }
         let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |root| {
             self_check::forbidden_root_reason(root, config)
@@ -101,4 +102,13 @@ fn readonly_root(path: &Path) -> std::io::Result<sandbox::Root> {
 /// Where commands have their homes in tier B: beside the journal, outside every root.
 fn scratch(config: &Config) -> std::path::PathBuf {
     config.files.journal_dir().join("homes")
+}
+
+/// Creates a directory that only this user can enter, unless it exists.
+fn create_private(directory: &Path) -> anyhow::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .with_context(|| format!("cannot create the directory {}", directory.display()))
 }

@@ -1,44 +1,120 @@
-//! The last step of a change, and what is ready before it: everything but the rename can be done while
-//! it is not yet known whether the change is allowed.
+//! One change, from its path to its output.
+//!
+//! Everything but the rename is done while it is not yet known whether the change is allowed, so that a
+//! long content is hashed while the new one is made and written.
 
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::thread;
 
+use protocol::ToolError;
+use rustix::fs::{AtFlags, statat};
 use toolkit::{Call, Fingerprint, PartialReason, Seen, Success};
 
-use super::commit::{CommitError, TempFile};
-use super::current_file::{self, CurrentFile, NewFile};
-use super::diff::{self, Difference};
+use super::changer::Changer;
+use super::commit::TempFile;
+use super::current_file::{CurrentFile, NewFile, sha256_of, size_and_mtime};
+use super::diff;
+use super::error::CommitError;
+use super::request::{ChangeData, ChangeRequest, NewContent, PlannedChange};
 use super::temp_files::PathLock;
-use super::{ChangeData, ChangeRequest, Changer, NewContent, PlannedChange};
-use crate::roots::{Target, names};
+use crate::roots::{Missing, Target, names};
 
 /// Everything that the last step of a change needs.
-#[derive(Clone, Copy)]
-pub(super) struct ChangeStep<'a> {
-    pub(super) call: &'a Call,
-    pub(super) request: &'a ChangeRequest<'a>,
-    pub(super) target: &'a Target,
-    pub(super) planned: &'a PlannedChange,
+struct ChangeStep<'a> {
+    call: &'a Call,
+    request: &'a ChangeRequest<'a>,
+    target: &'a Target,
+    planned: &'a PlannedChange,
     /// The file as it is; none when there is none.
-    pub(super) current: Option<&'a CurrentFile>,
-    /// The file as it is to be; none when it is too large to know.
-    pub(super) new_file: Option<&'a NewFile<'a>>,
+    current: Option<&'a CurrentFile>,
+    /// The file as it will be; none when it is too large to know.
+    new_file: Option<&'a NewFile<'a>>,
 }
 
 /// What the last step has to do.
-pub(super) enum Prepared<'a> {
-    /// Nothing: a dry run, or what is there already.
+enum Prepared<'a> {
+    /// Nothing: a dry run, or the file already has this content.
     Nothing,
     /// Add this to the end of the file.
-    Tail(&'a CurrentFile, &'a [u8]),
-    /// Move this into its place.
-    Whole(TempFile<'a>),
+    Append(&'a CurrentFile, &'a [u8]),
+    /// Rename this into place.
+    Rename(TempFile<'a>),
 }
 
 impl Changer {
-    /// Everything up to the last step. Whatever a change needs is on the disk then, but not in its place.
-    pub(super) fn prepare<'a>(
+    /// Changes one file: `plan` makes the new content from the old.
+    pub fn change(
+        &self,
+        call: &Call,
+        request: &ChangeRequest<'_>,
+        plan: impl FnOnce(Option<&CurrentFile>) -> Result<PlannedChange, ToolError>,
+    ) -> Result<Success<ChangeData>, ToolError> {
+        let missing = match request.missing {
+            Missing::MakeParents if request.dry_run => Missing::Plan,
+            missing => missing,
+        };
+        let target = self.roots.target(request.path, missing)?;
+        let changed = self.change_target(call, request, &target, plan);
+        if changed.is_err() {
+            target.unmake_parents();
+        }
+        changed
+    }
+
+    fn change_target(
+        &self,
+        call: &Call,
+        request: &ChangeRequest<'_>,
+        target: &Target,
+        plan: impl FnOnce(Option<&CurrentFile>) -> Result<PlannedChange, ToolError>,
+    ) -> Result<Success<ChangeData>, ToolError> {
+        let mut lock = self.temp_files.lock(&target.path);
+        let current = self.read_current(target, request.path)?;
+        let current = current.as_ref();
+        if request.expected_sha256.is_none() && call.last_seen(&target.path).is_none() {
+            request.check_lock(call, target, current)?;
+        }
+        // What is done before the lock is checked is undone when the hash is not what the session has read.
+        thread::scope(|scope| {
+            current.iter().for_each(|current| current.hash_ahead(scope));
+            let planned = match plan(current) {
+                Ok(planned) => planned,
+                // An outdated read is reported before what is wrong with the change.
+                Err(error) => return request.check_lock(call, target, current).and(Err(error)),
+            };
+            let new_file = new_file(&planned.content, current);
+            let hashed_file = new_file.as_ref().filter(|file| self.is_hashed(file));
+            let output = thread::scope(|scope| {
+                hashed_file.iter().for_each(|file| file.hash_ahead(scope));
+                let step = ChangeStep {
+                    call,
+                    request,
+                    target,
+                    current,
+                    new_file: new_file.as_ref(),
+                    planned: &planned,
+                };
+                let prepared = self.prepare(&step, &mut lock);
+                request.check_lock(call, target, current)?;
+                prepared
+                    .and_then(|prepared| self.finish(&step, prepared))
+                    .map_err(|error| error.into_tool_error(request.path))?;
+                Ok(self.output(&step))
+            })?;
+            let hashed = hashed_file.map(|file| Arc::clone(file.hash()));
+            if let (NewContent::Replace(content), Some(hashed), false) =
+                (planned.content, hashed, request.dry_run)
+            {
+                self.hash_cache.put(content, hashed);
+            }
+            Ok(output)
+        })
+    }
+
+    /// Everything up to the last step: what the change needs is on the disk, but not in place.
+    fn prepare<'a>(
         &self,
         step: &ChangeStep<'a>,
         lock: &'a mut PathLock<'_>,
@@ -48,29 +124,31 @@ impl Changer {
             _ if request.dry_run => Ok(Prepared::Nothing),
             // A file with several names is not appended to in place: another name may lie outside the roots.
             (NewContent::Append(tail), Some(current), _) if current.stat.st_nlink == 1 => {
-                Ok(Prepared::Tail(current, tail))
+                Ok(Prepared::Append(current, tail))
             }
             (_, Some(current), Some(new_file)) if current.is(&new_file.content) => Ok(Prepared::Nothing),
             (_, current, Some(new_file)) => {
-                self.write_temp_file(lock, target, current, &new_file.content).map(Prepared::Whole)
+                self.write_temp_file(lock, target, current, &new_file.content).map(Prepared::Rename)
             }
             (_, _, None) => Err(CommitError::TooLarge),
         }
     }
 
     /// The last step: the one that changes something.
-    pub(super) fn finish(&self, step: &ChangeStep<'_>, prepared: Prepared<'_>) -> Result<(), CommitError> {
+    fn finish(&self, step: &ChangeStep<'_>, prepared: Prepared<'_>) -> Result<(), CommitError> {
         match prepared {
             Prepared::Nothing => Ok(()),
-            Prepared::Tail(current, tail) => self.append(step.target, current, tail),
-            Prepared::Whole(temp) => self.rename_into_place(temp, step.target, step.current),
+            Prepared::Append(current, tail) => self.append(step.target, current, tail),
+            Prepared::Rename(temp_file) => self.rename_into_place(temp_file, step.target, step.current),
         }
     }
 
     /// What the change did, or would do.
-    pub(super) fn output(&self, step: &ChangeStep<'_>) -> Success<ChangeData> {
-        let ChangeStep { request, target, current, planned, .. } = *step;
-        let difference = step.difference();
+    fn output(&self, step: &ChangeStep<'_>) -> Success<ChangeData> {
+        let ChangeStep { call, request, target, current, new_file, planned } = *step;
+        let shown = names::to_text(target.path.as_os_str().as_bytes());
+        let before = current.map(|current| current.content.as_deref());
+        let difference = diff::unified(&shown, before, new_file.map(|file| &*file.content), call.bounds);
         let after = self.fingerprint_after(step);
         let keeps_lock = request.needs_lock || step.session_is_current();
         let seen = (!request.dry_run && keeps_lock)
@@ -88,45 +166,29 @@ impl Changer {
             },
             notices: planned.notices.iter().cloned().chain(difference.notice).collect(),
             partial: request.dry_run.then_some(PartialReason::DryRun),
-            path_resolved: Some(step.shown()),
+            path_resolved: Some(shown),
             seen,
             ..Success::default()
         }
         .cut_at(difference.cut)
     }
 
-    /// What the file is after the change: its content's hash, or of a large file what the disk says.
+    /// The file's fingerprint after the change: its content's hash, or for a large file what the disk says.
     fn fingerprint_after(&self, step: &ChangeStep<'_>) -> Option<Fingerprint> {
         if let Some(new_file) = step.new_file.filter(|new_file| self.is_hashed(new_file)) {
             return Some(Fingerprint::Sha256(new_file.hash().sha256.clone()));
         }
-        let (parent, name) = (step.target.parent.as_ref()?, &step.target.name);
-        let stat = rustix::fs::statat(parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(current_file::size_and_mtime(&stat))
+        let stat = statat(step.target.parent.as_ref()?, &step.target.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(size_and_mtime(&stat))
     }
 
-    /// Whether a content is short enough for its hash to be worth its time.
-    pub(super) fn is_hashed(&self, new_file: &NewFile<'_>) -> bool {
+    /// Whether a content is short enough to be worth hashing.
+    fn is_hashed(&self, new_file: &NewFile<'_>) -> bool {
         length(&new_file.content) <= self.max_edit_bytes
     }
 }
 
 impl ChangeStep<'_> {
-    /// The file's full name, as it is shown.
-    fn shown(&self) -> String {
-        names::to_text(self.target.path.as_os_str().as_bytes())
-    }
-
-    fn difference(&self) -> Difference {
-        let before = self.current.map(|current| current.content.as_deref());
-        diff::unified(
-            &self.shown(),
-            before,
-            self.new_file.map(|new_file| &*new_file.content),
-            self.call.bounds,
-        )
-    }
-
     fn bytes_after(&self) -> u64 {
         match &self.planned.content {
             NewContent::Replace(whole) => length(whole),
@@ -134,15 +196,15 @@ impl ChangeStep<'_> {
         }
     }
 
-    /// Whether what the session has seen is what the file was before this change.
+    /// Whether the session had read the file as it was before this change.
     fn session_is_current(&self) -> bool {
         let seen = self.call.last_seen(&self.target.path);
         seen.is_some() && seen.as_ref() == self.current.map(CurrentFile::fingerprint)
     }
 }
 
-/// All of the content that the file is to have, unless the file is too large to know it.
-pub(super) fn new_file<'a>(content: &'a NewContent, current: Option<&'a CurrentFile>) -> Option<NewFile<'a>> {
+/// The whole new content, unless the file is too large to know it.
+fn new_file<'a>(content: &'a NewContent, current: Option<&'a CurrentFile>) -> Option<NewFile<'a>> {
     match content {
         NewContent::Replace(whole) => Some(NewFile::new(Cow::Borrowed(whole), current)),
         NewContent::Append(tail) => {
@@ -150,14 +212,6 @@ pub(super) fn new_file<'a>(content: &'a NewContent, current: Option<&'a CurrentF
             whole.extend_from_slice(tail);
             Some(NewFile::new(Cow::Owned(whole), current))
         }
-    }
-}
-
-/// The SHA-256 that a fingerprint is, if it is one.
-pub(super) fn sha256_of(fingerprint: &Fingerprint) -> Option<String> {
-    match fingerprint {
-        Fingerprint::Sha256(hash) => Some(hash.clone()),
-        Fingerprint::SizeAndMtime { .. } => None,
     }
 }
 

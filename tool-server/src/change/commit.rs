@@ -1,4 +1,4 @@
-//! Putting a whole file in its place: write beside it, sync, look once more, rename, sync.
+//! Committing a change: write a temporary file, sync, check the old file once more, rename, sync.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,52 +10,34 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::changer::Changer;
 use super::current_file::{CurrentFile, read_whole};
+use super::error::CommitError;
 use super::temp_files::{PathLock, TempFileRecord};
-use super::{Changer, Durability};
 use crate::roots::Target;
 
-/// The most bytes that the attributes of a file may have together; Linux allows no more.
+/// The most bytes that a file's attributes can have together on Linux.
 const MAX_XATTR_BYTES: usize = 64 * 1024;
 
-/// Why a file was not put in its place. The old one is untouched.
-#[derive(Debug)]
-pub(super) enum CommitError {
-    /// Somebody else changed the file since it was looked at.
-    Changed,
-    /// Somebody else made the file since it was looked for.
-    Appeared,
-    /// The file is too large to be written anew.
-    TooLarge,
-    /// The operating system refused.
-    Io(io::Error),
-}
-
-impl<E: Into<io::Error>> From<E> for CommitError {
-    fn from(error: E) -> Self {
-        Self::Io(error.into())
-    }
-}
-
-/// A whole new file beside the old one, under a noted name; it goes again unless it is moved in.
+/// A whole new file beside the old one, under a recorded name; deleted when dropped unless it was renamed.
 #[derive(Debug)]
 pub(super) struct TempFile<'a> {
     parent: &'a OwnedFd,
     record: TempFileRecord<'a>,
-    moved: bool,
+    renamed: bool,
 }
 
 impl Drop for TempFile<'_> {
     fn drop(&mut self) {
-        if !self.moved {
-            // Where nothing was made there is nothing to remove.
+        if !self.renamed {
+            // It may never have been created.
             let _ = unlinkat(self.parent, &self.record.name, AtFlags::empty());
         }
     }
 }
 
 impl Changer {
-    /// Writes what a file is to have beside it; `current` is what it was when it was looked at.
+    /// Writes a file's new content beside it; `current` is the file as it was read.
     pub(super) fn write_temp_file<'a>(
         &self,
         lock: &'a mut PathLock<'_>,
@@ -64,7 +46,7 @@ impl Changer {
         content: &[u8],
     ) -> Result<TempFile<'a>, CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
-        let temp = TempFile { parent, record: lock.record(&target.path)?, moved: false };
+        let temp = TempFile { parent, record: lock.record(&target.path)?, renamed: false };
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(parent, &temp.record.name, flags, Mode::from_raw_mode(0o666))?);
         file.write_all(content)?;
@@ -75,7 +57,7 @@ impl Changer {
         Ok(temp)
     }
 
-    /// Puts the new file in the place of the old one, which must still be what it was.
+    /// Renames the new file over the old one, which must be unchanged since it was read.
     pub(super) fn rename_into_place(
         &self,
         mut temp: TempFile<'_>,
@@ -93,11 +75,11 @@ impl Changer {
                 renamed => renamed?,
             },
         }
-        temp.moved = true;
+        temp.renamed = true;
         self.sync(&File::from(parent.try_clone()?))
     }
 
-    /// Adds to the end of a file, in place; what could not be added whole is taken back.
+    /// Appends to a file in place; a partial append is undone.
     pub(super) fn append(
         &self,
         target: &Target,
@@ -118,31 +100,24 @@ impl Changer {
         self.sync(&file)
     }
 
-    /// Removes a file that is still what it was when it was looked at.
+    /// Deletes a file that is unchanged since it was read.
     pub(super) fn remove(&self, target: &Target, current: &CurrentFile) -> Result<(), CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
         require_unchanged(parent, target, current)?;
         unlinkat(parent, &target.name, AtFlags::empty())?;
         self.sync(&File::from(parent.try_clone()?))
     }
-
-    pub(super) fn sync(&self, file: &File) -> Result<(), CommitError> {
-        match self.durability {
-            Durability::Synced => file.sync_all().map_err(CommitError::Io),
-            Durability::Cached => Ok(()),
-        }
-    }
 }
 
-/// The same file with the same content is still at its place. A touch changes nothing: where the file
-/// system's facts differ, the content decides.
+/// Checks that the same file with the same content is still there. A touch is no change: where the metadata
+/// differs, the content decides.
 fn require_unchanged(parent: &OwnedFd, target: &Target, current: &CurrentFile) -> Result<(), CommitError> {
     let now = match statat(parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(now) => now,
         Err(Errno::NOENT) => return Err(CommitError::Changed),
         Err(errno) => return Err(errno.into()),
     };
-    if same_facts(&now, &current.stat) {
+    if same_metadata(&now, &current.stat) {
         return Ok(());
     }
     let same_file = (now.st_dev, now.st_ino) == (current.stat.st_dev, current.stat.st_ino);
@@ -161,8 +136,8 @@ fn require_unchanged(parent: &OwnedFd, target: &Target, current: &CurrentFile) -
     }
 }
 
-fn same_facts(left: &Stat, right: &Stat) -> bool {
-    let facts = |stat: &Stat| {
+fn same_metadata(left: &Stat, right: &Stat) -> bool {
+    let key = |stat: &Stat| {
         (
             stat.st_dev,
             stat.st_ino,
@@ -173,12 +148,12 @@ fn same_facts(left: &Stat, right: &Stat) -> bool {
             stat.st_ctime_nsec,
         )
     };
-    facts(left) == facts(right)
+    key(left) == key(right)
 }
 
-/// The new file gets the old one's owner, mode and user attributes, but never a set-id bit.
+/// Copies the owner, mode and user attributes of the old file, but never a set-id bit.
 fn keep_attributes(old: &OwnedFd, stat: &Stat, new: BorrowedFd<'_>) -> io::Result<()> {
-    // Only root can give a file away; for everybody else the owner is the same already, or stays theirs.
+    // Only root can give a file away; for other users the owner is the same already, or stays theirs.
     let _ = fchown(new, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
     fchmod(new, Mode::from_raw_mode(stat.st_mode & 0o777))?;
     match keep_user_xattrs(old, new) {

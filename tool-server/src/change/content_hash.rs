@@ -1,9 +1,8 @@
-//! Hashing long contents: what two of them begin with once, and what is known not at all.
+//! Hashes of long contents, reused where contents share a beginning or are known already.
 //!
-//! A SHA-256 of a megabyte takes longer than everything else that an edit does. So a hash keeps its states
-//! on the way, from which the hash of an edited content goes on, and the content that was put into a file
-//! last is kept: whoever edits that file again has its bytes compared, which is ten times faster and as
-//! strict.
+//! The SHA-256 of a megabyte takes longer than the rest of an edit. So a hash keeps intermediate states,
+//! from which the hash of an edited content resumes, and the content written last is cached with its hash:
+//! a further edit of that file compares bytes, which is ten times faster and as strict.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope};
@@ -11,10 +10,10 @@ use std::thread::{self, Scope};
 use protocol::hash::in_hex;
 use sha2::{Digest, Sha256};
 
-/// From how many bytes on a content is long: hashed on a thread of its own, and worth keeping.
+/// From this size on, a content is hashed on its own thread and worth caching.
 const LONG: usize = 256 * 1024;
 
-/// The longest content that is kept.
+/// The longest content that is cached.
 const MAX_KEPT: usize = 2 * 1024 * 1024;
 
 /// How many bytes are hashed between two states that are kept.
@@ -35,13 +34,13 @@ impl ContentHash {
         Self::resume(vec![Sha256::new()], content)
     }
 
-    /// The hash of a content that shares its first `shared` bytes with the one that this is the hash of.
+    /// The hash of a content that shares its first `shared` bytes with this one.
     pub(super) fn of_content_sharing(&self, content: &[u8], shared: usize) -> Self {
         let block = (shared / BLOCK).min(self.states.len() - 1);
         Self::resume(self.states[..=block].to_vec(), &content[block * BLOCK..])
     }
 
-    /// Goes on from the last of the states.
+    /// Resumes from the last of the states.
     fn resume(mut states: Vec<Sha256>, rest: &[u8]) -> Self {
         let mut state = states.last().cloned().unwrap_or_default();
         for (number, block) in rest.chunks(BLOCK).enumerate() {
@@ -54,7 +53,7 @@ impl ContentHash {
     }
 }
 
-/// The content that was put into a file last, with its hash.
+/// The content that was written last, with its hash.
 #[derive(Debug, Default)]
 pub(super) struct HashCache(Mutex<Option<Arc<CachedContent>>>);
 
@@ -65,13 +64,13 @@ struct CachedContent {
 }
 
 impl HashCache {
-    /// The hash of a content, if it is the one that is kept, byte for byte.
+    /// The hash of a content, if exactly this content is cached.
     pub(super) fn get(&self, content: &[u8]) -> Option<Arc<ContentHash>> {
         let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         (cached.content == content).then(|| Arc::clone(&cached.hashed))
     }
 
-    /// Keeps a content in place of the one before; a short one is hashed as fast as it is compared.
+    /// Caches a content in place of the one before. A short one is not worth it: hashing is as fast as comparing.
     pub(super) fn put(&self, content: Vec<u8>, hashed: Arc<ContentHash>) {
         if (LONG..=MAX_KEPT).contains(&content.len()) {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -80,8 +79,8 @@ impl HashCache {
     }
 }
 
-/// Begins to hash a long content on a thread of its own, beside what comes next. Where no thread is to be
-/// had, whoever needs the hash makes it then.
+/// Hashes a long content on its own thread. Without a free thread, the first caller that needs the hash
+/// makes it.
 pub(super) fn hash_in_background<'scope>(
     scope: &'scope Scope<'scope, '_>,
     content: &[u8],
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_that_goes_on_from_a_shared_beginning_is_the_hash_of_the_whole() {
+    fn a_resumed_hash_is_the_hash_of_the_whole() {
         for length in [0, 1, BLOCK, 3 * BLOCK + 7] {
             let old = bytes(length);
             let hashed = ContentHash::of(&old);
@@ -120,15 +119,15 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_hash_is_given_for_the_very_same_bytes_alone() {
-        let last = HashCache::default();
+    fn a_cached_hash_is_used_for_the_same_bytes_only() {
+        let cache = HashCache::default();
         let content = bytes(LONG);
-        last.put(content.clone(), Arc::new(ContentHash::of(&content)));
-        assert_eq!(last.get(&content).map(|hashed| hashed.sha256.clone()), Some(sha256(&content)));
+        cache.put(content.clone(), Arc::new(ContentHash::of(&content)));
+        assert_eq!(cache.get(&content).map(|hashed| hashed.sha256.clone()), Some(sha256(&content)));
         let mut other = content.clone();
         other[LONG - 1] ^= 1;
-        assert!(last.get(&other).is_none() && last.get(&content[1..]).is_none());
-        last.put(bytes(10), Arc::new(ContentHash::of(b"")));
-        assert!(last.get(&content).is_some(), "a short content does not take the place");
+        assert!(cache.get(&other).is_none() && cache.get(&content[1..]).is_none());
+        cache.put(bytes(10), Arc::new(ContentHash::of(b"")));
+        assert!(cache.get(&content).is_some(), "a short content does not evict it");
     }
 }

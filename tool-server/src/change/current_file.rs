@@ -1,4 +1,4 @@
-//! What a file is at the moment when a change looks at it.
+//! A file as a change finds it and as it leaves it, each hashed at most once.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,7 +13,7 @@ use toolkit::Fingerprint;
 use super::content_hash::{ContentHash, HashCache, hash_in_background};
 use super::diff::same_at_start;
 
-/// A file as it was looked at.
+/// A file as it was when it was read.
 #[derive(Debug)]
 pub struct CurrentFile {
     /// Its content; none when it is too large to be edited.
@@ -28,19 +28,19 @@ pub struct CurrentFile {
 
 impl CurrentFile {
     /// Reads a file up to `max_bytes`; of a larger one only its size and mtime.
-    pub(super) fn read_current(file: &OwnedFd, max_bytes: u64, last: &HashCache) -> io::Result<Self> {
+    pub(super) fn read(file: &OwnedFd, max_bytes: u64, cache: &HashCache) -> io::Result<Self> {
         let stat = fstat(file)?;
         let content = read_whole(file, max_bytes)?;
         let size_bytes = match &content {
             Some(content) => u64::try_from(content.len()).unwrap_or(u64::MAX),
             None => u64::try_from(stat.st_size).unwrap_or(0),
         };
-        let known = content.as_deref().and_then(|content| last.get(content));
+        let known = content.as_deref().and_then(|content| cache.get(content));
         let hashed = known.map_or_else(OnceLock::new, OnceLock::from);
         Ok(Self { content, size_bytes, stat, fingerprint: OnceLock::new(), hashed })
     }
 
-    /// What to compare it with later. Whoever asks first hashes, and who asks meanwhile waits.
+    /// What to compare the file with later. The first caller hashes; others wait for it.
     pub fn fingerprint(&self) -> &Fingerprint {
         self.fingerprint.get_or_init(|| match &self.content {
             Some(content) => Fingerprint::Sha256(self.hash(content).sha256.clone()),
@@ -52,7 +52,7 @@ impl CurrentFile {
         self.hashed.get_or_init(|| Arc::new(ContentHash::of(content)))
     }
 
-    /// Begins the fingerprint of a long content on a thread of its own, beside what comes next.
+    /// Starts hashing a long content on its own thread.
     pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         if let (Some(content), None) = (&self.content, self.hashed.get()) {
             hash_in_background(scope, content, || {
@@ -67,7 +67,7 @@ impl CurrentFile {
     }
 }
 
-/// The content that a file is to have.
+/// The content that a file will have.
 #[derive(Debug)]
 pub(super) struct NewFile<'a> {
     /// All of it.
@@ -77,12 +77,12 @@ pub(super) struct NewFile<'a> {
 }
 
 impl<'a> NewFile<'a> {
-    /// This content, in the place of what was before.
+    /// This content, in place of the one before.
     pub(super) fn new(content: Cow<'a, [u8]>, before: Option<&'a CurrentFile>) -> Self {
         Self { content, before, hashed: OnceLock::new() }
     }
 
-    /// Its hash. Whoever asks first hashes, and who asks meanwhile waits.
+    /// Its hash. The first caller hashes; others wait for it.
     pub(super) fn hash(&self) -> &Arc<ContentHash> {
         self.hashed.get_or_init(|| {
             let before = self.before.and_then(|before| Some((before, before.content.as_deref()?)));
@@ -95,7 +95,7 @@ impl<'a> NewFile<'a> {
         })
     }
 
-    /// Begins the hash of a long content on a thread of its own, beside what comes next.
+    /// Starts hashing a long content on its own thread.
     pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         hash_in_background(scope, &self.content, || {
             self.hash();
@@ -103,8 +103,7 @@ impl<'a> NewFile<'a> {
     }
 }
 
-/// All of a file from its beginning, or none when it has more than `max_bytes`. The size that the file
-/// system claims is only a hint.
+/// Reads a whole file, or nothing when it has more than `max_bytes`. The size in its metadata is only a hint.
 pub fn read_whole(file: &OwnedFd, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     let claimed = u64::try_from(fstat(file)?.st_size).unwrap_or(0);
     if claimed > max_bytes {
@@ -116,6 +115,14 @@ pub fn read_whole(file: &OwnedFd, max_bytes: u64) -> io::Result<Option<Vec<u8>>>
     file.take(max_bytes + 1).read_to_end(&mut content)?;
     let fits = u64::try_from(content.len()).is_ok_and(|length| length <= max_bytes);
     Ok(fits.then_some(content))
+}
+
+/// The SHA-256 in a fingerprint, if it has one.
+pub(super) fn sha256_of(fingerprint: &Fingerprint) -> Option<String> {
+    match fingerprint {
+        Fingerprint::Sha256(hash) => Some(hash.clone()),
+        Fingerprint::SizeAndMtime { .. } => None,
+    }
 }
 
 /// The fingerprint of a file that is too large to hash.

@@ -1,21 +1,24 @@
-//! Deleting: a file that the session has seen, a link itself, or an empty directory.
+//! Deleting: a file that the session has read, a link itself, or an empty directory.
 
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 use protocol::{ErrorCode, ToolError};
-use rustix::fs::{AtFlags, FileType, unlinkat};
+use rustix::fs::{AtFlags, FileType, RawDir, unlinkat};
 use rustix::io::Errno;
 use toolkit::{Call, PartialReason, Seen, Success};
 
-use super::{
-    ChangeData, ChangeRequest, Changer, Operation, apply::sha256_of, check_lock, commit_error, diff, io_error,
-};
-use crate::roots::{Entry, Missing, names};
+use super::changer::Changer;
+use super::current_file::sha256_of;
+use super::diff;
+use super::error::io_error;
+use super::request::{ChangeData, ChangeRequest, Operation};
+use crate::roots::{Entry, Missing, names, open_child_directory};
 
 impl Changer {
-    /// Deletes what a path names; a link is deleted itself, not what it leads to.
+    /// Deletes what a path names. Of a link, the link itself is deleted and not what it leads to.
     pub fn delete(&self, call: &Call, request: &ChangeRequest<'_>) -> Result<Success<ChangeData>, ToolError> {
         let entry = self.roots.entry(request.path)?;
         match entry.file_type {
@@ -32,28 +35,27 @@ impl Changer {
         request: &ChangeRequest<'_>,
     ) -> Result<Success<ChangeData>, ToolError> {
         let target = self.roots.target(request.path, Missing::Refuse)?;
-        let _lock = self.pending.lock(&target.path);
+        let _lock = self.temp_files.lock(&target.path);
         let Some(current) = self.read_current(&target, request.path)? else {
             return Err(ToolError::new(ErrorCode::NotFound, "The file is gone."));
         };
-        check_lock(call, request, &target, Some(&current))?;
+        request.check_lock(call, &target, Some(&current))?;
         let shown = names::to_text(target.path.as_os_str().as_bytes());
         let difference = diff::unified(&shown, Some(current.content.as_deref()), None, call.bounds);
         if !request.dry_run {
-            self.remove(&target, &current).map_err(|error| commit_error(request.path, error))?;
+            self.remove(&target, &current).map_err(|error| error.into_tool_error(request.path))?;
         }
-        let data = ChangeData {
-            bytes_before: Some(current.size_bytes),
-            sha256_before: sha256_of(current.fingerprint()),
-            ..deleted(request)
-        };
         Ok(Success {
             stdout: difference.text,
             notices: difference.notice.into_iter().collect(),
             partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(shown),
             seen: (!request.dry_run).then(|| Seen { path: target.path.clone(), fingerprint: None }),
-            data,
+            data: ChangeData {
+                bytes_before: Some(current.size_bytes),
+                sha256_before: sha256_of(current.fingerprint()),
+                ..deleted(request)
+            },
             ..Success::default()
         }
         .cut_at(difference.cut))
@@ -66,19 +68,16 @@ impl Changer {
         flags: AtFlags,
         kind: &str,
     ) -> Result<Success<ChangeData>, ToolError> {
-        if request.dry_run {
-            if flags == AtFlags::REMOVEDIR && !is_empty(entry) {
-                return Err(not_empty());
-            }
-        } else {
+        if !request.dry_run {
             unlinkat(&entry.parent, &entry.name, flags).map_err(|errno| match errno {
                 Errno::NOTEMPTY | Errno::EXIST => not_empty(),
                 other => io_error(request.path, "deleted", &other.into()),
             })?;
-            self.sync(&File::from(
-                entry.parent.try_clone().map_err(|error| io_error(request.path, "deleted", &error))?,
-            ))
-            .map_err(|error| commit_error(request.path, error))?;
+            let parent =
+                entry.parent.try_clone().map_err(|error| io_error(request.path, "deleted", &error))?;
+            self.sync(&File::from(parent)).map_err(|error| error.into_tool_error(request.path))?;
+        } else if flags == AtFlags::REMOVEDIR && !is_empty(entry) {
+            return Err(not_empty());
         }
         let shown = names::to_text(entry.path.as_os_str().as_bytes());
         let verb = if request.dry_run { "would be deleted" } else { "deleted" };
@@ -97,15 +96,14 @@ fn deleted(request: &ChangeRequest<'_>) -> ChangeData {
 }
 
 fn not_empty() -> ToolError {
-    ToolError::new(ErrorCode::IsDirectory, "The directory is not empty; only empty ones are deleted.")
+    ToolError::new(ErrorCode::IsDirectory, "The directory is not empty; only empty ones can be deleted.")
         .with_hint("Delete what is in it first.")
 }
 
 fn is_empty(entry: &Entry) -> bool {
-    let open = |parent: &OwnedFd| crate::roots::open_child_directory(parent.as_fd(), &entry.name).ok();
-    let Some(directory) = open(&entry.parent) else { return false };
-    let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
-    let mut entries = rustix::fs::RawDir::new(&directory, &mut buffer);
+    let Ok(directory) = open_child_directory(entry.parent.as_fd(), &entry.name) else { return false };
+    let mut buffer = [MaybeUninit::uninit(); 1024];
+    let mut entries = RawDir::new(&directory, &mut buffer);
     while let Some(Ok(entry)) = entries.next() {
         if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
             return false;

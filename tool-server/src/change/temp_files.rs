@@ -1,9 +1,8 @@
-//! Temporary files are noted outside the roots before they are made, so that a server that was killed in
-//! the middle of a change leaves none behind after its next start.
+//! Temporary files are recorded outside the roots before they are created, so that the next start removes
+//! what a killed server left behind.
 //!
-//! The changes of one file wait for each other in a slot, and each slot has one file for its notes. It
-//! stays open and is emptied after each change, because making and removing a file for every note costs
-//! more than the note.
+//! Changes of one file wait for each other in a slot, and each slot has one record file. It stays open and
+//! is emptied after each change, because creating and removing a file each time costs more than the record.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -22,29 +21,29 @@ use crate::roots::{Roots, names};
 /// How every temporary file's name begins.
 const PREFIX: &str = ".autonous-";
 
-/// How many changes can be under way at once; those of one file never are.
+/// How many changes can run at once; changes of one file never do.
 const SLOTS: u64 = 64;
 
-/// Where changes wait for their turn and note their temporary files.
+/// The locks of changes, and the records of their temporary files.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct TempFiles {
     slots: Vec<Mutex<RecordFile>>,
 }
 
-/// The file with the note of a slot's change; made when the first one needs it.
+/// The record of a slot's change; created when the first one needs it.
 #[derive(Debug)]
 struct RecordFile {
     path: PathBuf,
     file: Option<File>,
 }
 
-/// A turn: nobody else changes the same file as long as it is held.
+/// While it is held, no other call changes the same file.
 #[derive(Debug)]
 pub(super) struct PathLock<'a> {
     record_file: MutexGuard<'a, RecordFile>,
 }
 
-/// A noted temporary file; the note goes when this does.
+/// A recorded temporary file; dropping it clears the record.
 #[derive(Debug)]
 pub(super) struct TempFileRecord<'a> {
     file: &'a File,
@@ -52,20 +51,20 @@ pub(super) struct TempFileRecord<'a> {
     pub(super) name: String,
 }
 
-impl Pending {
-    /// Removes the temporary files that an earlier server left, and then its notes.
+impl TempFiles {
+    /// Removes the temporary files that an earlier server left, and then their records.
     pub(super) fn open(directory: &Path, roots: &Roots) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         for record_file in fs::read_dir(directory)? {
             let path = record_file?.path();
-            remove_left_over(roots, &fs::read(&path)?);
+            remove_leftover(roots, &fs::read(&path)?);
             fs::remove_file(&path)?;
         }
         let record_file = |slot| RecordFile { path: directory.join(format!("{slot}")), file: None };
         Ok(Self { slots: (0..SLOTS).map(|slot| Mutex::new(record_file(slot))).collect() })
     }
 
-    /// Waits for the turn of a change of this file.
+    /// Waits until no other call changes this file.
     pub(super) fn lock(&self, target: &Path) -> PathLock<'_> {
         let mut hasher = DefaultHasher::new();
         target.hash(&mut hasher);
@@ -75,7 +74,7 @@ impl Pending {
 }
 
 impl PathLock<'_> {
-    /// Notes a temporary file beside `target`.
+    /// Records a temporary file beside `target`.
     pub(super) fn record(&mut self, target: &Path) -> io::Result<TempFileRecord<'_>> {
         let name = format!("{PREFIX}{}", uuid::Uuid::now_v7().simple());
         let RecordFile { path, file } = &mut *self.record_file;
@@ -92,17 +91,17 @@ impl PathLock<'_> {
 impl Drop for TempFileRecord<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.file.set_len(0) {
-            tracing::warn!(%error, "the note of a temporary file could not be removed");
+            tracing::warn!(%error, "the record of a temporary file could not be cleared");
         }
     }
 }
 
-fn remove_left_over(roots: &Roots, record: &[u8]) {
+fn remove_leftover(roots: &Roots, record: &[u8]) {
     let Some(end) = memchr::memchr(b'\n', record) else { return };
     let (name, target) = (&record[..end], Path::new(OsStr::from_bytes(&record[end + 1..])));
     let Some(parent) = target.parent().filter(|_| name.starts_with(PREFIX.as_bytes())) else { return };
     let Ok(directory) = roots.open_directory(&names::to_text(parent.as_os_str().as_bytes())) else { return };
     if unlinkat(directory.handle.as_fd(), name, AtFlags::empty()).is_ok() {
-        tracing::info!(path = %parent.display(), "a temporary file of an interrupted change was removed");
+        tracing::info!(path = %parent.display(), "removed the temporary file of an interrupted change");
     }
 }

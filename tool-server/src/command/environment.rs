@@ -1,7 +1,8 @@
 //! A command's environment: an allowlist, with everything off that would wait for a person.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 /// What every command gets: no terminal, no colours, no pager, no prompt. git reads no configuration of the
 /// system: commands may not open it, and where git sees one that it may not open, it gives up.
@@ -65,6 +66,13 @@ impl Environment {
         let found = self.variables.iter().find(|(name, _)| name == "PATH");
         found.and_then(|(_, value)| value.to_str()).unwrap_or_default()
     }
+}
+
+/// Finds a program in a search path.
+pub fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
+    std::env::split_paths(search_path).map(|directory| directory.join(name)).find(|path| {
+        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
 }
 
 #[cfg(test)]

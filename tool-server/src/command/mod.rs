@@ -25,10 +25,9 @@ use toolkit::{Call, Failure, Outcome, Success};
 
 use crate::output_store::OutputStore;
 use crate::roots::{Roots, names};
-use crate::self_check::find_program;
 use capture::Capture;
 
-pub use environment::Environment;
+pub use environment::{Environment, find_program};
 
 /// How long output is still read after the main process has ended, when something holds the pipes.
 const LINGER: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
-//! Who may come in: requests for our own host, from no foreign page, with the token.
+//! Which requests are let in: for our own host, not from a foreign web page, with the token.
 //!
-//! A web page can make a browser send requests here under a name of its own that resolves to this machine
-//! (DNS rebinding); its Host and Origin betray it, so both are held against our own names.
+//! A web page can make a browser send requests here under its own host name if that resolves to this machine
+//! (DNS rebinding). Host and Origin reveal that, so both are compared with our own names.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use process::Secret;
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::elide;
 
-use super::{App, response};
+use super::response;
 
-/// Who may come in.
+/// The names and the token that requests are checked against.
 #[derive(Debug)]
 pub struct Access {
     token: Option<Secret>,
@@ -44,7 +44,7 @@ impl Access {
         Self { token, hosts }
     }
 
-    /// Whether callers must bring a token.
+    /// Whether callers need a token.
     pub fn has_token(&self) -> bool {
         self.token.is_some()
     }
@@ -53,7 +53,7 @@ impl Access {
         self.hosts.contains(&host.to_lowercase())
     }
 
-    /// The request must name exactly one host, wherever it names it, and that is ours.
+    /// The request must name exactly one host, in its header and its target, and it must be ours.
     fn check_host(&self, headers: &HeaderMap, target: Option<&Authority>) -> Result<(), ToolError> {
         let mut named = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else {
@@ -71,7 +71,7 @@ impl Access {
         Ok(())
     }
 
-    /// A browser names the page that sends the request; it must be one of ours.
+    /// A browser names the page that sends the request; it must be ours.
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), ToolError> {
         for origin in headers.get_all(header::ORIGIN) {
             let origin = origin.to_str().unwrap_or_default();
@@ -87,13 +87,13 @@ impl Access {
         let Some(token) = &self.token else { return Ok(()) };
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(authorization), None) = (sent.next(), sent.next()) else {
-            return Err(ToolError::new(ErrorCode::Unauthorized, "The request carries no token, or several."));
+            return Err(ToolError::new(ErrorCode::Unauthorized, "The request has no token, or several."));
         };
         let (scheme, bearer) = authorization.to_str().unwrap_or_default().split_once(' ').unwrap_or_default();
         if scheme.eq_ignore_ascii_case("bearer") && token.matches(bearer.trim()) {
             Ok(())
         } else {
-            Err(ToolError::new(ErrorCode::Unauthorized, "The token is not this server's."))
+            Err(ToolError::new(ErrorCode::Unauthorized, "The token is wrong."))
         }
     }
 }
@@ -103,12 +103,14 @@ fn refused(message: String) -> ToolError {
 }
 
 /// Refuses requests for other hosts and from foreign pages, on every route.
-pub(super) async fn require_own_host(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(super) async fn require_own_host(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let headers = request.headers();
-    let checked = app
-        .access
-        .check_host(headers, request.uri().authority())
-        .and_then(|()| app.access.check_origin(headers));
+    let checked =
+        access.check_host(headers, request.uri().authority()).and_then(|()| access.check_origin(headers));
     match checked {
         Ok(()) => next.run(request).await,
         Err(error) => response::error_response(response::tool_in(request.uri().path()), error),
@@ -116,8 +118,12 @@ pub(super) async fn require_own_host(State(app): State<Arc<App>>, request: Reque
 }
 
 /// Refuses requests without the token.
-pub(super) async fn require_token(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    match app.access.check_token(request.headers()) {
+pub(super) async fn require_token(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match access.check_token(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(error) => response::error_response(response::tool_in(request.uri().path()), error),
     }

@@ -1,7 +1,7 @@
-//! A call's body: plain JSON by its declaration, bounded, and read to its end in bounded time.
+//! A call's body: declared as JSON, limited in size and time.
 //!
-//! A client that sends too much reads its answer only after it has sent all: closing the connection on it
-//! would look like a broken network. So what is too much is read on and thrown away, up to a bound.
+//! A client that sends too much reads the answer only after it has sent everything; closing the connection
+//! early would look like a network failure. So we read the excess and discard it, up to a limit.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use toolkit::arguments::{elide, invalid};
 /// The largest body that is accepted.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
-/// How much more is read and thrown away.
+/// How much excess is read and discarded.
 const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
 
-/// A body that declares more than this is not even read.
+/// A body that declares more than this is not read at all.
 const MAX_READ_BYTES: u64 = (MAX_BODY_BYTES + MAX_DISCARDED_BYTES) as u64;
 
 /// How long a client may take to send its body.
@@ -49,7 +49,7 @@ fn check_declaration(headers: &HeaderMap) -> Result<(), ToolError> {
     }
     match headers.get(header::CONTENT_ENCODING) {
         Some(encoding) if encoding != "identity" => {
-            Err(unsupported("The body is compressed, which is not accepted.".to_owned()))
+            Err(unsupported("The body is compressed; compression is not supported.".to_owned()))
         }
         _ => Ok(()),
     }

@@ -9,11 +9,12 @@ use axum::response::Response;
 use protocol::{SessionId, ToolError};
 use toolkit::arguments::invalid;
 
-use super::{App, body, response};
+use super::state::AppState;
+use super::{body, response};
 
 /// Runs a tool.
 pub(super) async fn call(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     Path(name): Path<String>,
     request: Request,
 ) -> Response {
@@ -38,7 +39,7 @@ fn request_of(name: &str, headers: &HeaderMap, body: Vec<u8>) -> Result<toolkit:
     })
 }
 
-/// The id in a header; an error when it is none.
+/// The ID in a header, if there is one.
 fn id<T: FromStr<Err = protocol::ids::InvalidId>>(
     headers: &HeaderMap,
     name: &str,
@@ -46,7 +47,7 @@ fn id<T: FromStr<Err = protocol::ids::InvalidId>>(
     let Some(value) = headers.get(name) else { return Ok(None) };
     let parsed = value.to_str().map_err(|_| protocol::ids::InvalidId).and_then(str::parse);
     parsed.map(Some).map_err(|error| {
-        invalid(format!("The header {name} is no id: {error}."))
+        invalid(format!("Header {name} is not a valid ID: {error}."))
             .with_hint("Correct the header or leave it out.")
     })
 }

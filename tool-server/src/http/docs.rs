@@ -1,8 +1,8 @@
 //! Swagger UI, from this binary alone.
 //!
-//! The page asks nobody else for anything, and its content security policy makes sure of that. Opened as
-//! `/docs/#token=…` it keeps the token for the session and sends it, so nobody has to type it; a fragment
-//! is never sent to a server.
+//! The page loads nothing from elsewhere; its content security policy enforces that. Opened as
+//! `/docs/#token=…` it keeps the token for the session and sends it with each call. A browser never sends a
+//! fragment to a server.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ use utoipa_swagger_ui::Config;
 
 use super::response;
 
-/// What the page may load and ask: this server only. Swagger UI sets styles inline.
+/// The page may load from and connect to this server only. Swagger UI sets inline styles.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       frame-ancestors 'none'; base-uri 'none'";
 
@@ -45,7 +45,7 @@ fn serve(file: &str) -> Response {
         }
         Ok(Some(found)) => ([(header::CONTENT_TYPE, found.content_type)], found.bytes).into_response(),
         Ok(None) | Err(_) => {
-            let error = ToolError::new(ErrorCode::UnknownTool, "The docs have no such file.")
+            let error = ToolError::new(ErrorCode::UnknownTool, "No such file in the docs.")
                 .with_hint("The page is at GET /docs/.");
             return response::error_response("", error);
         }

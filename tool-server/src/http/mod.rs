@@ -1,7 +1,7 @@
-//! HTTP: the routes, and what every request must pass before it reaches one.
+//! HTTP: the routes, and the checks before them.
 //!
-//! Host and Origin → token → the route. Whatever goes wrong on the way is answered with the envelope, like
-//! a tool's own failure, so a caller needs to understand one shape only.
+//! Host and Origin → token → the route. Every failure on the way is answered with the envelope, like a
+//! tool's own failure, so that a caller needs to understand one shape only.
 
 mod access;
 mod body;
@@ -10,6 +10,7 @@ mod catalogue;
 mod docs;
 mod response;
 mod service;
+mod state;
 
 use std::sync::Arc;
 
@@ -19,42 +20,26 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use bytes::Bytes;
 use protocol::{ErrorCode, ToolError};
+use toolkit::arguments::elide;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 pub use access::Access;
 pub use catalogue::Catalogue;
-use toolkit::Runner;
-
-use crate::service_report::ServiceReport;
-
-/// What the routes share.
-pub struct App {
-    /// Runs the calls.
-    pub runner: Arc<Runner>,
-    /// Who may come in.
-    pub access: Access,
-    /// What `/readyz` and `/capabilities` say.
-    pub report: ServiceReport,
-    /// The OpenAPI document, made at the start.
-    pub openapi: Bytes,
-    /// The catalogue, made at the start.
-    pub catalogue: Catalogue,
-}
+pub use state::AppState;
 
 /// All routes of the server.
-pub fn router(app: Arc<App>) -> Router {
+pub fn router(app: Arc<AppState>) -> Router {
     let tag = SetResponseHeaderLayer::overriding(
         HeaderName::from_static(catalogue::TAG_HEADER),
-        app.catalogue.tag(),
+        app.catalogue.tag().clone(),
     );
     let with_token = Router::new()
         .route("/tools/{name}", post(call::call).layer(tag))
-        .route("/tools", get(catalogue::get))
+        .route("/tools", get(service::catalogue))
         .route("/capabilities", get(service::capabilities))
-        .route_layer(from_fn_with_state(Arc::clone(&app), access::require_token));
+        .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token));
     let without_token = Router::new()
         .route("/livez", get(service::livez))
         .route("/readyz", get(service::readyz))
@@ -66,11 +51,11 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(without_token)
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(Arc::clone(&app), access::require_own_host))
+        .layer(from_fn_with_state(Arc::clone(&app.access), access::require_own_host))
         .layer(from_fn(response::negotiate))
         .layer(CatchPanicLayer::custom(|_| {
             let error =
-                ToolError::new(ErrorCode::Internal, "The server made a mistake; its log has the cause.");
+                ToolError::new(ErrorCode::Internal, "Internal error; the server's log has the cause.");
             response::error_response("", error).into_response()
         }))
         .layer(SetResponseHeaderLayer::overriding(
@@ -81,14 +66,15 @@ pub fn router(app: Arc<App>) -> Router {
 }
 
 async fn no_route(request: Request) -> Response {
-    let path = toolkit::arguments::elide(request.uri().path(), 100);
-    let error = ToolError::new(ErrorCode::UnknownTool, format!("There is no route {path}."))
-        .with_hint("Tools are at POST /tools/{name}; GET /tools lists them, GET /docs/ shows them.");
+    let path = elide(request.uri().path(), 100);
+    let error = ToolError::new(ErrorCode::UnknownTool, format!("No such route: {path}.")).with_hint(
+        "Call a tool with POST /tools/{name}. GET /tools lists the tools, GET /docs/ describes them.",
+    );
     response::error_response("", error)
 }
 
 async fn wrong_method(request: Request) -> Response {
     let (method, path) = (request.method(), request.uri().path());
-    let error = ToolError::new(ErrorCode::MethodNotAllowed, format!("{path} does not answer {method}."));
+    let error = ToolError::new(ErrorCode::MethodNotAllowed, format!("{path} does not support {method}."));
     response::error_response(response::tool_in(path), error)
 }

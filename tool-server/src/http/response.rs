@@ -1,4 +1,4 @@
-//! From an envelope to a response: the status of its code, as JSON or as the text that a model reads.
+//! From an envelope to a response: the status of its code, as JSON or as plain text for a model.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use protocol::text_form::text_form;
 use protocol::{Envelope, ErrorCode, ToolError};
 
-/// The response that carries an envelope; [`negotiate`] gives it its body.
+/// The response that carries an envelope; [`negotiate`] adds the body.
 pub(super) fn envelope_response(envelope: Envelope) -> Response {
     let status = StatusCode::from_u16(envelope.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = status.into_response();
@@ -29,7 +29,7 @@ pub(super) fn error_response(tool: &str, error: ToolError) -> Response {
     envelope_response(toolkit::runner::refusal(tool, error))
 }
 
-/// The tool that a path names, or nothing.
+/// The tool that a path names, or an empty string.
 pub(super) fn tool_in(path: &str) -> &str {
     path.strip_prefix("/tools/").unwrap_or_default()
 }
@@ -37,7 +37,7 @@ pub(super) fn tool_in(path: &str) -> &str {
 #[derive(Clone)]
 struct PendingEnvelope(Box<Envelope>);
 
-/// Gives an envelope the form that the caller asked for, and sends the caller's own request id back.
+/// Writes an envelope in the form that the caller asked for, and returns the caller's request ID.
 pub(super) async fn negotiate(request: Request, next: Next) -> Response {
     let as_text = wants_text(request.headers());
     let request_id = request.headers().get("x-request-id").cloned();
@@ -57,7 +57,7 @@ pub(super) async fn negotiate(request: Request, next: Next) -> Response {
     response
 }
 
-/// Whether the caller names `text/plain` before JSON and before anything at all.
+/// Whether the caller lists plain text before JSON and before `*/*`.
 fn wants_text(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let first = accepted.split(',').map(|entry| entry.split(';').next().unwrap_or_default().trim()).find(
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_sent_to_those_who_ask_for_it_first() {
+    fn plain_text_is_sent_when_it_is_listed_first() {
         let check = |accept: &'static str, text: bool| {
             let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
             assert_eq!(wants_text(&headers), text, "{accept}");

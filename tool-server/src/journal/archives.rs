@@ -1,7 +1,7 @@
-//! The full files of a journal: how one is put aside, and which there are.
+//! The archived files of a journal.
 //!
-//! A full file keeps its number for ever, so whoever follows the journal finds it again. The chain of hashes
-//! goes on from the last line of one file to the first of the next.
+//! An archive keeps its number for ever, so that a follower of the journal can find it again. The hash chain
+//! continues from the last line of one file to the first of the next.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use protocol::journal::{archive_name, archive_number};
 
-/// What the next file is called until the full one is out of its way.
+/// The suffix of the next file until the full one is archived.
 const NEXT: &str = "next";
 
-/// The full files of a journal by their numbers; none where there is no directory.
+/// The archives of a journal by number; none where the directory does not exist.
 pub fn archives(journal: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     let mut found = BTreeMap::new();
     let entries = match fs::read_dir(directory(journal)) {
@@ -29,24 +29,24 @@ pub fn archives(journal: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     Ok(found)
 }
 
-/// Puts the full file aside and an empty one in its place, which is returned. When that fails, everything
-/// is as it was: the new file is made before the full one is touched, because a full disk shows there.
+/// Archives the full file and returns an empty one in its place. A failure changes nothing: the new file is
+/// created first, because that is where a full disk shows.
 pub(super) fn rotate(journal: &Path) -> io::Result<File> {
     let number = archives(journal)?.last_key_value().map_or(1, |(number, _)| number + 1);
-    let aside = journal.with_file_name(archive_name(name(journal), number));
+    let archive = journal.with_file_name(archive_name(name(journal), number));
     let next = journal.with_file_name(format!("{}.{NEXT}", name(journal)));
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&next)?;
     file.set_len(0)?;
-    fs::rename(journal, &aside)?;
+    fs::rename(journal, &archive)?;
     if let Err(error) = fs::rename(&next, journal) {
-        fs::rename(&aside, journal)?;
+        fs::rename(&archive, journal)?;
         return Err(error);
     }
     File::open(directory(journal))?.sync_all()?;
     Ok(file)
 }
 
-/// Opens the journal's own file, which is made when it is missing.
+/// Opens the journal's current file, and creates it when it is missing.
 pub(super) fn open_own(journal: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(journal)
 }

@@ -1,4 +1,4 @@
-//! Opening the journal: one writer, and an end that a record can be added to.
+//! Opening the journal: take the lock, cut off a torn last line, find the last hash.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,33 +11,33 @@ use protocol::JournalRecord;
 use protocol::journal::FIRST_PREV;
 use rustix::fs::{FlockOperation, flock};
 
-use super::Tail;
 use super::archives::{archives, open_own};
+use super::tail::Tail;
 
-/// How long a second writer waits for the first to end.
+/// How long a second server waits for the first to exit.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How often it looks meanwhile.
+/// How often it checks the lock meanwhile.
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
-/// How much is read at once when the last line is looked for.
+/// The block size of the search for the last line.
 const BLOCK: u64 = 64 * 1024;
 
 /// Why the journal cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The file or its directory cannot be made or opened.
-    #[error("the journal {0:?} cannot be opened: {1}")]
+    /// The file or its directory cannot be created or opened.
+    #[error("cannot open the journal {0:?}: {1}")]
     Open(PathBuf, #[source] io::Error),
-    /// Another server writes it.
-    #[error("the journal {0:?} is being written by another tool server")]
+    /// Another server has it open.
+    #[error("another tool server is using the journal {0:?}")]
     Locked(PathBuf),
     /// It cannot be written.
-    #[error("the journal cannot be written: {0}")]
+    #[error("cannot write the journal: {0}")]
     Write(#[source] io::Error),
 }
 
-/// Takes the journal's lock, opens its file and cuts a torn last line away: the number of bytes cut.
+/// Takes the journal's lock, opens its file and cuts off a torn last line; returns the number of bytes cut.
 pub(super) fn open(path: &Path, max_bytes: u64) -> Result<(Tail, u64), JournalError> {
     let failed = |error| JournalError::Open(path.to_owned(), error);
     let lock_file = open_lock(path).map_err(failed)?;
@@ -49,7 +49,7 @@ pub(super) fn open(path: &Path, max_bytes: u64) -> Result<(Tail, u64), JournalEr
     Ok((tail, cut_bytes))
 }
 
-/// The lock has a file of its own: the journal's is put aside when it is full.
+/// The lock has its own file, because the journal's is archived when it is full.
 fn open_lock(path: &Path) -> io::Result<File> {
     if let Some(directory) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -79,7 +79,7 @@ fn cut_torn_line(file: &mut File) -> io::Result<(u64, u64)> {
     Ok((end, length - end))
 }
 
-/// The hash that the next record carries: an empty file goes on where the newest full one ended.
+/// The hash that the next record carries. An empty file continues the newest archive.
 fn last_hash(path: &Path, file: &mut File, length: u64) -> io::Result<String> {
     if length > 0 {
         return hash_of_last_line(file, length);

@@ -15,13 +15,13 @@ use super::archives::archives;
 pub struct Chain {
     /// How many records it has.
     pub records: u64,
-    /// How many files it goes through.
+    /// How many files it spans.
     pub files: u64,
-    /// How many older files are not there any more: the chain begins after them.
+    /// How many older files are gone; the chain begins after them.
     pub files_gone: u64,
     /// The hash of the last record, to compare with what the supervisor keeps.
     pub last_hash: String,
-    /// Bytes of a last line without its end: a server that was killed in the middle of a write.
+    /// The bytes of an unfinished last line, left by a server that was killed during a write.
     pub torn_bytes: usize,
 }
 
@@ -39,10 +39,10 @@ pub struct Broken {
 #[derive(Debug, thiserror::Error)]
 pub enum ChainBreak {
     /// The journal cannot be read.
-    #[error("the journal cannot be read: {0}")]
+    #[error("cannot read the journal: {0}")]
     Read(#[from] io::Error),
-    /// A line is no record.
-    #[error("line {line} is no journal record: {error}")]
+    /// A line is not a record.
+    #[error("line {line} is not a journal record: {error}")]
     NoRecord {
         /// Which line, from 1.
         line: u64,
@@ -51,21 +51,21 @@ pub enum ChainBreak {
     },
     /// A line does not follow the one before.
     #[error(
-        "line {line} does not follow {before}: it was made after a line with the hash {expected}, and \
-         {before} has {found}. It was changed, or lines were removed, added or reordered there"
+        "line {line} does not follow {before}: it expects the hash {expected}, but {before} has {found}. \
+         Lines were changed, removed, added or reordered"
     )]
     DoesNotFollow {
         /// Which line, from 1.
         line: u64,
-        /// What it should follow, in words.
+        /// What it should follow, for a person to read.
         before: String,
         /// The hash that the line carries.
         expected: String,
         /// The hash of the line before it.
         found: String,
     },
-    /// A file that was full ends in the middle of a line.
-    #[error("the last line has no end, and another file follows: the file was cut")]
+    /// An archive ends in the middle of a line.
+    #[error("the last line is unfinished, but another file follows: the file was truncated")]
     Cut,
 }
 
@@ -84,7 +84,7 @@ pub fn verify(journal: &Path) -> Result<Chain, Broken> {
             return Err(in_file(file)(ChainBreak::Cut));
         }
     }
-    // A server that was killed while it put a file aside has left none in its place.
+    // A server that was killed while it archived a file leaves none in its place.
     if journal.exists() || archives.is_empty() {
         chain.follow_file(journal).map_err(in_file(journal))?;
     }
@@ -92,7 +92,7 @@ pub fn verify(journal: &Path) -> Result<Chain, Broken> {
 }
 
 impl Chain {
-    /// What comes before a first record is known only where it is the journal's very first.
+    /// The hash before the first record is known only where no older file is gone.
     fn new(files_gone: u64) -> Self {
         let last_hash = if files_gone == 0 { FIRST_PREV } else { "" };
         Self { records: 0, files: 0, files_gone, last_hash: last_hash.to_owned(), torn_bytes: 0 }

@@ -1,8 +1,8 @@
-//! Resolution: one `openat2` beneath a root, and by hand only what that call refuses.
+//! Path resolution: one `openat2` beneath a root, and a manual walk only for what that call refuses.
 //!
-//! `RESOLVE_BENEATH` refuses every absolute link, also one that points back inside a root. Those are
-//! followed here, component by component, at most [`MAX_LINKS`] of them; each step is again an `openat2`
-//! that follows nothing, so a directory that is swapped for a link meanwhile gains nothing.
+//! `RESOLVE_BENEATH` refuses every absolute link, even one that points back inside a root. Those are
+//! followed here, component by component, at most [`MAX_LINKS`] of them. Each step is again an `openat2`
+//! that follows nothing, so swapping a directory for a link gains an attacker nothing.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -13,12 +13,12 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::{Root, root_of};
+use super::root::{Root, root_of};
 
-/// How many links are followed by hand.
+/// How many links we follow ourselves.
 const MAX_LINKS: usize = 8;
 
-/// How often a resolution that lost a race against a rename is begun again.
+/// How often we retry a resolution that lost a race against a rename.
 const MAX_TRIES: usize = 8;
 
 /// Opens `beneath` the root `root`, or beneath another root that an absolute link leads into.
@@ -32,7 +32,7 @@ pub(super) fn open_beneath(
     for _ in 0..MAX_TRIES {
         match open_kernel(&roots[root], beneath, flags, ResolveFlags::empty()) {
             Err(Errno::AGAIN) => last = Errno::AGAIN,
-            Err(Errno::XDEV) => match follow_by_hand(roots, root, beneath, flags) {
+            Err(Errno::XDEV) => match follow_links(roots, root, beneath, flags) {
                 Err(raced @ (Errno::AGAIN | Errno::XDEV | Errno::LOOP)) => last = raced,
                 settled => return settled,
             },
@@ -48,8 +48,8 @@ fn open_kernel(root: &Root, beneath: &Path, flags: OFlags, more: ResolveFlags) -
     rustix::fs::openat2(&root.handle, path, flags, Mode::empty(), resolve)
 }
 
-/// Walks the path and replaces each link by its target, then opens what is left without following any.
-fn follow_by_hand(roots: &[Root], root: usize, beneath: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+/// Walks the path and replaces each link by its target, then opens the result without following any link.
+fn follow_links(roots: &[Root], root: usize, beneath: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut walk = Walk { root, done: PathBuf::new(), todo: steps(beneath).collect(), links: 0 };
     while let Some(step) = walk.todo.pop_front() {
         walk.take(roots, step)?;
@@ -91,8 +91,8 @@ impl Walk {
     }
 }
 
-/// The target, if the path beneath the root is a link. A last step that does not exist is no link: whoever
-/// opens it for creation needs it so.
+/// The target, if the path beneath the root is a link. A last step that does not exist is not a link, so that
+/// it can be created.
 fn read_link(root: &Root, beneath: &Path, is_last: bool) -> Result<Option<PathBuf>, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = match open_kernel(root, beneath, flags, ResolveFlags::empty()) {

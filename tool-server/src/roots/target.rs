@@ -1,7 +1,7 @@
-//! A target: the place of a file that a call wants to change, held by the handle of its directory.
+//! A target: a file that a call wants to change, held by the handle of its directory.
 //!
-//! Links are resolved inside the roots, and what is changed is what they lead to. The directory's handle
-//! and the last name are all that a change needs, so a directory that is swapped meanwhile changes nothing.
+//! Links are resolved inside the roots, and a change goes to what they lead to. A change uses only the
+//! directory's handle and the last name, so swapping a directory in the meantime has no effect.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,25 +11,25 @@ use std::path::{Component, Path, PathBuf};
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, statat, unlinkat};
 use rustix::io::Errno;
-use toolkit::arguments::elide;
 
-use super::{
-    MAX_TRIES, Opened, Roots, lexically_clean, open_child_directory, open_error, outside, path_denied,
-    resolve,
-};
+use super::child::open_child_directory;
+use super::error::{open_error, outside, path_denied, refused};
+use super::open::{MAX_TRIES, Opened, Roots, lexically_clean};
+use super::resolve;
+use super::root::root_of;
 
-/// What to do about a file that is not there.
+/// What to do about a file that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// Refuse the call.
     Refuse,
-    /// Make its directories.
+    /// Create its directories.
     MakeParents,
-    /// Only say what would be made.
+    /// Only say what would be created.
     Plan,
 }
 
-/// The place of a file that is to be changed.
+/// A file that will be changed.
 #[derive(Debug)]
 pub struct Target {
     /// The absolute path, with links resolved.
@@ -40,12 +40,12 @@ pub struct Target {
     pub parent: Option<OwnedFd>,
     /// The file, opened for reading; none when it does not exist.
     pub existing: Option<OwnedFd>,
-    /// Directories that were made for it, outermost first, each by its parent and name.
+    /// Directories created for it, outermost first, each by its parent and name.
     made: Vec<(OwnedFd, OsString)>,
 }
 
 impl Target {
-    /// Takes back the directories that were made for a change that failed.
+    /// Removes the directories that were created for a failed change.
     pub fn unmake_parents(&self) {
         for (parent, name) in self.made.iter().rev() {
             if unlinkat(parent, name, AtFlags::REMOVEDIR).is_err() {
@@ -56,7 +56,7 @@ impl Target {
 }
 
 impl Roots {
-    /// Finds the place of a regular file that a call wants to change.
+    /// Finds a regular file that a call wants to change.
     pub fn target(&self, path: &str, missing: Missing) -> Result<Target, ToolError> {
         let (root, beneath) = self.place(path)?;
         if path.ends_with('/') || lexically_clean(&beneath).as_os_str().is_empty() {
@@ -75,24 +75,21 @@ impl Roots {
             };
             tries += 1;
             match found {
-                // It was replaced while it was opened; what is there now is what is meant.
+                // It was replaced while it was opened; the new file is the one to change.
                 Err(error) if error.code == ErrorCode::Conflict && tries < MAX_TRIES => {}
                 settled => return settled,
             }
         }
     }
 
-    /// Refuses what is withheld, and what makes other programs run code.
+    /// Refuses denied paths and control files.
     pub(super) fn permit_change(&self, path: &str, beneath: &Path) -> Result<(), ToolError> {
         if self.denied.covers(beneath) {
             return Err(path_denied(path));
         }
         if self.protected.covers(beneath) {
-            let message = format!(
-                "The path {:?} is a control file: other programs run what it says.",
-                elide(path, 200)
-            );
-            return Err(ToolError::new(ErrorCode::ProtectedPath, message));
+            let why = "is a control file: other programs run what it says";
+            return Err(refused(ErrorCode::ProtectedPath, path, why));
         }
         Ok(())
     }
@@ -110,8 +107,7 @@ impl Roots {
         let is_still_there = statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|there| (there.st_dev, there.st_ino) == (stat.st_dev, stat.st_ino));
         if !is_still_there {
-            let message = format!("The path {:?} was replaced while it was opened.", elide(path, 200));
-            return Err(ToolError::new(ErrorCode::Conflict, message));
+            return Err(refused(ErrorCode::Conflict, path, "was replaced while it was opened"));
         }
         Ok(Target {
             path: opened.path,
@@ -122,10 +118,10 @@ impl Roots {
         })
     }
 
-    /// The directory of a path that is known to be real, opened without following any link.
+    /// The directory of a path without links, opened without following any.
     fn parent_of(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let parent = path.parent().ok_or(Errno::XDEV)?;
-        let (root, beneath) = super::root_of(&self.roots, parent).ok_or(Errno::XDEV)?;
+        let (root, beneath) = root_of(&self.roots, parent).ok_or(Errno::XDEV)?;
         let beneath = if beneath.as_os_str().is_empty() { Path::new(".") } else { beneath.as_path() };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         rustix::fs::openat2(&self.roots[root].handle, beneath, DIRECTORY, Mode::empty(), resolve)
@@ -205,7 +201,7 @@ fn make_directories(
     for name in names {
         let is_new = match mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
             Ok(()) => true,
-            // Somebody else made it meanwhile; anything but a directory fails in the next line.
+            // Somebody else created it; anything but a directory fails in the next line.
             Err(Errno::EXIST) => false,
             Err(errno) => return Err(errno),
         };
@@ -222,11 +218,11 @@ fn make_directories(
 }
 
 fn dangling(path: &str) -> ToolError {
-    let message = format!("The path {:?} leads through a link to nothing.", elide(path, 200));
-    ToolError::new(ErrorCode::NotFound, message).with_hint("Name the file itself instead of the link.")
+    refused(ErrorCode::NotFound, path, "leads through a link to nothing")
+        .with_hint("Name the file itself instead of the link.")
 }
 
-/// Something beneath a root by its directory and name, not followed.
+/// Something beneath a root, by its directory and name; a link is not followed.
 #[derive(Debug)]
 pub struct Entry {
     /// The absolute path; all but its last name has its links resolved.
@@ -240,7 +236,7 @@ pub struct Entry {
 }
 
 impl Roots {
-    /// Finds what a path names, without following a link at its end. A root itself is no entry.
+    /// Finds what a path names, without following a link at its end. A root itself is not an entry.
     pub fn entry(&self, path: &str) -> Result<Entry, ToolError> {
         let (root, beneath) = self.place(path)?;
         self.permit_change(path, &lexically_clean(&beneath))?;

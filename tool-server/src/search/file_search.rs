@@ -14,11 +14,9 @@ use grep_searcher::{
 };
 
 use super::display_line::{DisplayLine, display_line};
+use super::limits::MAX_LINE_BYTES;
 use super::page_collector::PageUsage;
 use super::search_budget::SearchBudget;
-
-/// The longest line that is held. A file with a longer one is searched up to it.
-pub(super) const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// How many bytes are read between two looks at the clock.
 const BYTES_PER_CHECK: usize = 128 << 10;

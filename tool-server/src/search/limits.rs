@@ -2,7 +2,13 @@
 
 use std::num::NonZero;
 
-/// The most threads of one search; more gain little, for searches of several callers run side by side.
+/// How deep a walk goes; each level holds an open directory.
+pub(crate) const MAX_DEPTH: usize = 400;
+
+/// The longest line that is held in memory. A file with a longer one is searched up to it.
+pub(super) const MAX_LINE_BYTES: usize = 8 << 20;
+
+/// The most threads of one search; more gain little, for several searches may run at once.
 const MAX_THREADS: usize = 12;
 
 /// How much one search may take.

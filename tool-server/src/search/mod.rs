@@ -23,6 +23,7 @@ mod work_queue;
 pub(crate) use display_line::MAX_LINE_CHARS;
 pub(crate) use file_search::{FileMatches, FileSearcher, Line, Role, SearchMode, SearchOutcome};
 pub(crate) use glob::PathGlob;
+pub(crate) use limits::MAX_DEPTH;
 pub use limits::SearchLimits;
 pub(crate) use output::output;
 pub(crate) use page_collector::{PageCollector, PageUsage};

@@ -5,9 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::file_search::MAX_LINE_BYTES;
+use super::limits::{MAX_DEPTH, MAX_LINE_BYTES};
 use super::search_budget::AbortedReason;
-use super::walk::MAX_DEPTH;
 
 /// How many names a notice gives as examples.
 const EXAMPLES: usize = 5;

@@ -13,15 +13,13 @@ use rustix::io::Errno;
 
 use super::directory::{Directory, without_slash};
 use super::ignore_rules::{IgnoreRules, Verdict};
+use super::limits::MAX_DEPTH;
 use super::scope::Scope;
 use super::search_budget::SearchBudget;
 use super::skipped::Skipped;
 use super::work_queue::WorkQueue;
 use crate::entry_type::EntryType;
 use crate::roots::open_child_directory;
-
-/// How deep a walk goes; each level holds an open directory.
-pub(super) const MAX_DEPTH: usize = 400;
 
 /// What looks at the entries; each thread has its own.
 pub(crate) trait Visitor: Send {

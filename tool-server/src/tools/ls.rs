@@ -26,10 +26,8 @@ use crate::change::mtime_ms;
 use crate::cursor;
 use crate::entry_type::EntryType;
 use crate::roots::{Opened, Roots, names, open_child_directory};
+use crate::search::MAX_DEPTH;
 use crate::tool_context::ToolContext;
-
-/// How deep a recursive listing goes; each level holds an open directory.
-const MAX_DEPTH: usize = 400;
 
 /// How many entries are read between two looks at the deadline.
 const ENTRIES_PER_CHECK: usize = 4096;

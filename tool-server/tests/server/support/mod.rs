@@ -15,7 +15,7 @@ use sandbox::{Capabilities, Confinement, ControlFiles};
 use serde_json::Value;
 use tempfile::TempDir;
 use tool_server::change::Durability;
-use tool_server::http::{Access, App, Catalogue, router};
+use tool_server::http::{Access, AppState, Catalogue, router};
 use tool_server::journal::Journal;
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
@@ -100,11 +100,11 @@ impl TestServer {
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let app = App {
+        let app = AppState {
             openapi: serde_json::to_vec(&openapi::document(&registry)).unwrap().into(),
             catalogue: Catalogue::new(&registry.specs().collect::<Vec<_>>()).unwrap(),
             runner: Arc::new(Runner::new(registry, settings, journal, Arc::new(Redactor::new([]))).unwrap()),
-            access: Access::new(None, address, &[]),
+            access: Arc::new(Access::new(None, address, &[])),
             report: ServiceReport {
                 checks: Vec::new(),
                 confinement: Confinement::None,

@@ -1,0 +1,61 @@
+//! The changer: the roots, locks, temporary files and hashes that every change of a file uses.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use protocol::ToolError;
+
+use super::content_hash::HashCache;
+use super::current_file::CurrentFile;
+use super::error::{CommitError, io_error};
+use super::temp_files::TempFiles;
+use crate::roots::{Roots, Target};
+
+/// Whether a change is on the disk before it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The file and its directory are synced.
+    Synced,
+    /// The page cache has it; only benchmarks use this.
+    Cached,
+}
+
+/// Changes files beneath the roots.
+#[derive(Debug)]
+pub struct Changer {
+    pub(super) roots: Arc<Roots>,
+    pub(super) temp_files: TempFiles,
+    pub(super) max_edit_bytes: u64,
+    pub(super) hash_cache: HashCache,
+    durability: Durability,
+}
+
+impl Changer {
+    /// Opens a changer for these roots. `pending` is a directory outside them, where each change records
+    /// its temporary file; leftovers of an earlier server are removed.
+    pub fn open(
+        roots: Arc<Roots>,
+        pending: &Path,
+        max_edit_bytes: u64,
+        durability: Durability,
+    ) -> io::Result<Self> {
+        let temp_files = TempFiles::open(pending, &roots)?;
+        Ok(Self { roots, temp_files, max_edit_bytes, hash_cache: HashCache::default(), durability })
+    }
+
+    pub(super) fn read_current(&self, target: &Target, path: &str) -> Result<Option<CurrentFile>, ToolError> {
+        let Some(existing) = &target.existing else { return Ok(None) };
+        CurrentFile::read(existing, self.max_edit_bytes, &self.hash_cache)
+            .map(Some)
+            .map_err(|error| io_error(path, "read", &error))
+    }
+
+    pub(super) fn sync(&self, file: &File) -> Result<(), CommitError> {
+        match self.durability {
+            Durability::Synced => file.sync_all().map_err(CommitError::Io),
+            Durability::Cached => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The roots, and opening what a caller named beneath them.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use protocol::ToolError;
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use sandbox::ControlFiles;
+use toolkit::arguments::{elide, invalid};
+
+use super::denied::DeniedPaths;
+use super::error::{open_error, outside, path_denied};
+use super::root::{Root, RootsError, real_path, root_of};
+use super::{names, resolve};
+
+/// How the kernel marks the path of a deleted file.
+const GONE: &[u8] = b" (deleted)";
+
+/// How often we retry a path that was replaced while it was opened.
+pub(super) const MAX_TRIES: usize = 16;
+
+/// The longest path that the kernel accepts, in bytes.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// The allowed directories. Relative paths start at the first.
+#[derive(Debug)]
+pub struct Roots {
+    pub(super) roots: Vec<Root>,
+    pub(super) denied: DeniedPaths,
+    pub(super) protected: ControlFiles,
+    output: Option<Root>,
+}
+
+/// Something beneath a root, opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// The handle.
+    pub handle: OwnedFd,
+    /// The absolute path with all links resolved, as the kernel knows it.
+    pub path: PathBuf,
+    /// The same beneath its root; empty for the root itself.
+    pub beneath: PathBuf,
+}
+
+impl Roots {
+    /// Opens the roots, without duplicates. `is_forbidden` says why a directory must not be a root.
+    pub fn open(
+        paths: &[PathBuf],
+        denied: DeniedPaths,
+        protected: ControlFiles,
+        is_forbidden: impl Fn(&Path) -> Option<String>,
+    ) -> Result<Self, RootsError> {
+        let mut roots: Vec<Root> = Vec::with_capacity(paths.len());
+        for path in paths {
+            let root = Root::open(path)?;
+            if let Some(reason) = is_forbidden(&root.path) {
+                return Err(RootsError::Forbidden(path.clone(), reason));
+            }
+            if roots.iter().all(|other| other.path != root.path) {
+                roots.push(root);
+            }
+        }
+        if roots.is_empty() {
+            Err(RootsError::None)
+        } else {
+            Ok(Self { roots, denied, protected, output: None })
+        }
+    }
+
+    /// Adds a directory whose files can only be read: the output of commands.
+    pub fn with_output(mut self, directory: &Path) -> Result<Self, RootsError> {
+        self.output = Some(Root::open(directory)?);
+        Ok(self)
+    }
+
+    /// Where relative paths start.
+    pub fn first(&self) -> &Path {
+        &self.roots[0].path
+    }
+
+    /// The roots' absolute paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().map(|root| root.path.as_path())
+    }
+
+    /// The roots for the sandbox, each with its own handle.
+    pub fn for_sandbox(&self) -> std::io::Result<Vec<sandbox::Root>> {
+        let copy =
+            |root: &Root| Ok(sandbox::Root { path: root.path.clone(), handle: root.handle.try_clone()? });
+        self.roots.iter().map(copy).collect()
+    }
+
+    /// What is denied beneath the roots.
+    pub fn denied(&self) -> &DeniedPaths {
+        &self.denied
+    }
+
+    /// Opens a directory that a caller named.
+    pub fn open_directory(&self, path: &str) -> Result<Opened, ToolError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        self.open_named(path, flags)
+    }
+
+    /// Opens a regular file that a caller named, for reading. A pipe or a device is opened without
+    /// blocking, checked, and refused.
+    pub fn open_file(&self, path: &str) -> Result<Opened, ToolError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = match self.open_output(path, flags) {
+            Some(opened) => opened?,
+            None => self.open_named(path, flags)?,
+        };
+        let stat = rustix::fs::fstat(&opened.handle).map_err(|errno| open_error(path, errno))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok(opened),
+            FileType::Directory => Err(open_error(path, Errno::ISDIR)),
+            _ => Err(open_error(path, Errno::NXIO)),
+        }
+    }
+
+    /// Opens a file of the output directory, if the path lies there.
+    fn open_output(&self, path: &str, flags: OFlags) -> Option<Result<Opened, ToolError>> {
+        let output = self.output.as_ref()?;
+        let beneath = Path::new(path).strip_prefix(&output.path).ok()?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let handle = rustix::fs::openat2(&output.handle, beneath, flags, Mode::empty(), resolve);
+        let opened = |handle| Opened { path: path.into(), beneath: beneath.to_owned(), handle };
+        Some(handle.map(opened).map_err(|errno| open_error(path, errno)))
+    }
+
+    fn open_named(&self, path: &str, flags: OFlags) -> Result<Opened, ToolError> {
+        let (root, beneath) = self.place(path)?;
+        if self.denied.covers(&lexically_clean(&beneath)) {
+            return Err(path_denied(path));
+        }
+        let opened = self.open_settled(path, root, &beneath, flags)?;
+        if self.denied.covers(&opened.beneath) { Err(path_denied(path)) } else { Ok(opened) }
+    }
+
+    /// Opens a path and asks the kernel what was opened. Retries when it was replaced in between, since a
+    /// deleted file has no path.
+    pub(super) fn open_settled(
+        &self,
+        path: &str,
+        root: usize,
+        beneath: &Path,
+        flags: OFlags,
+    ) -> Result<Opened, ToolError> {
+        let mut tries = 0;
+        loop {
+            let handle = resolve::open_beneath(&self.roots, root, beneath, flags)
+                .map_err(|errno| open_error(path, errno))?;
+            let opened = self.identify(handle).ok_or_else(|| outside(path))?;
+            tries += 1;
+            if tries == MAX_TRIES || !opened.path.as_os_str().as_bytes().ends_with(GONE) {
+                return Ok(opened);
+            }
+        }
+    }
+
+    /// The root that a path belongs to, and the rest of the path, not yet resolved.
+    pub(super) fn place(&self, path: &str) -> Result<(usize, PathBuf), ToolError> {
+        if path.is_empty() {
+            return Err(invalid("The path is empty; the first root is `.`."));
+        }
+        let bytes = names::from_text(path).map_err(|_| {
+            invalid(format!("The path {:?} has a backslash that does not begin an escape.", elide(path, 200)))
+                .with_hint(
+                    "Write a backslash in a name as `\\\\`; pass names back exactly as tools show them.",
+                )
+        })?;
+        if bytes.as_bytes().contains(&0) {
+            return Err(invalid("The path has a NUL byte, which no file name can have."));
+        }
+        if bytes.len() >= MAX_PATH_BYTES {
+            return Err(invalid(format!("The path has {} bytes; the limit is 4095.", bytes.len())));
+        }
+        let bytes = Path::new(&bytes);
+        if bytes.is_relative() {
+            return Ok((0, bytes.to_owned()));
+        }
+        root_of(&self.roots, bytes).ok_or_else(|| outside(path))
+    }
+
+    /// What a handle is, as the kernel knows it.
+    pub(super) fn identify(&self, handle: OwnedFd) -> Option<Opened> {
+        let path = real_path(&handle)?;
+        let (root, beneath) = root_of(&self.roots, &path).or_else(|| self.root_that_moved(&path))?;
+        let path = self.roots[root].path.join(&beneath).components().collect();
+        Some(Opened { path, beneath, handle })
+    }
+
+    /// Finds a path beneath a root that was renamed since the start.
+    fn root_that_moved(&self, path: &Path) -> Option<(usize, PathBuf)> {
+        self.roots.iter().enumerate().find_map(|(index, root)| {
+            let now = real_path(&root.handle)?;
+            Some((index, path.strip_prefix(now).ok()?.to_owned()))
+        })
+    }
+}
+
+/// Removes `.` and `..` from a path as text alone; only for an early refusal.
+pub(super) fn lexically_clean(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::Normal(name) => clean.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    clean
+}
