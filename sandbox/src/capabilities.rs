@@ -1,49 +1,53 @@
-//! What the kernel grants, in words that a person understands.
+//! What the kernel enforces here, in words for people.
 
-use crate::calls;
 use crate::settings::Tier;
 use crate::step::SandboxError;
+use crate::syscalls;
 
-/// Landlock's version that scopes signals and abstract sockets.
-const LANDLOCK_WITH_SCOPES: i64 = 6;
+/// The Landlock version that scopes signals and abstract sockets.
+pub(crate) const LANDLOCK_WITH_SCOPES: i64 = 6;
 
-/// What tier B cannot keep from a command, each as a sentence.
+/// What tier B cannot prevent.
 const LOSSES_OF_TIER_B: &[&str] = &[
-    "The metadata of this user's files outside the roots can be seen, watched and changed (stat, inotify, chmod, timestamps), their content cannot.",
-    "The names and command lines of other processes can be seen.",
+    "Commands can see, watch and change the metadata of this user's files outside the roots (stat, inotify, chmod, timestamps), but not their content.",
+    "Commands can see the names and command lines of other processes.",
     "Denied names (.env, keys) are hidden from the file tools but not from commands.",
-    "Control files that exist can be changed by commands; the change is reported, not prevented.",
-    "No socket can be opened, so tests that listen on loopback do not run; there is no shared memory either.",
-    "/tmp is out of reach; TMPDIR names a private directory, whose size is not bounded.",
+    "Commands can change existing control files; the change is reported, not prevented.",
+    "Commands cannot open sockets, so tests that listen on loopback do not run; there is no shared memory either.",
+    "Commands have no access to /tmp; TMPDIR names a private directory of unlimited size.",
 ];
 
-/// What tier A cannot keep from a command.
+/// What tier A cannot prevent.
 const LOSSES_OF_TIER_A: &[&str] = &[
-    "A git repository that is not itself a root can be moved away and replaced; what appears in its place is reported.",
-    "A denied file that has a second name (a hard link) that is not denied can be read by that name.",
+    "A command can move away and replace a git repository that is not itself a root; what replaces it is reported.",
+    "A command can read a denied file by a second name (a hard link) that is not denied.",
 ];
+
+const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor profile for the binary that allows \
+     userns, kernel.unprivileged_userns_clone=1, or a container whose seccomp profile allows unshare and mount. \
+     Tier B needs Linux 6.12 or newer with Landlock, and a server that does not run as root.";
 
 /// One layer of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Whether it holds here.
+    /// Whether it is in force here.
     pub in_force: bool,
-    /// What that means.
+    /// What that means for commands.
     pub meaning: &'static str,
 }
 
-/// What became of one attempt of the self-check.
+/// The result of one attempt of the self-check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was stopped, or, for honest work, it succeeded.
+    /// It was stopped, or it worked if it is ordinary work.
     Holds,
-    /// It got through, as this tier says it can.
+    /// It got through, as this tier states.
     StatedLoss,
     /// It got through and must not.
     Escaped,
-    /// Honest work failed.
+    /// Ordinary work failed.
     Broken,
 }
 
@@ -52,24 +56,24 @@ pub enum Verdict {
 pub struct Finding {
     /// What was tried.
     pub attempt: String,
-    /// What became of it.
+    /// The result.
     pub verdict: Verdict,
-    /// What the kernel answered.
+    /// The kernel's answer.
     pub detail: String,
 }
 
-/// What holds commands here, and what does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How commands are confined here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The tier; none where commands cannot be held, and then none may run.
+    /// The tier; none if commands cannot be confined, and then none may run.
     pub tier: Option<Tier>,
     /// The layers.
     pub layers: Vec<Layer>,
-    /// What a command can do all the same.
+    /// What the sandbox cannot prevent.
     pub losses: Vec<&'static str>,
     /// What the self-check tried.
     pub findings: Vec<Finding>,
-    /// Why there is no better tier, or no commands at all.
+    /// Why there is no better tier, or why no commands run.
     pub reason: Option<String>,
     /// What would help.
     pub remedy: Option<&'static str>,
@@ -77,18 +81,16 @@ pub struct Capabilities {
 
 impl Capabilities {
     pub(crate) fn of(tier: Tier, network: bool, findings: Vec<Finding>, reason: Option<String>) -> Self {
+        let losses = match tier {
+            Tier::A => LOSSES_OF_TIER_A,
+            Tier::B => LOSSES_OF_TIER_B,
+        };
         let remedy = reason.is_some().then_some(REMEDY);
-        Self {
-            tier: Some(tier),
-            layers: layers(Some(tier), network),
-            losses: losses(tier),
-            findings,
-            reason,
-            remedy,
-        }
+        let layers = layers(Some(tier), network);
+        Self { tier: Some(tier), layers, losses: losses.to_vec(), findings, reason, remedy }
     }
 
-    /// What there is where the spawner could not be started.
+    /// No commands run because the spawner could not be started.
     pub fn without_commands(error: &SandboxError) -> Self {
         let mut reason = error.to_string();
         let mut cause = std::error::Error::source(error);
@@ -96,87 +98,62 @@ impl Capabilities {
             reason = format!("{reason}: {error}");
             cause = error.source();
         }
-        Self {
-            tier: None,
-            layers: layers(None, false),
-            losses: Vec::new(),
-            findings: Vec::new(),
-            reason: Some(reason),
-            remedy: Some(REMEDY),
-        }
+        let layers = layers(None, false);
+        Self { layers, reason: Some(reason), remedy: Some(REMEDY), ..Self::default() }
     }
 
-    /// What there is where commands are switched off on purpose.
+    /// No commands run because they are switched off on purpose.
     pub fn switched_off(reason: &str) -> Self {
-        Self {
-            tier: None,
-            layers: Vec::new(),
-            losses: Vec::new(),
-            findings: Vec::new(),
-            reason: Some(reason.to_owned()),
-            remedy: None,
-        }
+        Self { reason: Some(reason.to_owned()), ..Self::default() }
     }
 
-    /// The first attempt that got through and must not; then no command may run.
+    /// The first attempt that got through and must not; if there is one, no command may run.
     pub fn escape(&self) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.verdict == Verdict::Escaped)
     }
 }
 
-const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor profile for the binary that allows \
-     userns, kernel.unprivileged_userns_clone=1, or a container with a seccomp profile that lets unshare and mount \
-     pass. Tier B needs Linux 6.12 or newer with Landlock, and a server that does not run as root.";
-
-fn losses(tier: Tier) -> Vec<&'static str> {
-    match tier {
-        Tier::A => LOSSES_OF_TIER_A.to_vec(),
-        Tier::B => LOSSES_OF_TIER_B.to_vec(),
-    }
-}
-
 fn layers(tier: Option<Tier>, network: bool) -> Vec<Layer> {
-    let landlock = calls::landlock_version().unwrap_or(0);
-    let held = tier.is_some();
-    let namespaces = tier == Some(Tier::A);
-    let scoped = held && landlock >= LANDLOCK_WITH_SCOPES;
+    const NO_COMMANDS: &str = "No commands run.";
+    let landlock = syscalls::landlock_version().unwrap_or(0);
+    let confined = tier.is_some();
     let layer = |name, in_force, yes, no| Layer { name, in_force, meaning: if in_force { yes } else { no } };
     vec![
         layer(
             "namespaces",
-            namespaces,
-            "Commands see a file tree with nothing in it but the system, the roots and private directories, and no other processes.",
+            tier == Some(Tier::A),
+            "Commands see a file tree with only the system, the roots and private directories, and no other processes.",
             "Commands see the machine's own file tree and process list.",
         ),
         layer(
             "network",
-            held && !network,
+            confined && !network,
             "Commands reach no network and no socket of this machine.",
-            if held { "Commands reach the network as the server does." } else { "No commands run." },
+            if confined { "Commands use the server's network." } else { NO_COMMANDS },
         ),
         layer(
             "Landlock files",
-            held && landlock > 0,
+            confined && landlock > 0,
             "The kernel checks each file against the roots a second time.",
             "This kernel has no Landlock, or no commands run.",
         ),
         layer(
             "Landlock scopes",
-            scoped,
+            confined && landlock >= LANDLOCK_WITH_SCOPES,
             "Commands can signal only their own processes.",
-            "Only the namespaces keep commands from signalling others.",
+            "Only the namespaces keep commands from signalling other processes.",
         ),
         layer(
             "system call filter",
-            held,
-            "Mounts, namespaces, io_uring, kernel modules and other processes' memory are denied.",
-            "No commands run.",
+            confined,
+            "Mounts, namespaces, io_uring, kernel modules and the memory of other processes are denied.",
+            NO_COMMANDS,
         ),
         layer(
             "lifeline",
-            held,
+            confined,
             "A command ends with all its processes at its deadline, and when the server dies.",
-            "No commands run.",
+            NO_COMMANDS,
         ),
     ]
 }

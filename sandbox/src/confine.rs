@@ -1,32 +1,32 @@
-//! The server's own confinement: Landlock on itself, before it opens its first connection.
+//! The server's own confinement: it puts Landlock on itself before it opens its first connection.
 //!
-//! Whatever a mistake in a file tool would do, the kernel lets this process reach its roots, its journal
-//! and its output, execute nothing, open no outgoing connection and signal nobody outside. At this ABI the
-//! rules hold for the calling thread and the threads that it starts, so it is called before the runtime.
+//! Even if a file tool has a bug, the kernel lets this process access only its roots, journal and output,
+//! execute nothing, open no outgoing connection and signal no other process. At this ABI the rules apply to
+//! the calling thread and the threads it starts, so this is called before the async runtime exists.
 
 use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-/// The newest ABI whose rights are asked for; an older kernel grants what it has.
-const NEWEST_ABI: ABI = ABI::V6;
+/// The newest ABI whose rights we ask for; an older kernel grants those it knows.
+pub(crate) const NEWEST_ABI: ABI = ABI::V6;
 
-/// The directories that stay within reach.
+/// The directories that the server keeps access to.
 #[derive(Debug, Clone, Default)]
-pub struct Reach {
-    /// To read and to write, without executing.
+pub struct AllowedPaths {
+    /// Read and write, without execution.
     pub read_write: Vec<PathBuf>,
-    /// To read.
+    /// Read.
     pub read_only: Vec<PathBuf>,
 }
 
 /// What the kernel granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confinement {
-    /// All rights that were asked for are enforced.
+    /// All rights that we asked for are enforced.
     Full,
     /// This kernel knows only some of them.
     Partial,
@@ -37,28 +37,26 @@ pub enum Confinement {
 /// Which step failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// The kernel did not take the set of handled rights.
-    #[error("Landlock: the rules could not be created")]
+    /// The kernel refused the set of handled rights.
+    #[error("cannot create the Landlock rules")]
     Create(#[source] RulesetError),
-    /// A directory could not be added.
-    #[error("Landlock: a directory could not be added to the rules")]
+    /// The kernel refused a directory.
+    #[error("cannot add a directory to the Landlock rules")]
     Allow(#[source] RulesetError),
-    /// The rules could not be put in force.
-    #[error("Landlock: the rules could not be put in force")]
+    /// The kernel refused to enforce the rules.
+    #[error("cannot enforce the Landlock rules")]
     Enforce(#[source] RulesetError),
 }
 
-/// Confines this thread, and every thread it starts from now on, to `reach`. It cannot be undone.
-pub fn confine_this_thread(reach: &Reach) -> Result<Confinement, ConfineError> {
+/// Confines this thread, and every thread it starts from now on, to `paths`. This cannot be undone.
+pub fn confine_this_thread(paths: &AllowedPaths) -> Result<Confinement, ConfineError> {
     let mut rights: BitFlags<AccessFs> = AccessFs::from_all(NEWEST_ABI);
     rights.remove(AccessFs::Execute);
-    let status = ruleset()
+    let reading = AccessFs::ReadFile | AccessFs::ReadDir;
+    let status = ruleset(CompatLevel::BestEffort, false)
         .map_err(ConfineError::Create)?
-        .add_rules(path_beneath_rules(&reach.read_write, rights))
-        .and_then(|rules| {
-            let reading = AccessFs::ReadFile | AccessFs::ReadDir;
-            rules.add_rules(path_beneath_rules(&reach.read_only, reading))
-        })
+        .add_rules(path_beneath_rules(&paths.read_write, rights))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(&paths.read_only, reading)))
         .map_err(ConfineError::Allow)?
         .restrict_self()
         .map_err(ConfineError::Enforce)?;
@@ -70,11 +68,14 @@ pub fn confine_this_thread(reach: &Reach) -> Result<Confinement, ConfineError> {
     })
 }
 
-fn ruleset() -> Result<landlock::RulesetCreated, RulesetError> {
-    Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
+/// Rules that allow nothing yet: no file, no signal or abstract socket outside, and no TCP unless `network`.
+pub(crate) fn ruleset(level: CompatLevel, network: bool) -> Result<RulesetCreated, RulesetError> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(level)
         .handle_access(AccessFs::from_all(NEWEST_ABI))?
-        .handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?
-        .scope(Scope::from_all(NEWEST_ABI))?
-        .create()
+        .scope(Scope::from_all(NEWEST_ABI))?;
+    if !network {
+        rules = rules.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
+    }
+    rules.create()
 }

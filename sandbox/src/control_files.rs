@@ -1,42 +1,42 @@
-//! Control files: names at which other programs look for code to run.
+//! Control files: names where other programs look for code to run.
 //!
-//! A name holds at any depth and in any letter case, whether or not it exists. The names of `.git/…` hold
-//! for the repositories of submodules inside `.git/modules` too. This says what is such a name; it
+//! A name matches at any depth and in any letter case, whether or not the file exists. Names in `.git` also
+//! match in the repositories of submodules below `.git/modules`. This module only compares names; it
 //! touches no file.
 
 use std::path::{Component, Path};
 
-/// Tells git that hooks and settings lie elsewhere, so it counts wherever `.git/config` does.
-const ELSEWHERE: &str = "commondir";
+/// Tells git to read hooks and settings from another directory, so it is protected with `.git/config`.
+const COMMON_DIRECTORY: &str = "commondir";
 
-/// A list of names, each with one component (`.envrc`) or several (`.git/hooks`).
+/// Names with one component (`.envrc`) or several (`.git/hooks`).
 #[derive(Debug, Clone, Default)]
 pub struct ControlFiles {
     names: Vec<Vec<String>>,
 }
 
 impl ControlFiles {
-    /// The names, written as paths relative to any directory.
+    /// Control files with these names, which are paths relative to any directory.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let split = |name: &str| -> Vec<String> {
             name.split('/').filter(|part| !part.is_empty()).map(str::to_lowercase).collect()
         };
         let mut names: Vec<_> = names.into_iter().map(split).filter(|name| !name.is_empty()).collect();
         if names.iter().any(|name| *name == [".git", "config"]) {
-            names.push(split(&format!(".git/{ELSEWHERE}")));
+            names.push(split(&format!(".git/{COMMON_DIRECTORY}")));
         }
         Self { names }
     }
 
-    /// Whether a path beneath a root is a control file or lies in a directory of them.
+    /// Whether a path below a root is a control file or is in a directory of them.
     pub fn covers(&self, beneath: &Path) -> bool {
         let parts = lowercase(beneath);
         (1..=parts.len()).any(|end| self.ends_with_name(&parts[..end]))
     }
 
-    /// Whether a path beneath a root is itself such a name.
+    /// Whether a path below a root is itself such a name.
     pub(crate) fn names_entry(&self, beneath: &Path) -> bool {
-        // Most entries of a tree are told apart by their last component, without looking at the rest.
+        // The last component alone rules out most entries.
         let last = beneath.file_name().unwrap_or_default();
         let may_be = |name: &Vec<String>| name.last().is_some_and(|part| last.eq_ignore_ascii_case(part));
         self.names.iter().any(may_be) && self.ends_with_name(&lowercase(beneath))
@@ -70,13 +70,10 @@ fn lowercase(path: &Path) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn defaults() -> ControlFiles {
-        ControlFiles::new([".git/hooks", ".git/config", ".envrc", ".vscode"])
-    }
-
     #[test]
-    fn names_hold_at_any_depth_in_any_case_and_for_what_lies_beneath() {
-        for path in [
+    fn names_match_at_any_depth_in_any_case_and_cover_everything_below() {
+        let control_files = ControlFiles::new([".git/hooks", ".git/config", ".envrc", ".vscode"]);
+        let covered = [
             ".envrc",
             "a/b/.ENVRC",
             ".git/hooks/pre-commit",
@@ -86,17 +83,13 @@ mod tests {
             ".git/commondir",
             ".git/modules/lib/hooks/post-checkout",
             ".git/modules/a/modules/b/config",
-        ] {
-            assert!(defaults().covers(Path::new(path)), "{path}");
-        }
-    }
-
-    #[test]
-    fn honest_names_are_left_alone() {
-        for path in
-            ["", "envrc", "git/hooks", ".git/HEAD", "hooks", "config", ".git/modules/config", ".vscodex"]
-        {
-            assert!(!defaults().covers(Path::new(path)), "{path}");
+        ];
+        let ordinary =
+            ["", "envrc", "git/hooks", ".git/HEAD", "hooks", "config", ".git/modules/config", ".vscodex"];
+        for (paths, expected) in [(&covered[..], true), (&ordinary, false)] {
+            for path in paths {
+                assert_eq!(control_files.covers(Path::new(path)), expected, "{path}");
+            }
         }
     }
 }

@@ -1,11 +1,10 @@
-//! What the kernel holds, so that nothing above has to be believed.
+//! Kernel confinement, so that nothing above it has to be trusted.
 //!
 //! The server confines itself ([`confine_this_thread`]) and runs commands through a small process that
-//! was forked before ([`Spawner`]). This crate knows the calls of the kernel, and neither HTTP nor tools
-//! nor an async runtime; it reads no environment. Each step says which of them failed. It is the only
-//! crate with `unsafe`, and `calls` is the only module with it.
+//! was forked before ([`Spawner`]). This crate makes system calls; it knows neither HTTP nor tools nor an
+//! async runtime, and it reads no environment. Each error names the step that failed. This is the only
+//! crate with `unsafe`, and `syscalls` is its only module with it.
 
-mod calls;
 mod capabilities;
 mod command;
 mod confine;
@@ -18,11 +17,11 @@ mod self_check;
 mod settings;
 mod spawner;
 mod step;
-mod wire;
+mod syscalls;
 
 pub use capabilities::{Capabilities, Finding, Layer, Verdict};
 pub use command::{CommandSpec, HOME, Limits};
-pub use confine::{ConfineError, Confinement, Reach, confine_this_thread};
+pub use confine::{AllowedPaths, ConfineError, Confinement, confine_this_thread};
 pub use control_files::ControlFiles;
 pub use running::{Exit, Lifeline, PendingExit, Running};
 pub use self_check::Depth;

@@ -1,81 +1,85 @@
-//! What the processes of the sandbox tell one another.
+//! Messages between the processes of the sandbox.
 //!
-//! Server to spawner: one datagram that only carries descriptors. Server to the process that holds a
-//! command: a sealed-off file with the [`Job`]; its own end of a socket pair, whose closing ends the
-//! command. Back over that socket pair: [`Report`]s.
+//! Server to spawner: one datagram that carries only descriptors. Server to the monitor of a command: a
+//! memory file with the [`Job`], and one end of a socket pair whose closing ends the command. Back over
+//! that socket pair: [`Report`]s. All ends are forks of one program, so the format has no versions.
 
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use crate::command::{CommandSpec, Limits};
-use crate::inside::probe::Plan;
-use crate::step::{Step, StepError};
-use crate::wire::{Decoder, Encoder};
+use rustix::net::{SendFlags, send};
+use serde::{Deserialize, Serialize};
 
-/// What the held process does once all layers are in force.
-#[derive(Debug)]
-pub enum Job {
-    /// It becomes a program.
+use crate::command::{CommandSpec, Limits, raw_path};
+use crate::step::StepError;
+
+/// What the confined process does once all layers are in force.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Job {
+    /// Execute a program.
     Execute(CommandSpec),
-    /// It ends, having shown that every layer can be had.
+    /// Exit at once: this shows that every layer is available.
     Trial(Limits),
-    /// It tries what must not succeed, and writes down what happened.
-    Probe(Plan),
+    /// Try what must fail and what must work, and write down the results.
+    Probe(ProbePlan),
 }
 
 impl Job {
-    /// The bounds of its processes.
-    pub fn limits(&self) -> &Limits {
+    /// The limits of its processes.
+    pub(crate) fn limits(&self) -> &Limits {
         match self {
             Self::Execute(spec) => &spec.limits,
             Self::Trial(limits) => limits,
             Self::Probe(plan) => &plan.limits,
         }
     }
-
-    /// The job as bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut message = Encoder::default();
-        match self {
-            Self::Execute(spec) => spec.encode(message.number(0)),
-            Self::Trial(limits) => limits.encode(message.number(1)),
-            Self::Probe(plan) => plan.encode(message.number(2)),
-        }
-        message.finish()
-    }
-
-    /// The job that the bytes mean.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut message = Decoder(bytes);
-        match message.number()? {
-            0 => Some(Self::Execute(CommandSpec::decode(&mut message)?)),
-            1 => Some(Self::Trial(Limits::decode(&mut message)?)),
-            2 => Some(Self::Probe(Plan::decode(&mut message)?)),
-            _ => None,
-        }
-    }
 }
 
-/// How a command ended, as the process that held it saw it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
+/// The targets of the self-check's probe.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ProbePlan {
+    /// A private file outside the roots.
+    #[serde(with = "raw_path")]
+    pub(crate) outside: PathBuf,
+    /// An allowed root.
+    #[serde(with = "raw_path")]
+    pub(crate) root: PathBuf,
+    /// The server's process ID.
+    pub(crate) server: i32,
+    /// The server's port on loopback, for TCP and UDP.
+    pub(crate) port: u16,
+    /// The name of the server's abstract socket.
+    pub(crate) abstract_name: String,
+    /// The path of the server's Unix socket.
+    #[serde(with = "raw_path")]
+    pub(crate) socket: PathBuf,
+    /// Whether to test the limits too, which takes longer.
+    pub(crate) test_limits: bool,
+    /// The limits.
+    pub(crate) limits: Limits,
+}
+
+/// How a command ended, as its monitor saw it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Outcome {
     /// The raw wait status of the command's first process.
-    pub status: i32,
+    pub(crate) status: i32,
     /// Whether the lifeline was closed before the command ended by itself.
-    pub killed: bool,
-    /// Processor time of all its processes, in microseconds.
-    pub cpu_micros: u64,
+    pub(crate) killed: bool,
+    /// CPU time of all its processes, in microseconds.
+    pub(crate) cpu_micros: u64,
     /// Resident memory of its largest process, in KiB.
-    pub peak_kib: u64,
-    /// Control files that were not there before.
-    pub created_control_files: Vec<PathBuf>,
-    /// Whether the search for them reached its end.
-    pub search_complete: bool,
+    pub(crate) peak_kib: u64,
+    /// Paths of the control files that did not exist before.
+    pub(crate) created_control_files: Vec<OsString>,
+    /// Whether both scans for control files were complete.
+    pub(crate) scan_complete: bool,
 }
 
 /// One message on the way back.
-#[derive(Debug)]
-pub enum Report {
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Report {
     /// The spawner is ready, or the program was executed.
     Started,
     /// A step failed; nothing follows.
@@ -87,91 +91,75 @@ pub enum Report {
 }
 
 impl Report {
-    /// The report as bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut message = Encoder::default();
-        match self {
-            Self::Started => message.number(0),
-            Self::Failed(error) => {
-                message.number(1).number(u64::from(error.step as u8)).number(signed(error.errno()))
-            }
-            Self::Ended(status) => message.number(2).number(signed(*status)),
-            Self::Done(outcome) => message
-                .number(3)
-                .number(signed(outcome.status))
-                .number(u64::from(outcome.killed))
-                .number(outcome.cpu_micros)
-                .number(outcome.peak_kib)
-                .number(u64::from(outcome.search_complete))
-                .list(outcome.created_control_files.iter().map(|path| path.as_os_str().as_bytes())),
-        };
-        message.finish()
-    }
-
-    /// The report that the bytes mean.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut message = Decoder(bytes);
-        Some(match message.number()? {
-            0 => Self::Started,
-            1 => {
-                let step = Step::from_byte(u8::try_from(message.number()?).ok()?)?;
-                Self::Failed(StepError::from_errno(step, unsigned(message.number()?)?))
-            }
-            2 => Self::Ended(unsigned(message.number()?)?),
-            3 => Self::Done(Outcome {
-                status: unsigned(message.number()?)?,
-                killed: message.number()? != 0,
-                cpu_micros: message.number()?,
-                peak_kib: message.number()?,
-                search_complete: message.number()? != 0,
-                created_control_files: message
-                    .list()?
-                    .into_iter()
-                    .map(|path| std::ffi::OsString::from_vec(path.to_vec()).into())
-                    .collect(),
-            }),
-            _ => return None,
-        })
+    /// Sends the report. It is no error if nobody listens any more.
+    pub(crate) fn send(&self, socket: &OwnedFd) {
+        let _ = send(socket, &encode(self), SendFlags::NOSIGNAL);
     }
 }
 
-fn signed(number: i32) -> u64 {
-    u64::from(number.cast_unsigned())
+/// A message as bytes.
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
+    postcard::to_stdvec(message).expect("messages have only types that postcard supports")
 }
 
-fn unsigned(number: u64) -> Option<i32> {
-    u32::try_from(number).ok().map(u32::cast_signed)
+/// The message in these bytes; none if they are not one.
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    postcard::from_bytes(bytes).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+    use std::time::Duration;
+
     use super::*;
+    use crate::step::Step;
 
     #[test]
-    fn an_outcome_arrives_as_it_was_sent() {
-        let sent = Outcome {
+    fn messages_arrive_as_they_were_sent() {
+        let not_utf8 = OsString::from_vec(vec![0xff, b'\n']);
+        let limits = Limits::for_timeout(Duration::from_secs(30));
+        let spec = CommandSpec {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), not_utf8.clone()],
+            environment: vec![("A".into(), "b=c".into()), ("EMPTY".into(), "".into())],
+            workdir: not_utf8.clone().into(),
+            limits,
+        };
+        let plan = ProbePlan {
+            outside: "/o/secret".into(),
+            root: not_utf8.clone().into(),
+            server: 77,
+            port: 8701,
+            abstract_name: "name".to_owned(),
+            socket: "/o/socket".into(),
+            test_limits: true,
+            limits,
+        };
+        for job in [Job::Execute(spec), Job::Trial(limits), Job::Probe(plan)] {
+            let received: Job = decode(&encode(&job)).unwrap();
+            assert_eq!(format!("{received:?}"), format!("{job:?}"));
+        }
+        let outcome = Outcome {
             status: 256,
             killed: true,
             cpu_micros: 7,
             peak_kib: 8,
-            created_control_files: vec!["/w/.envrc".into()],
-            search_complete: true,
+            created_control_files: vec!["/w/.envrc".into(), not_utf8],
+            scan_complete: true,
         };
-        let bytes = Report::Done(sent.clone()).encode();
-        assert!(matches!(Report::decode(&bytes), Some(Report::Done(received)) if received == sent));
+        let failed = Report::Failed(StepError::new(Step::Proc, libc::EPERM));
+        for report in [Report::Started, failed, Report::Ended(-1), Report::Done(outcome)] {
+            assert_eq!(decode(&encode(&report)), Some(report));
+        }
     }
 
     #[test]
-    fn a_failed_step_keeps_its_name_and_answer() {
-        let bytes = Report::Failed(StepError::from_errno(Step::Proc, libc::EPERM)).encode();
-        let Some(Report::Failed(error)) = Report::decode(&bytes) else { panic!("another report") };
-        assert_eq!((error.step, error.errno()), (Step::Proc, libc::EPERM));
-    }
-
-    #[test]
-    fn what_is_no_report_is_refused() {
-        for bytes in [&b""[..], &[9; 8], &[1, 0, 0, 0, 0, 0, 0, 0, 200]] {
-            assert!(Report::decode(bytes).is_none());
+    fn malformed_messages_are_refused() {
+        let whole = encode(&Report::Failed(StepError::new(Step::Proc, libc::EPERM)));
+        let cut = (0..whole.len()).map(|length| &whole[..length]);
+        for bytes in cut.chain([&[9; 8][..], &[1, 200, 0]]) {
+            assert_eq!(decode::<Report>(bytes), None, "{bytes:?}");
         }
     }
 }

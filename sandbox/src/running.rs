@@ -8,32 +8,32 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
-use crate::messages::{Outcome, Report};
+use crate::messages::{Outcome, Report, decode};
 use crate::settings::Tier;
 use crate::step::SandboxError;
 
 /// More than any report has.
 const MAX_REPORT_BYTES: usize = 256 * 1024;
 
-/// A command that was started. The four parts may go to four threads.
+/// A command that was started. Each of the four parts can go to its own thread.
 #[derive(Debug)]
 pub struct Running {
-    /// Where its output can be read, until every process that holds it is gone.
+    /// The reading end of its stdout; it ends when no process holds the other end.
     pub stdout: OwnedFd,
-    /// The same for its errors.
+    /// The reading end of its stderr.
     pub stderr: OwnedFd,
-    /// What keeps it alive.
+    /// Keeps it alive.
     pub lifeline: Lifeline,
-    /// How it will have ended.
+    /// Waits for its end.
     pub exit: PendingExit,
 }
 
-/// Keeps a command alive; dropped, the command and all that came from it end within milliseconds.
+/// Keeps a command alive. When this is dropped, the command and all its processes end within milliseconds.
 #[derive(Debug)]
 pub struct Lifeline(pub(crate) Arc<OwnedFd>);
 
 impl Lifeline {
-    /// Ends the command and all that came from it.
+    /// Kills the command and all its processes.
     pub fn kill(self) {
         drop(self);
     }
@@ -41,12 +41,12 @@ impl Lifeline {
 
 impl Drop for Lifeline {
     fn drop(&mut self) {
-        // That it is closed already means that the command has ended.
+        // An error means that the command has already ended.
         let _ = shutdown(&*self.0, Shutdown::Write);
     }
 }
 
-/// The way to a command's end.
+/// Waits for a command to end.
 #[derive(Debug)]
 pub struct PendingExit {
     pub(crate) control: Arc<OwnedFd>,
@@ -56,31 +56,31 @@ pub struct PendingExit {
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code, when it ended by itself.
+    /// Its exit code, if it exited by itself.
     pub code: Option<i32>,
-    /// The signal that ended it, else.
+    /// The signal that ended it otherwise.
     pub signal: Option<i32>,
-    /// Whether it was ended by its lifeline.
+    /// Whether its lifeline ended it.
     pub killed: bool,
-    /// Processor time of all its processes.
+    /// CPU time of all its processes.
     pub cpu_time: Duration,
     /// Resident memory of its largest process, in bytes; a little above zero even for an empty program.
     pub peak_memory_bytes: u64,
-    /// How it was held.
+    /// How it was confined.
     pub tier: Tier,
-    /// Control files that appeared while it ran; in tier B also those that changed.
+    /// Control files that were created while it ran; in tier B also those that changed.
     pub created_control_files: Vec<PathBuf>,
-    /// Whether the roots were searched for control files to their end, before and after.
+    /// Whether the scans for control files before and after it were complete.
     pub control_search_complete: bool,
 }
 
 impl PendingExit {
-    /// Blocks until the command and all that came from it are gone.
+    /// Blocks until the command and all its processes are gone.
     pub fn wait(self) -> Result<Exit, SandboxError> {
         match receive(&self.control)? {
             Report::Done(outcome) => Ok(Exit::new(outcome, self.tier)),
-            Report::Failed(error) => Err(SandboxError::Held(error)),
-            Report::Started | Report::Ended(_) => Err(SandboxError::Lost),
+            Report::Failed(error) => Err(SandboxError::Setup(error)),
+            Report::Started | Report::Ended(_) => Err(SandboxError::NoReport),
         }
     }
 }
@@ -95,19 +95,19 @@ impl Exit {
             cpu_time: Duration::from_micros(outcome.cpu_micros),
             peak_memory_bytes: outcome.peak_kib * 1024,
             tier,
-            created_control_files: outcome.created_control_files,
-            control_search_complete: outcome.search_complete,
+            created_control_files: outcome.created_control_files.into_iter().map(PathBuf::from).collect(),
+            control_search_complete: outcome.scan_complete,
         }
     }
 }
 
-/// The next report; [`SandboxError::Lost`] when none will come.
+/// The next report; [`SandboxError::NoReport`] if none will come.
 pub(crate) fn receive(control: &OwnedFd) -> Result<Report, SandboxError> {
     let mut buffer = vec![0; MAX_REPORT_BYTES];
     loop {
         match recv(control, buffer.as_mut_slice(), RecvFlags::empty()) {
-            Ok((_, 0)) | Err(Errno::CONNRESET) => return Err(SandboxError::Lost),
-            Ok((_, length)) => return Report::decode(&buffer[..length]).ok_or(SandboxError::Lost),
+            Ok((_, 0)) | Err(Errno::CONNRESET) => return Err(SandboxError::NoReport),
+            Ok((_, length)) => return decode(&buffer[..length]).ok_or(SandboxError::NoReport),
             Err(Errno::INTR) => {}
             Err(errno) => return Err(SandboxError::Unreachable(errno.into())),
         }

@@ -1,7 +1,7 @@
-//! The self-check, from the server's side: a held process attacks the server, and the server looks at
-//! what arrived.
+//! The self-check, from the server's side: a confined process attacks the server, and the server looks at
+//! what got through.
 //!
-//! It runs through the real spawner, before the server confines itself, since it makes sockets.
+//! It uses the real spawner, and runs before the server confines itself because it opens sockets.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
@@ -16,76 +16,80 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::capabilities::{Capabilities, Finding, Verdict};
 use crate::command::{CommandSpec, Limits};
-use crate::inside::probe::{self, Plan};
-use crate::messages::Job;
+use crate::inside::probe::{self, Expected};
+use crate::messages::{Job, ProbePlan};
 use crate::running::Running;
 use crate::settings::Tier;
 use crate::spawner::Spawner;
 use crate::step::SandboxError;
 
-/// How thorough the check is.
+/// How thorough the self-check is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// What can be tried within the start of the server.
+    /// What can be tried while the server starts.
     Quick,
-    /// The bounds on processes and memory too.
+    /// Also the limits on processes and memory.
     Full,
 }
 
-/// What tier B states as its losses, by the names of the attempts.
-const LOST_IN_TIER_B: &[&str] = &["stat", "chmod"];
+/// Attempts that succeed in tier B, by name; its stated losses.
+const STATED_LOSSES_OF_TIER_B: &[&str] = &["stat", "chmod"];
 
-/// The longest a probe may take before it counts as broken.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a probe may take before it counts as broken.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How soon after a command's end its output must be closed, whatever it left behind.
+/// How soon after a command's end its output must be closed, even if it left processes behind.
 const CLOSED_WITHIN: Duration = Duration::from_millis(200);
 
-/// How often a port that is free for both protocols is looked for.
+/// How often we look for a port that is free for both TCP and UDP.
 const PORT_ATTEMPTS: u32 = 64;
 
-/// What the held process is to attack.
+/// What the confined process attacks.
 struct Targets {
     directory: PathBuf,
     tcp: TcpListener,
     udp: UdpSocket,
     _unix: UnixListener,
     _abstract: UnixListener,
-    plan: Plan,
+    plan: ProbePlan,
 }
 
 impl Spawner {
-    /// Tries to break out of the sandbox and says what held.
+    /// Tries to break out of the sandbox and reports what held.
     pub fn self_check(&self, depth: Depth) -> Result<Capabilities, SandboxError> {
         let targets = Targets::set_up(self, depth).map_err(SandboxError::SelfCheck)?;
         let mut findings = self.probe(&targets)?;
         if !self.network {
             findings.extend(targets.arrivals());
         }
-        findings.push(self.leave_a_daemon_behind(&targets.plan)?);
-        let reason = self.denied_tier_a.clone();
-        Ok(Capabilities::of(self.tier(), self.network, findings, reason))
+        findings.push(self.try_to_leave_a_daemon(&targets.plan)?);
+        Ok(Capabilities::of(self.tier(), self.network, findings, self.tier_a_error.clone()))
     }
 
     fn probe(&self, targets: &Targets) -> Result<Vec<Finding>, SandboxError> {
-        let (output, _) = collect(self.hold(&Job::Probe(targets.plan.clone()))?)?;
-        let lines: Vec<_> = output.lines().filter_map(|line| line.split_once('\t')).collect();
-        let mut findings: Vec<_> =
-            lines.iter().map(|(name, answer)| judge(self.tier(), name, answer)).collect();
-        let expected = probe::lines_of(targets.plan.bounds);
-        if lines.len() != expected {
+        let output = collect(self.start_job(&Job::Probe(targets.plan.clone()))?)?;
+        let answers: Vec<_> = output.lines().filter_map(|line| line.split_once('\t')).collect();
+        let attempts: Vec<_> = probe::attempts(targets.plan.test_limits).collect();
+        let mut findings: Vec<_> = attempts
+            .iter()
+            .filter_map(|attempt| {
+                let (_, answer) = answers.iter().find(|(name, _)| *name == attempt.name)?;
+                Some(judge(self.tier(), attempt, answer))
+            })
+            .collect();
+        if answers.len() != attempts.len() || findings.len() != attempts.len() {
             findings.push(Finding {
                 attempt: "run the probe to its end".to_owned(),
                 verdict: Verdict::Broken,
-                detail: format!("{} of {expected} attempts were made", lines.len()),
+                detail: format!("{} of {} attempts were made", answers.len(), attempts.len()),
             });
         }
         Ok(findings)
     }
 
-    /// A background process in a session of its own holds the command's output open and ignores what asks
-    /// it to end; with the lifeline both it and bash must be gone.
-    fn leave_a_daemon_behind(&self, plan: &Plan) -> Result<Finding, SandboxError> {
+    /// A background process in its own session holds the command's output open and ignores SIGTERM. When
+    /// the lifeline closes, it and bash must be gone.
+    fn try_to_leave_a_daemon(&self, plan: &ProbePlan) -> Result<Finding, SandboxError> {
         let spec = CommandSpec {
             program: "/bin/bash".into(),
             arguments: vec!["-c".into(), "trap '' TERM HUP; setsid sleep 1000 & echo; wait".into()],
@@ -93,7 +97,7 @@ impl Spawner {
             workdir: plan.root.clone(),
             limits: plan.limits,
         };
-        let attempt = "run bash, and end it with all that it started".to_owned();
+        let attempt = "run bash, and end it with all its processes".to_owned();
         let finding = |verdict, detail| Finding { attempt, verdict, detail };
         let running = match self.run(&spec) {
             Ok(running) => running,
@@ -101,29 +105,31 @@ impl Spawner {
             Err(error) => return Err(error),
         };
         let mut output = File::from(running.stdout);
-        let began =
-            readable_by(&output, Instant::now() + PATIENCE) && output.read(&mut [0; 1]).is_ok_and(|n| n == 1);
+        let mut reads = |count, timeout| {
+            readable_by(&output, Instant::now() + timeout)
+                && output.read(&mut [0; 1]).is_ok_and(|length| length == count)
+        };
+        let started = reads(1, PROBE_TIMEOUT);
         running.lifeline.kill();
         running.exit.wait()?;
-        let closed = readable_by(&output, Instant::now() + CLOSED_WITHIN)
-            && output.read(&mut [0; 1]).is_ok_and(|length| length == 0);
-        Ok(match (closed, began) {
+        let closed = reads(0, CLOSED_WITHIN);
+        Ok(match (closed, started) {
             (false, _) => finding(Verdict::Escaped, "a process outlived its command".to_owned()),
             (true, true) => finding(Verdict::Holds, "ended".to_owned()),
-            (true, false) => finding(Verdict::Broken, "bash ended before it had begun".to_owned()),
+            (true, false) => finding(Verdict::Broken, "bash ended before it wrote anything".to_owned()),
         })
     }
 }
 
-fn judge(tier: Tier, name: &str, answer: &str) -> Finding {
-    let verdict = match (answer == "done", probe::is_honest(name)) {
-        (true, true) | (false, false) => Verdict::Holds,
-        (false, true) => Verdict::Broken,
-        (true, false) if tier == Tier::B && LOST_IN_TIER_B.contains(&name) => Verdict::StatedLoss,
-        (true, false) => Verdict::Escaped,
+fn judge(tier: Tier, attempt: &probe::Attempt, answer: &str) -> Finding {
+    let is_stated_loss = tier == Tier::B && STATED_LOSSES_OF_TIER_B.contains(&attempt.name);
+    let verdict = match (answer == probe::SUCCESS, attempt.expected) {
+        (true, Expected::Success) | (false, Expected::Failure) => Verdict::Holds,
+        (false, Expected::Success) => Verdict::Broken,
+        (true, Expected::Failure) if is_stated_loss => Verdict::StatedLoss,
+        (true, Expected::Failure) => Verdict::Escaped,
     };
-    let attempt = probe::text_of(name).unwrap_or(name).to_owned();
-    Finding { attempt, verdict, detail: answer.to_owned() }
+    Finding { attempt: attempt.text.to_owned(), verdict, detail: answer.to_owned() }
 }
 
 impl Targets {
@@ -133,8 +139,8 @@ impl Targets {
         let _ = fs::remove_dir_all(&directory);
         DirBuilder::new().mode(0o700).create(&directory)?;
         let (outside, socket) = (directory.join("secret"), directory.join("socket"));
-        fs::write(&outside, "nobody inside may read this")?;
-        let (tcp, udp) = same_port()?;
+        fs::write(&outside, "no command may read this")?;
+        let (tcp, udp) = bind_one_port()?;
         let port = udp.local_addr()?.port();
         let abstract_name = format!("autonous-self-check-{server}");
         let address = SocketAddr::from_abstract_name(&abstract_name)?;
@@ -144,15 +150,15 @@ impl Targets {
             udp,
             _unix: UnixListener::bind(&socket)?,
             _abstract: UnixListener::bind_addr(&address)?,
-            plan: Plan {
+            plan: ProbePlan {
                 outside,
                 root,
                 server: i32::try_from(server).map_err(io::Error::other)?,
                 port,
                 abstract_name,
                 socket,
-                bounds: depth == Depth::Full,
-                limits: Limits::for_timeout(PATIENCE),
+                test_limits: depth == Depth::Full,
+                limits: Limits::for_timeout(PROBE_TIMEOUT),
             },
             directory,
         })
@@ -160,20 +166,26 @@ impl Targets {
 
     /// Whether anything came from the probe over the network.
     fn arrivals(&self) -> [Finding; 2] {
-        let arrived = |attempt: &str, arrived: bool| Finding {
+        let finding = |attempt: &str, arrived: bool| Finding {
             attempt: attempt.to_owned(),
             verdict: if arrived { Verdict::Escaped } else { Verdict::Holds },
             detail: if arrived { "it arrived" } else { "nothing arrived" }.to_owned(),
         };
         [
-            arrived("reach the server over TCP, with fast open too", self.tcp.accept().is_ok()),
-            arrived("reach the server over UDP", self.udp.recv(&mut [0; 16]).is_ok()),
+            finding("reach the server over TCP, also with fast open", self.tcp.accept().is_ok()),
+            finding("reach the server over UDP", self.udp.recv(&mut [0; 16]).is_ok()),
         ]
     }
 }
 
-/// A TCP and a UDP socket on one port that neither was using.
-fn same_port() -> io::Result<(TcpListener, UdpSocket)> {
+impl Drop for Targets {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A TCP and a UDP socket on the same port.
+fn bind_one_port() -> io::Result<(TcpListener, UdpSocket)> {
     let mut last = io::ErrorKind::AddrInUse.into();
     for _ in 0..PORT_ATTEMPTS {
         let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -189,18 +201,11 @@ fn same_port() -> io::Result<(TcpListener, UdpSocket)> {
     Err(last)
 }
 
-impl Drop for Targets {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.directory);
-    }
-}
-
-/// Reads a held process's output to its end, which the lifeline brings about if nothing else does.
-fn collect(running: Running) -> Result<(String, i32), SandboxError> {
+/// Reads the output of a confined process to its end, and kills the process at the deadline.
+fn collect(running: Running) -> Result<String, SandboxError> {
     let Running { stdout, lifeline, exit, .. } = running;
-    let deadline = Instant::now() + PATIENCE;
-    let mut output = Vec::new();
-    let mut chunk = [0; 4096];
+    let deadline = Instant::now() + PROBE_TIMEOUT;
+    let (mut output, mut chunk) = (Vec::new(), [0; 4096]);
     let mut file = File::from(stdout);
     while readable_by(&file, deadline) {
         match file.read(&mut chunk) {
@@ -209,8 +214,8 @@ fn collect(running: Running) -> Result<(String, i32), SandboxError> {
         }
     }
     lifeline.kill();
-    let exit = exit.wait()?;
-    Ok((String::from_utf8_lossy(&output).into_owned(), exit.code.unwrap_or(-1)))
+    exit.wait()?;
+    Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
 fn readable_by(file: &File, deadline: Instant) -> bool {

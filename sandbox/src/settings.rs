@@ -1,27 +1,27 @@
-//! What the spawner is told once, at its start.
+//! Settings that the spawner gets once, at its start.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use crate::ControlFiles;
+use crate::control_files::ControlFiles;
 
-/// Which tiers may be taken (`AUTONOUS_TOOL_SANDBOX`).
+/// Which tiers are allowed (`AUTONOUS_TOOL_SANDBOX`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Namespaces, else Landlock alone, else no commands.
+    /// Tier A, else tier B, else no commands.
     #[default]
     Auto,
-    /// Namespaces, else an error.
+    /// Tier A, else an error.
     Full,
-    /// Landlock alone, else an error.
+    /// Tier B, else an error.
     Landlock,
 }
 
-/// How a command is held.
+/// How commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
-    /// Namespaces of its own, Landlock and a system call filter.
+    /// Namespaces, Landlock and a system call filter.
     A,
     /// Landlock and a system call filter, where namespaces are forbidden.
     B,
@@ -36,32 +36,32 @@ impl fmt::Display for Tier {
     }
 }
 
-/// A directory that commands see, with the handle that proves it is the same one the file tools use.
+/// A directory that commands see. The handle proves that it is the directory that the file tools use.
 #[derive(Debug)]
 pub struct Root {
-    /// Where it is, absolute and without links.
+    /// Its path, absolute and without links.
     pub path: PathBuf,
     /// The open directory.
     pub handle: OwnedFd,
 }
 
-/// Says whether a path beneath a root is to be hidden from commands.
+/// Whether to hide a path from commands; the path is relative to its root.
 pub type IsDenied = Box<dyn Fn(&Path) -> bool>;
 
-/// All that the spawner needs to know.
+/// Settings of the spawner.
 pub struct SpawnerSettings {
     /// Directories that commands may change.
     pub roots: Vec<Root>,
     /// Directories that commands may read and execute from, such as toolchains.
     pub readonly_roots: Vec<Root>,
-    /// Whether a path, relative to its root, is denied. An entry beneath a denied directory is not asked.
+    /// Which paths are denied. Not called for entries below a denied directory.
     pub is_denied: IsDenied,
-    /// The files that make other programs run code.
+    /// Files that make other programs run code.
     pub control_files: ControlFiles,
-    /// Which tiers may be taken.
+    /// Which tiers are allowed.
     pub mode: Mode,
-    /// Whether commands reach the network as the server does.
+    /// Whether commands use the server's network.
     pub network: bool,
-    /// An existing private directory outside all roots, for the short-lived homes of tier B.
+    /// An existing private directory outside all roots, for the temporary homes of tier B.
     pub scratch: PathBuf,
 }

@@ -1,162 +1,145 @@
-//! The steps, and the errors that name them.
+//! The setup steps, and the errors that name them.
 //!
-//! A command runs only when every step before it succeeded. A step that failed says which it was and what
-//! the kernel answered; it is never mistaken for the command's own exit code.
+//! A command runs only when every step before it succeeded. A failed step is reported by name with the
+//! kernel's error; it is never mistaken for the command's own exit code.
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! steps {
     ($($name:ident = $text:literal,)*) => {
-        /// One step on the way to a held command, in the order in which they happen.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[repr(u8)]
+        /// One step on the way to a confined command, in the order in which they happen.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Step {
             $(#[doc = concat!("To ", $text, ".")] $name,)*
         }
 
-        impl Step {
-            const ALL: &[Self] = &[$(Self::$name,)*];
-
-            /// What the step was to do, as the end of "could not …".
-            pub const fn text(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
+        impl std::fmt::Display for Step {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(match self { $(Self::$name => $text,)* })
             }
         }
     };
 }
 
+// Each text completes the sentence "could not …".
 steps! {
     Fork = "fork a process",
-    Socket = "make a socket pair or a pipe",
-    Signals = "set how signals are handled",
-    Descriptors = "close the descriptors of others",
-    UserNamespace = "make a user namespace",
+    Socket = "create a socket pair or a pipe",
+    Signals = "set signal handling",
+    Descriptors = "close inherited file descriptors",
+    UserNamespace = "create a user namespace",
     IdentityMap = "map the user into the namespace",
-    MountPrivate = "separate the mounts from the machine's",
-    SystemView = "show the system's directories read-only",
-    RootView = "show an allowed root",
+    MountPrivate = "make the mounts private",
+    SystemView = "mount the system directories read-only",
+    RootView = "mount an allowed root",
     RootMoved = "find an allowed root where it was opened",
-    DeviceView = "show the devices",
-    EtcView = "show the files of /etc",
+    DeviceView = "mount the devices",
+    EtcView = "mount the files of /etc",
     Pivot = "leave the machine's file tree",
     SealView = "make the file tree read-only",
     FilterBuild = "build the system call filter",
     NotAsRoot = "run without namespaces as an ordinary user",
     LandlockMissing = "find a Landlock that scopes signals (Linux 6.12 or newer)",
     Request = "read the request",
-    Session = "start a session of its own",
-    Scan = "look for control files and denied names",
-    Namespaces = "make the namespaces of the command",
+    Session = "start a new session",
+    Scan = "scan for control files and denied names",
+    Namespaces = "create the command's namespaces",
     Loopback = "bring the loopback interface up",
     Hostname = "set the host name",
-    PrivateDirectories = "make the private directories",
+    PrivateDirectories = "create the private directories",
     HideDenied = "hide a denied name",
     ProtectControl = "make a control file read-only",
-    Proc = "show the command's own /proc",
+    Proc = "mount the command's own /proc",
     Reaper = "become the reaper of the command's processes",
     Stdio = "connect stdin, stdout and stderr",
     Workdir = "enter the working directory",
     ResourceLimits = "set the resource limits",
     Capabilities = "drop all capabilities",
-    NoNewPrivileges = "give up new privileges",
-    Landlock = "put the Landlock rules in force",
-    Filter = "put the system call filter in force",
+    NoNewPrivileges = "set no_new_privs",
+    Landlock = "enforce the Landlock rules",
+    Filter = "install the system call filter",
     LastCheck = "confirm that every layer is in force",
     Exec = "execute the program",
 }
 
-impl Step {
-    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(byte)).copied()
-    }
-}
-
-impl std::fmt::Display for Step {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.text())
-    }
-}
-
-/// A step that failed, and what the kernel answered.
-#[derive(Debug, thiserror::Error)]
-#[error("could not {step}: {answer}")]
+/// A failed step, with the kernel's error number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("could not {step}: {}", io::Error::from_raw_os_error(*errno))]
 pub struct StepError {
-    /// Which step.
+    /// Which step failed.
     pub step: Step,
-    /// What the kernel answered.
-    pub answer: io::Error,
+    /// The kernel's error number.
+    pub errno: i32,
 }
 
 impl StepError {
-    pub(crate) fn errno(&self) -> i32 {
-        self.answer.raw_os_error().unwrap_or(libc::EIO)
-    }
-
-    pub(crate) fn from_errno(step: Step, errno: i32) -> Self {
-        Self { step, answer: io::Error::from_raw_os_error(errno) }
+    pub(crate) fn new(step: Step, errno: i32) -> Self {
+        Self { step, errno }
     }
 }
 
-/// Names the step of whatever can fail with an answer of the kernel.
+/// Adds the step to an error of the kernel.
 pub(crate) trait During<T> {
-    /// The same result, its error with the step's name.
+    /// Turns the error into a [`StepError`].
     fn during(self, step: Step) -> Result<T, StepError>;
 }
 
 impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
     fn during(self, step: Step) -> Result<T, StepError> {
-        self.map_err(|answer| StepError { step, answer: answer.into() })
+        self.map_err(|error| StepError::new(step, error.into().raw_os_error().unwrap_or(libc::EIO)))
     }
 }
 
-/// Why there is no sandbox, or no command in it.
+/// Why there is no sandbox, or why a command did not run in it.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// Forking a process that has threads would copy locks that nobody opens again.
-    #[error("the spawner has to be started before the first thread, and this process has {0} threads")]
+    /// A fork of a process with threads would copy locks that nobody releases.
+    #[error("the spawner must start before the first thread, but this process has {0} threads")]
     ThreadsExist(usize),
-    /// Neither tier can be had here.
-    #[error("commands cannot be held here; with namespaces: {tier_a}; with Landlock: {tier_b}")]
+    /// Neither tier works here.
+    #[error("commands cannot be confined here; tier A (namespaces): {tier_a}; tier B (Landlock): {tier_b}")]
     NoTier {
-        /// What stood against namespaces.
+        /// Why namespaces do not work.
         tier_a: StepError,
-        /// What stood against Landlock alone.
+        /// Why Landlock alone does not work.
         tier_b: StepError,
     },
-    /// The tier that was demanded cannot be had here.
-    #[error("the sandbox that was demanded cannot be had here")]
-    Demanded(#[source] StepError),
-    /// A step towards the command failed; the command did not run.
+    /// The required tier does not work here.
+    #[error("the required sandbox is not available here")]
+    TierUnavailable(#[source] StepError),
+    /// A setup step failed; the command did not run.
     #[error("the command did not run")]
-    Held(#[source] StepError),
+    Setup(#[source] StepError),
     /// All layers are in force, but the program could not be executed.
-    #[error("{program} could not be executed")]
+    #[error("cannot execute {program}")]
     Exec {
         /// The program as it was named.
         program: String,
-        /// What the kernel answered.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
     /// The command's working directory could not be entered.
-    #[error("the working directory {workdir} could not be entered")]
+    #[error("cannot enter the working directory {workdir}")]
     Workdir {
         /// The directory as it was named.
         workdir: String,
-        /// What the kernel answered.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
     /// The request could not be sent.
-    #[error("the spawner cannot be reached")]
+    #[error("cannot reach the spawner")]
     Unreachable(#[source] io::Error),
-    /// The processes that held the command ended without a report.
-    #[error("the sandbox ended without a report on the command")]
-    Lost,
+    /// The sandbox processes ended without a report.
+    #[error("the sandbox ended without reporting on the command")]
+    NoReport,
     /// The self-check could not be set up.
-    #[error("the self-check could not be set up")]
+    #[error("cannot set up the self-check")]
     SelfCheck(#[source] io::Error),
-    /// Something that should have been stopped was not; no command may run.
+    /// Something got through that must not; no command may run.
     #[error("the sandbox does not hold: {0}")]
     Escaped(String),
 }
@@ -166,16 +149,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_step_survives_its_way_through_a_byte() {
-        for step in Step::ALL {
-            assert_eq!(Step::from_byte(*step as u8), Some(*step));
-        }
-        assert_eq!(Step::from_byte(u8::MAX), None);
-    }
-
-    #[test]
-    fn an_error_names_the_step_and_the_answer() {
-        let error = StepError::from_errno(Step::UserNamespace, libc::EPERM);
-        assert!(error.to_string().starts_with("could not make a user namespace: Operation not permitted"));
+    fn an_error_names_the_step_and_the_cause() {
+        let error = StepError::new(Step::UserNamespace, libc::EPERM);
+        assert!(error.to_string().starts_with("could not create a user namespace: Operation not permitted"));
     }
 }

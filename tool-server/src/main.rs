@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use process::{Secret, Variables, lifeline, logs, secrets, shutdown};
-use sandbox::{ControlFiles, Depth, Reach, confine_this_thread};
+use sandbox::{AllowedPaths, ControlFiles, Depth, confine_this_thread};
 use tool_server::change::Durability;
 use tool_server::config::{Config, Listen, SECRET_VARIABLES};
 use tool_server::journal::{Chain, verify};
@@ -112,7 +112,7 @@ fn check(json: bool) -> anyhow::Result<()> {
     let config = Config::from_variables(&Variables::without_secrets(), &std::env::current_dir()?)?;
     let resources = StartupResources::acquire(&config, Depth::Full)?;
     // This process has nothing more to open, so it can try the server's own confinement on itself.
-    let confinement = confine_this_thread(&Reach::default())?;
+    let confinement = confine_this_thread(&AllowedPaths::default())?;
     let checks = self_check::run(&config, confinement, &resources.capabilities);
     let report = ServiceReport { checks, confinement, capabilities: resources.capabilities };
     let text = if json { serde_json::to_string_pretty(&report.capabilities())? } else { report.to_text() };

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use bytes::Bytes;
 use listenfd::ListenFd;
-use sandbox::{Reach, Spawner};
+use sandbox::{AllowedPaths, Spawner};
 use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 
 use crate::change::Durability;
@@ -61,7 +61,7 @@ impl Server {
             .context("what the tools share cannot be opened")?;
         let registry = tools::registry(&context)?;
         let roots = &context.roots;
-        let confinement = sandbox::confine_this_thread(&reach(config, roots))?;
+        let confinement = sandbox::confine_this_thread(&allowed_paths(config, roots))?;
         let checks = self_check::run(config, confinement, &capabilities);
         let report = ServiceReport { checks, confinement, capabilities };
         report.require()?;
@@ -127,11 +127,11 @@ fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
 }
 
 /// What the server can still reach once it has confined itself.
-fn reach(config: &Config, roots: &Roots) -> Reach {
+fn allowed_paths(config: &Config, roots: &Roots) -> AllowedPaths {
     let mut read_write: Vec<_> = roots.paths().map(Path::to_owned).collect();
     read_write.push(config.files.output_dir.clone());
     read_write.extend(config.files.journal.parent().map(Path::to_owned));
-    Reach { read_write, read_only: vec![config.files.skills_dir.clone()] }
+    AllowedPaths { read_write, read_only: vec![config.files.skills_dir.clone()] }
 }
 
 /// What the tools share.

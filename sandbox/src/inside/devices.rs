@@ -1,4 +1,4 @@
-//! The devices that programs cannot do without, and the links to their own descriptors.
+//! The devices that programs need, and the links to their own descriptors.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -8,8 +8,8 @@ use rustix::fs::{Mode, OFlags, openat, symlinkat};
 use super::mounts;
 use crate::step::{During as _, Step, StepError};
 
-/// Character devices that hold no state and reach nothing.
-pub const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Character devices without state.
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 const LINKS: [(&str, &str); 4] = [
     ("/proc/self/fd", "dev/fd"),
@@ -18,27 +18,27 @@ const LINKS: [(&str, &str); 4] = [
     ("/proc/self/fd/2", "dev/stderr"),
 ];
 
-/// Copies of the machine's devices, to be taken before its tree is left.
-pub fn copies() -> Result<Vec<(&'static str, OwnedFd)>, StepError> {
+/// Copies the machine's devices; call this before its file tree is left.
+pub(super) fn copies() -> Result<Vec<(&'static str, OwnedFd)>, StepError> {
     DEVICES
         .into_iter()
         .map(|name| {
-            let device = mounts::place(&Path::new("/dev").join(name)).during(Step::DeviceView)?;
+            let device = mounts::open(&Path::new("/dev").join(name)).during(Step::DeviceView)?;
             let copy = mounts::restricted_copy(device, mounts::DEVICE).during(Step::DeviceView)?;
             Ok((name, copy))
         })
         .collect()
 }
 
-/// Shows them in `/dev` of the new tree.
-pub fn show(root: BorrowedFd<'_>, copies: &[(&str, OwnedFd)]) -> Result<(), StepError> {
+/// Mounts them in `/dev` of the new tree.
+pub(super) fn show(root: BorrowedFd<'_>, copies: &[(&str, OwnedFd)]) -> Result<(), StepError> {
     let fill = || -> rustix::io::Result<()> {
         mounts::make_directories(root, Path::new("dev/shm"))?;
         let dev = openat(root, "dev", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         for (name, copy) in copies {
             let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
             drop(openat(&dev, *name, flags, Mode::from_raw_mode(0o644))?);
-            mounts::attach(copy, mounts::place_without_links(dev.as_fd(), Path::new(name))?)?;
+            mounts::attach(copy, mounts::open_without_links(dev.as_fd(), Path::new(name))?)?;
         }
         for (target, link) in LINKS {
             symlinkat(target, root, link)?;

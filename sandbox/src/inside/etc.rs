@@ -1,5 +1,5 @@
 //! The few files of `/etc` that programs need: names, certificates, the linker's cache. No settings of
-//! services, no keys, no accounts but one's own.
+//! services, no keys, no accounts except the command's own.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -13,8 +13,8 @@ use super::mounts;
 use crate::command::HOME;
 use crate::step::{During as _, Step, StepError};
 
-/// Files that are copied as they are.
-pub const FILES: [&str; 17] = [
+/// Files to copy.
+pub(super) const FILES: [&str; 17] = [
     "debian_version",
     "gai.conf",
     "host.conf",
@@ -34,8 +34,8 @@ pub const FILES: [&str; 17] = [
     "timezone",
 ];
 
-/// Directories that are shown as they are, read-only.
-pub const DIRECTORIES: [&str; 8] = [
+/// Directories to mount read-only.
+pub(super) const DIRECTORIES: [&str; 8] = [
     "alternatives",
     "crypto-policies",
     "java-17-openjdk",
@@ -46,23 +46,23 @@ pub const DIRECTORIES: [&str; 8] = [
     "ssl/certs",
 ];
 
-/// What of `/etc` goes into the new tree, taken before the machine's tree is left.
-pub struct Etc {
+/// The parts of `/etc` for the new tree, read before the machine's tree is left.
+pub(super) struct Etc {
     files: Vec<(&'static str, Vec<u8>)>,
     directories: Vec<(&'static str, OwnedFd)>,
 }
 
 impl Etc {
-    /// Reads the files and copies the directories' mounts; what this machine has not is left out.
-    pub fn take(network: bool) -> Result<Self, StepError> {
+    /// Reads the files and copies the directories' mounts, as far as they exist on this machine.
+    pub(super) fn read(network: bool) -> Result<Self, StepError> {
         let etc = Path::new("/etc");
         let resolver = network.then_some("resolv.conf");
-        let read = |name| Some((name, std::fs::read(etc.join(name)).ok()?));
-        let mut files: Vec<_> = FILES.into_iter().chain(resolver).filter_map(read).collect();
-        files.extend(own_files());
+        let read_file = |name| Some((name, std::fs::read(etc.join(name)).ok()?));
+        let mut files: Vec<_> = FILES.into_iter().chain(resolver).filter_map(read_file).collect();
+        files.extend(account_files());
         let mut directories = Vec::new();
         for name in DIRECTORIES {
-            if let Ok(place) = mounts::place(&etc.join(name)) {
+            if let Ok(place) = mounts::open(&etc.join(name)) {
                 let copy = mounts::restricted_copy(place, mounts::READ_ONLY).during(Step::EtcView)?;
                 directories.push((name, copy));
             }
@@ -70,8 +70,8 @@ impl Etc {
         Ok(Self { files, directories })
     }
 
-    /// Shows them in `/etc` of the new tree.
-    pub fn show(&self, root: BorrowedFd<'_>) -> Result<(), StepError> {
+    /// Creates them in `/etc` of the new tree.
+    pub(super) fn show(&self, root: BorrowedFd<'_>) -> Result<(), StepError> {
         self.fill(root).during(Step::EtcView)
     }
 
@@ -86,14 +86,14 @@ impl Etc {
         for (name, copy) in &self.directories {
             let path = Path::new("etc").join(name);
             mounts::make_directories(root, &path)?;
-            mounts::attach(copy, mounts::place_without_links(root, &path)?)?;
+            mounts::attach(copy, mounts::open_without_links(root, &path)?)?;
         }
         Ok(())
     }
 }
 
-/// One user, whose home is the private one.
-fn own_files() -> [(&'static str, Vec<u8>); 4] {
+/// Files that name one user, whose home is the private one.
+fn account_files() -> [(&'static str, Vec<u8>); 4] {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let name = if user == 0 { "root" } else { "agent" };
     let nobody = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";

@@ -1,4 +1,4 @@
-//! The bounds of each process, and the command's place behind the server's on the processor.
+//! The resource limits of each process, and the command's lower priority.
 
 use rustix::process::{Resource, Rlimit, getrlimit, getuid, setpriority_process, setrlimit};
 
@@ -6,22 +6,22 @@ use crate::command::Limits;
 use crate::settings::Tier;
 use crate::step::{During as _, Step, StepError};
 
-/// A little behind everything that answers people.
+/// A little behind everything that serves people.
 const NICENESS: i32 = 5;
 
 const LOCKED_MEMORY_BYTES: u64 = 64 << 10;
 
-/// Puts the bounds in force.
-pub fn apply(limits: &Limits, tier: Tier) -> Result<(), StepError> {
+/// Applies the limits to this process.
+pub(super) fn apply(limits: &Limits, tier: Tier) -> Result<(), StepError> {
     let _ = setpriority_process(None, NICENESS);
     let processes = match tier {
         Tier::A => limits.processes,
         Tier::B => {
-            be_ended_first();
+            prefer_for_oom_kill();
             limits.processes + threads_of_this_user()
         }
     };
-    let bounds = [
+    let limits = [
         (Resource::Cpu, limits.cpu_seconds),
         (Resource::As, limits.address_space_bytes),
         (Resource::Fsize, limits.file_size_bytes),
@@ -30,24 +30,20 @@ pub fn apply(limits: &Limits, tier: Tier) -> Result<(), StepError> {
         (Resource::Core, 0),
         (Resource::Memlock, LOCKED_MEMORY_BYTES),
     ];
-    for (resource, bound) in bounds {
-        lower(resource, bound).during(Step::ResourceLimits)?;
+    for (resource, limit) in limits {
+        // Soft and hard limit, never above the one in force.
+        let limit = Some(getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit)));
+        setrlimit(resource, Rlimit { current: limit, maximum: limit }).during(Step::ResourceLimits)?;
     }
     Ok(())
 }
 
-/// Lets the kernel choose this process and its descendants first when memory runs out.
-pub fn be_ended_first() {
+/// Makes the kernel kill this process and its descendants first when memory runs out.
+pub(super) fn prefer_for_oom_kill() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-/// Sets both the soft and the hard bound, never above what is in force.
-fn lower(resource: Resource, bound: u64) -> rustix::io::Result<()> {
-    let bound = getrlimit(resource).maximum.map_or(bound, |maximum| maximum.min(bound));
-    setrlimit(resource, Rlimit { current: Some(bound), maximum: Some(bound) })
-}
-
-/// Without a namespace the kernel counts all processes of the user, so those that run already are added.
+/// Without a namespace the kernel counts all processes of the user, so we add those that already run.
 fn threads_of_this_user() -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let user = getuid().as_raw();

@@ -1,32 +1,33 @@
-//! The processes that hold commands, none of which ever runs the server's code.
+//! The processes that confine commands. None of them ever runs the server's code.
 //!
 //! ```text
-//! spawner   one, forked at the start of the server; forks a watcher per command
-//!  └ watcher   holds the command's lifeline; ends the keeper when it closes; reports the outcome
-//!     └ keeper    the first process inside: sets the command's view up, clears ended processes away
-//!        └ command   drops everything, checks that it is gone, and becomes the program
+//! spawner   one, forked when the server starts; forks a monitor per command
+//!  └ monitor   holds the command's lifeline; ends init when it closes; reports the outcome
+//!     └ init      the first process inside: sets up what the command sees, reaps processes
+//!        └ command   drops all rights, checks that they are gone, and executes the program
 //! ```
 //!
-//! All are forks of one small single-threaded process, so they may allocate. None holds a secret, a
+//! All are forks of one small single-threaded process, so they may allocate. None has a secret, a
 //! listening socket or a descriptor of the server.
 
+mod command_mounts;
+mod context;
 mod descriptors;
 mod devices;
 mod etc;
-pub mod handover;
-mod identity;
-mod keeper;
+pub(crate) mod fd_passing;
+mod init;
+mod landlock_rules;
 mod launch;
 mod limits;
+mod monitor;
 mod mounts;
+mod namespaces;
 mod private_home;
-mod private_view;
 mod privileges;
-pub mod probe;
-mod rights;
-mod search;
-mod spawning;
-mod system_view;
-mod watcher;
+pub(crate) mod probe;
+mod scan;
+mod serve;
+mod system_mounts;
 
-pub use spawning::serve;
+pub(crate) use serve::serve;

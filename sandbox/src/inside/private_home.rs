@@ -1,4 +1,4 @@
-//! The short-lived home of a command in tier B, where no memory can be mounted.
+//! The temporary home of a command in tier B, where no tmpfs can be mounted.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -7,27 +7,27 @@ use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "command-";
 
-/// How deep a tree is made accessible again; what lies deeper stays until the next sweep.
+/// How deep we restore access to a tree; deeper directories stay until the next sweep.
 const MAX_DEPTH: u32 = 64;
 
-/// A directory with `home` and `tmp` in it; dropped, it is deleted with all that is in it.
-pub struct PrivateHome {
+/// A directory with `home` and `tmp` in it; deleted when this is dropped.
+pub(super) struct PrivateHome {
     directory: PathBuf,
 }
 
 impl PrivateHome {
-    /// Makes one in `scratch`, named after this process.
-    pub fn make(scratch: &Path) -> io::Result<Self> {
+    /// Creates one in `scratch`, named after this process.
+    pub(super) fn create(scratch: &Path) -> io::Result<Self> {
         let home = Self { directory: scratch.join(format!("{PREFIX}{}", std::process::id())) };
         home.delete();
-        for path in [home.directory.clone(), home.home(), home.temporary()] {
+        for path in [home.directory.clone(), home.home(), home.tmp()] {
             DirBuilder::new().mode(0o700).create(path)?;
         }
         Ok(home)
     }
 
-    /// Deletes what a watcher that was killed could not.
-    pub fn sweep(scratch: &Path) {
+    /// Deletes the homes of monitors that were killed.
+    pub(super) fn sweep(scratch: &Path) {
         let Ok(entries) = fs::read_dir(scratch) else { return };
         for entry in entries.flatten() {
             if entry.file_name().to_string_lossy().starts_with(PREFIX) {
@@ -37,12 +37,12 @@ impl PrivateHome {
     }
 
     /// The command's home.
-    pub fn home(&self) -> PathBuf {
+    pub(super) fn home(&self) -> PathBuf {
         self.directory.join("home")
     }
 
     /// The command's directory for temporary files.
-    pub fn temporary(&self) -> PathBuf {
+    pub(super) fn tmp(&self) -> PathBuf {
         self.directory.join("tmp")
     }
 
@@ -54,7 +54,7 @@ impl PrivateHome {
     }
 }
 
-/// A command may have taken its own right to a directory away.
+/// A command may have removed its own access to a directory.
 fn make_accessible(directory: &Path, depth: u32) {
     if depth == 0 || fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).is_err() {
         return;

@@ -1,4 +1,4 @@
-//! Capabilities: none may be held, regained or inherited; and the check that it is so.
+//! Drops all capabilities so that none can be regained or inherited, and confirms it.
 
 use rustix::io::Errno;
 use rustix::thread::{
@@ -7,14 +7,14 @@ use rustix::thread::{
     set_capabilities_secure_bits,
 };
 
-use crate::calls;
+use crate::syscalls;
 
-/// Drops every capability, the right to regain one by executing a program included.
-pub fn drop_capabilities() -> std::io::Result<()> {
+/// Drops every capability, and the right to regain one by executing a program.
+pub(super) fn drop_capabilities() -> std::io::Result<()> {
     let held = capabilities(None)?;
     if held.effective.contains(CapabilitySet::SETPCAP) {
         let mut capability = 0;
-        while calls::drop_from_bounding_set(capability)? {
+        while syscalls::drop_from_bounding_set(capability)? {
             capability += 1;
         }
         set_capabilities_secure_bits(
@@ -32,8 +32,8 @@ pub fn drop_capabilities() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Confirms that no capability is left, none can be gained, and the filter is in force.
-pub fn confirm() -> std::io::Result<()> {
+/// Confirms that no capability is left, none can be regained, and the filter is in force.
+pub(super) fn confirm() -> std::io::Result<()> {
     let held = capabilities(None)?;
     let bare = (held.effective | held.permitted | held.inheritable).is_empty();
     let filtered = matches!(secure_computing_mode()?, SecureComputingMode::Filter);

@@ -1,21 +1,20 @@
-//! The list: which calls are denied, and which only with certain arguments.
-
-use crate::settings::Tier;
+//! The rules: which calls are denied, and which ones only with certain arguments.
 
 use super::machine;
+use crate::settings::Tier;
 
-/// The last call that this list was written with (`file_setattr`, Linux 6.17).
-pub const NEWEST_KNOWN: u32 = 469;
+/// The newest call that these rules know (`file_setattr`, Linux 6.17).
+pub(super) const NEWEST_KNOWN: u32 = 469;
 
-/// `open_tree_attr`, which is newer than the library's names.
+/// `open_tree_attr`, which `libc` does not name yet.
 const OPEN_TREE_ATTR: i64 = 467;
 
-/// What is asked of one argument; only its low 32 bits count, as for the kernel's own use of these.
+/// A test of one argument. It looks at the low 32 bits, as the kernel does for these arguments.
 #[derive(Debug, Clone, Copy)]
-pub enum Test {
-    /// The argument is this.
+pub(super) enum Test {
+    /// The argument equals this value.
     Is(u32),
-    /// The argument's bits in the mask are this.
+    /// The argument, masked, equals this value.
     Masked(u32, u32),
     /// None of these bits is set.
     Without(u32),
@@ -25,30 +24,30 @@ pub enum Test {
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It goes on to the kernel.
+pub(super) enum Verdict {
+    /// The kernel runs it.
     Allow,
-    /// It answers with this error.
+    /// It fails with this error.
     Errno(i32),
 }
 
-/// One call. The first case whose tests all hold decides, else `otherwise`.
+/// The rule for one call: the first case whose tests all pass decides, else `otherwise`.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub(super) struct Rule {
     /// The call's number.
-    pub number: i64,
-    /// Tests of arguments by their position, and what follows.
-    pub cases: Vec<(Vec<(u32, Test)>, Verdict)>,
-    /// What happens in all other cases.
-    pub otherwise: Verdict,
+    pub(super) number: i64,
+    /// Tests of arguments by position, with the verdict if all pass.
+    pub(super) cases: Vec<(Vec<(u32, Test)>, Verdict)>,
+    /// The verdict in all other cases.
+    pub(super) otherwise: Verdict,
 }
 
 const DENY: Verdict = Verdict::Errno(libc::EPERM);
 const ABSENT: Verdict = Verdict::Errno(libc::ENOSYS);
 
-/// Ways into the kernel, to other processes and to the machine that no honest command needs.
+/// Access to the kernel, to other processes and to the machine that no ordinary command needs.
 const ALWAYS: &[i64] = &[
-    // Rings and programs that work past this filter.
+    // Rings and programs that evade this filter.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -56,7 +55,7 @@ const ALWAYS: &[i64] = &[
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_fanotify_init,
-    // Keys of the user, which outlive the command.
+    // Keyrings of the user, which outlive the command.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
@@ -108,7 +107,7 @@ const ALWAYS: &[i64] = &[
     libc::SYS_move_pages,
 ];
 
-/// What the namespaces of tier A keep apart and tier B has to deny.
+/// Calls that tier A isolates by its namespaces and tier B must deny.
 const WITHOUT_NAMESPACES: &[i64] = &[
     libc::SYS_ptrace,
     libc::SYS_shmget,
@@ -127,8 +126,8 @@ const WITHOUT_NAMESPACES: &[i64] = &[
     libc::SYS_process_mrelease,
 ];
 
-/// Calls that change how processes are scheduled or bounded, with the arguments that mean oneself.
-const OF_ONESELF: &[(i64, &[(u32, Test)])] = &[
+/// Calls that change scheduling or limits of a process, with the arguments that mean the caller itself.
+const ONLY_ON_SELF: &[(i64, &[(u32, Test)])] = &[
     (libc::SYS_prlimit64, &[(0, Test::Is(0))]),
     (libc::SYS_sched_setaffinity, &[(0, Test::Is(0))]),
     (libc::SYS_sched_setattr, &[(0, Test::Is(0))]),
@@ -139,13 +138,13 @@ const OF_ONESELF: &[(i64, &[(u32, Test)])] = &[
 ];
 
 /// All rules of a tier.
-pub fn rules(tier: Tier, network: bool) -> Vec<Rule> {
+pub(super) fn rules(tier: Tier, network: bool) -> Vec<Rule> {
     let deny = |numbers: &[i64]| -> Vec<Rule> {
         numbers.iter().map(|number| Rule { number: *number, cases: Vec::new(), otherwise: DENY }).collect()
     };
     let mut rules = deny(ALWAYS);
     rules.extend(deny(machine::OWN_DENIED));
-    // Their flags lie in memory, where a filter cannot look: programs then use `clone` and `openat`.
+    // Their flags are in memory, which a filter cannot read. Programs fall back to `clone` and `openat`.
     for number in [libc::SYS_clone3, libc::SYS_openat2] {
         rules.push(Rule { number, cases: Vec::new(), otherwise: ABSENT });
     }
@@ -155,7 +154,7 @@ pub fn rules(tier: Tier, network: bool) -> Vec<Rule> {
         cases: TERMINAL_INPUT.iter().map(|request| (vec![(1, Test::Is(*request))], DENY)).collect(),
         otherwise: Verdict::Allow,
     });
-    rules.extend(privileged_files());
+    rules.extend(set_id_files());
     match tier {
         Tier::A => {
             rules.push(only(libc::SYS_socket, sockets_of_tier_a()));
@@ -163,7 +162,7 @@ pub fn rules(tier: Tier, network: bool) -> Vec<Rule> {
         }
         Tier::B => {
             rules.extend(deny(WITHOUT_NAMESPACES));
-            rules.extend(OF_ONESELF.iter().map(|(number, tests)| only(*number, vec![tests.to_vec()])));
+            rules.extend(ONLY_ON_SELF.iter().map(|(number, tests)| only(*number, vec![tests.to_vec()])));
             rules.push(only(libc::SYS_socket, if network { internet() } else { Vec::new() }));
             rules.push(only(libc::SYS_socketpair, connected_pairs()));
         }
@@ -171,23 +170,23 @@ pub fn rules(tier: Tier, network: bool) -> Vec<Rule> {
     rules
 }
 
-/// Namespaces, one bit each; the rest of `clone`'s flags make threads and processes.
+/// The flags of `clone` that create namespaces; its other flags create threads and processes.
 const NAMESPACES: u32 = 0x7E02_0000;
 
-/// `TIOCSTI`, `TIOCLINUX` and `TIOCSETD`, which type into a terminal or change what it is.
+/// `TIOCSTI`, `TIOCLINUX` and `TIOCSETD`, which type into a terminal or change its kind.
 const TERMINAL_INPUT: [u32; 3] = [0x5412, 0x541C, 0x5423];
 
-/// The argument `type` of `socket` carries flags above these bits.
+/// The type in the argument `type` of `socket`; the higher bits are flags.
 const SOCKET_KIND: u32 = 0xF;
 
-/// Files that run as their owner. A command may make them here, but they would work outside too, and then
-/// lend the server's user to everybody.
-fn privileged_files() -> Vec<Rule> {
-    let making = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
+/// Denies setuid and setgid files. They would work outside the sandbox too, and run as the server's user for
+/// everybody.
+fn set_id_files() -> Vec<Rule> {
+    let creating = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
     let changes = machine::CHANGES_MODE.iter().map(|(number, mode)| (*number, vec![*mode]));
     let creates = machine::CREATES.iter().map(|(number, flags, mode)| (*number, vec![*flags, *mode]));
     let tests = |positions: &[u32]| match positions {
-        [flags, mode] => vec![(*flags, Test::WithAny(making)), (*mode, Test::WithAny(SET_ID))],
+        [flags, mode] => vec![(*flags, Test::WithAny(creating)), (*mode, Test::WithAny(SET_ID))],
         positions => positions.iter().map(|mode| (*mode, Test::WithAny(SET_ID))).collect(),
     };
     changes
@@ -212,7 +211,7 @@ fn internet() -> Vec<Vec<(u32, Test)>> {
     [libc::AF_INET, libc::AF_INET6].map(|family| vec![(0, Test::Is(family.cast_unsigned()))]).into()
 }
 
-/// The network namespace holds nothing but loopback; `getifaddrs` asks over netlink's route protocol.
+/// The network namespace has only loopback; `getifaddrs` uses netlink's route protocol.
 fn sockets_of_tier_a() -> Vec<Vec<(u32, Test)>> {
     let mut allowed = internet();
     allowed.push(vec![(0, Test::Is(libc::AF_UNIX.cast_unsigned()))]);
@@ -220,7 +219,7 @@ fn sockets_of_tier_a() -> Vec<Vec<(u32, Test)>> {
     allowed
 }
 
-/// Pairs that cannot be pointed elsewhere; a datagram socket could send to any path.
+/// Pairs that stay connected to each other; a datagram socket could send to any path.
 fn connected_pairs() -> Vec<Vec<(u32, Test)>> {
     [libc::SOCK_STREAM, libc::SOCK_SEQPACKET]
         .map(|kind| vec![(1, Test::Masked(SOCKET_KIND, kind.cast_unsigned()))])

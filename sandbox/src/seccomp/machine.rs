@@ -1,20 +1,20 @@
-//! What differs between the processors that Autonous runs on. Another one does not compile.
+//! What differs between processor architectures. Other architectures do not compile.
 
-/// How the kernel names this processor's own calls; calls of any other kind end the process.
+/// The kernel's name of this architecture; calls of any other one kill the process.
 #[cfg(target_arch = "x86_64")]
-pub const ARCHITECTURE: u32 = 0xC000_003E;
+pub(super) const ARCHITECTURE: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
-pub const ARCHITECTURE: u32 = 0xC000_00B7;
+pub(super) const ARCHITECTURE: u32 = 0xC000_00B7;
 
-/// From this number on, calls are those of the x32 variant, under which every rule could be passed by.
+/// From this number on, calls belong to the x32 ABI, which would evade every rule.
 #[cfg(target_arch = "x86_64")]
-pub const FOREIGN_NUMBERS: Option<u32> = Some(0x4000_0000);
+pub(super) const FOREIGN_NUMBERS: Option<u32> = Some(0x4000_0000);
 #[cfg(target_arch = "aarch64")]
-pub const FOREIGN_NUMBERS: Option<u32> = None;
+pub(super) const FOREIGN_NUMBERS: Option<u32> = None;
 
-/// Calls that only this processor has, or has under a name of its own.
+/// Denied calls that only this architecture has or names.
 #[cfg(target_arch = "x86_64")]
-pub const OWN_DENIED: &[i64] = &[
+pub(super) const OWN_DENIED: &[i64] = &[
     libc::SYS_iopl,
     libc::SYS_ioperm,
     libc::SYS_modify_ldt,
@@ -24,11 +24,11 @@ pub const OWN_DENIED: &[i64] = &[
     libc::SYS__sysctl,
 ];
 #[cfg(target_arch = "aarch64")]
-pub const OWN_DENIED: &[i64] = &[294];
+pub(super) const OWN_DENIED: &[i64] = &[294];
 
-/// Calls that set a file's mode, with the position of the mode.
+/// Calls that set a file's mode, with the position of the mode argument.
 #[cfg(target_arch = "x86_64")]
-pub const CHANGES_MODE: &[(i64, u32)] = &[
+pub(super) const CHANGES_MODE: &[(i64, u32)] = &[
     (libc::SYS_chmod, 1),
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -38,14 +38,14 @@ pub const CHANGES_MODE: &[(i64, u32)] = &[
     (libc::SYS_mknodat, 2),
 ];
 #[cfg(target_arch = "aarch64")]
-pub const CHANGES_MODE: &[(i64, u32)] =
+pub(super) const CHANGES_MODE: &[(i64, u32)] =
     &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
 
-/// Calls that make a file with a mode if their flags say so, with the positions of flags and mode.
+/// Calls that create a file with a mode if their flags say so, with the positions of flags and mode.
 #[cfg(target_arch = "x86_64")]
-pub const CREATES: &[(i64, u32, u32)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
+pub(super) const CREATES: &[(i64, u32, u32)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
 #[cfg(target_arch = "aarch64")]
-pub const CREATES: &[(i64, u32, u32)] = &[(libc::SYS_openat, 2, 3)];
+pub(super) const CREATES: &[(i64, u32, u32)] = &[(libc::SYS_openat, 2, 3)];
 
-/// The same number everywhere, and newer than some of the library's names.
+/// The same number everywhere; `libc` does not name it on all architectures.
 const FCHMODAT2: i64 = 452;

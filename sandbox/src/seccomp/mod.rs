@@ -1,11 +1,10 @@
-//! The system call filter: what a command may not even ask the kernel for.
+//! The system call filter.
 //!
-//! `denied` is the list, `machine` what differs between processors, `program` turns both into the
-//! kernel's filter language. A call that this list does not know, because it is newer, answers as an older
-//! kernel would.
+//! `denied` has the rules, `machine` what differs between architectures, and `program` turns both into the
+//! kernel's filter language. Calls that are newer than the rules fail as they would on an older kernel.
 
 mod denied;
 mod machine;
 mod program;
 
-pub use program::filter;
+pub(crate) use program::filter;

@@ -1,7 +1,7 @@
-//! Turns the rules into a program of the kernel's filter language (classic BPF).
+//! Compiles the rules to the kernel's filter language (classic BPF).
 //!
-//! The program is a chain: architecture, number range, then one block per rule. A block begins with the
-//! number and ends with a verdict on every path, so blocks are independent of each other.
+//! The program checks architecture and number range, then has one block per rule. A block begins with the
+//! call's number and ends with a verdict on every path, so blocks are independent of each other.
 
 use std::io;
 
@@ -19,7 +19,7 @@ const ARCHITECTURE_OFFSET: u32 = 4;
 const ARGUMENTS_OFFSET: u32 = 16;
 
 /// The filter of a tier.
-pub fn filter(tier: Tier, network: bool) -> io::Result<Vec<sock_filter>> {
+pub(crate) fn filter(tier: Tier, network: bool) -> io::Result<Vec<sock_filter>> {
     assemble(&rules(tier, network))
 }
 
@@ -28,7 +28,7 @@ fn assemble(rules: &[Rule]) -> io::Result<Vec<sock_filter>> {
     let mut program = vec![
         load(ARCHITECTURE_OFFSET),
         jump(BPF_JEQ, ARCHITECTURE, 1, 0),
-        ends(SECCOMP_RET_KILL_PROCESS),
+        ret(SECCOMP_RET_KILL_PROCESS),
         load(NUMBER_OFFSET),
     ];
     if let Some(first) = FOREIGN_NUMBERS {
@@ -60,7 +60,7 @@ fn body(rule: &Rule) -> io::Result<Vec<sock_filter>> {
     Ok(body)
 }
 
-/// Goes on where the test holds, and else skips the `rest` of the case.
+/// Continues if the test passes, else skips the `rest` of the case.
 fn one_test(argument: u32, test: Test, rest: u8) -> Vec<sock_filter> {
     let low_half = if cfg!(target_endian = "big") { 4 } else { 0 };
     let load = load(ARGUMENTS_OFFSET + 8 * argument + low_half);
@@ -88,18 +88,18 @@ fn jump(test: u32, value: u32, when_true: u8, when_false: u8) -> sock_filter {
 }
 
 fn verdict(verdict: Verdict) -> sock_filter {
-    ends(match verdict {
+    ret(match verdict {
         Verdict::Allow => SECCOMP_RET_ALLOW,
         Verdict::Errno(errno) => SECCOMP_RET_ERRNO | errno.cast_unsigned(),
     })
 }
 
-fn ends(value: u32) -> sock_filter {
+fn ret(value: u32) -> sock_filter {
     instruction(BPF_RET | BPF_K, value, 0, 0)
 }
 
 fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    let code = u16::try_from(code).expect("codes of the filter language have 16 bits");
+    let code = u16::try_from(code).expect("BPF opcodes have 16 bits");
     sock_filter { code, jt, jf, k }
 }
 
@@ -107,8 +107,8 @@ fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
 mod tests {
     use super::*;
 
-    /// What the kernel would answer to a call: the instructions above, run step by step.
-    fn answer(filter: &[sock_filter], architecture: u32, number: u32, arguments: [u32; 3]) -> u32 {
+    /// The kernel's verdict on a call: interprets the instructions above.
+    fn interpret(filter: &[sock_filter], architecture: u32, number: u32, arguments: [u32; 3]) -> u32 {
         let (mut at, mut accumulator) = (0, 0);
         loop {
             let step = filter[at];
@@ -139,7 +139,7 @@ mod tests {
     fn check(tier: Tier, call: i64, arguments: [u32; 3], expected: u32) {
         let filter = filter(tier, false).unwrap();
         let number = u32::try_from(call).unwrap();
-        let got = answer(&filter, ARCHITECTURE, number, arguments);
+        let got = interpret(&filter, ARCHITECTURE, number, arguments);
         assert_eq!(got, expected, "{tier}: call {call} with {arguments:?}");
     }
 
@@ -187,11 +187,11 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_another_architecture_end_the_process() {
+    fn calls_of_another_architecture_kill_the_process() {
         let filter = filter(Tier::A, false).unwrap();
-        assert_eq!(answer(&filter, 0x4000_0003, 20, [0; 3]), SECCOMP_RET_KILL_PROCESS);
+        assert_eq!(interpret(&filter, 0x4000_0003, 20, [0; 3]), SECCOMP_RET_KILL_PROCESS);
         if let Some(first) = FOREIGN_NUMBERS {
-            assert_eq!(answer(&filter, ARCHITECTURE, first + 1, [0; 3]), ENOSYS);
+            assert_eq!(interpret(&filter, ARCHITECTURE, first + 1, [0; 3]), ENOSYS);
         }
     }
 }

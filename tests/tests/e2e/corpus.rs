@@ -13,15 +13,12 @@ const LOSSES_OF_TIER_B: [StatedLoss; 6] = [
     ("kfs-006", METADATA),
     ("kfs-007", METADATA),
     ("kfs-009", METADATA),
-    (
-        "pers-004",
-        "Control files that exist can be changed by commands; the change is reported, not prevented.",
-    ),
-    ("ok-023", "/tmp is out of reach; TMPDIR names a private directory, whose size is not bounded."),
+    ("pers-004", "Commands can change existing control files; the change is reported, not prevented."),
+    ("ok-023", "Commands have no access to /tmp; TMPDIR names a private directory of unlimited size."),
 ];
 
 /// Owners, times, attributes, and who is told when any of them changes.
-const METADATA: &str = "The metadata of this user's files outside the roots can be seen, watched and changed (stat, inotify, chmod, timestamps), their content cannot.";
+const METADATA: &str = "Commands can see, watch and change the metadata of this user's files outside the roots (stat, inotify, chmod, timestamps), but not their content.";
 
 /// Tries a case as it stands. A change that must be stopped is tried with and without reading the file
 /// first, so that it is not the optimistic lock alone that stops it; one that must work is read first.

@@ -186,10 +186,10 @@ impl Commands {
                 give_up = Some(Instant::now() + MAX_STOP_TIME);
             }
             if exit.is_none() && give_up.is_some_and(|until| Instant::now() >= until) {
-                return Err(SandboxError::Lost);
+                return Err(SandboxError::NoReport);
             }
         }
-        exit.unwrap_or(Err(SandboxError::Lost))
+        exit.unwrap_or(Err(SandboxError::NoReport))
     }
 
     /// Waits for the end of a command that has closed its output.
@@ -202,7 +202,7 @@ impl Commands {
         loop {
             match end.recv_timeout(command.poll_interval()) {
                 Ok(exit) => return Some(exit),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Some(Err(SandboxError::Lost)),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Some(Err(SandboxError::NoReport)),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
             self.stop_if_due(command, lifeline);

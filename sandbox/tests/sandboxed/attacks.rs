@@ -1,52 +1,49 @@
-//! Attacks, one line each: what is tried, how one sees that it worked, and who can do it at all.
+//! Attacks, one line each: what is tried, how to see that it worked, and who can do it without the sandbox.
 
 use std::fs;
 use std::io::Read as _;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::AsFd as _;
+use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::place::{Place, Setting};
+use crate::fixture::{Fixture, Scenario};
 
-/// How one sees that an attack worked.
+/// How to see that an attack worked.
 #[derive(Clone, Copy, PartialEq)]
-enum Sign {
+enum Effect {
     /// The command prints this.
     Prints(&'static str),
     /// The content of the file outside changed, or it is gone.
     ChangesFile,
     /// Its mode, times, owner or attributes changed.
     ChangesMetadata,
-    /// This file came to be, relative to the outside.
-    Makes(&'static str),
+    /// This file was created in the directory outside.
+    Creates(&'static str),
     /// The bystander, a process of the same user, is gone.
-    EndsBystander,
-    /// The bystander's priority or bounds changed.
+    KillsBystander,
+    /// The bystander's priority or limits changed.
     ChangesBystander,
     /// Something arrived at the server's sockets.
     Arrives,
 }
 
-/// Who can do it without the sandbox.
-#[derive(Clone, Copy, PartialEq)]
-enum Who {
-    Anyone,
-    OnlyRoot,
-}
+use Effect::{Arrives, ChangesBystander, ChangesFile, ChangesMetadata, Creates, KillsBystander, Prints};
 
 struct Attack {
     script: &'static str,
-    sign: Sign,
-    who: Who,
+    effect: Effect,
+    /// Whether only root can do it without the sandbox.
+    only_root: bool,
     /// Whether tier B states that it cannot stop this.
     lost_in_tier_b: bool,
 }
 
-const fn attack(script: &'static str, sign: Sign) -> Attack {
-    Attack { script, sign, who: Who::Anyone, lost_in_tier_b: false }
+const fn attack(script: &'static str, effect: Effect) -> Attack {
+    Attack { script, effect, only_root: false, lost_in_tier_b: false }
 }
 
 const fn lost_in_tier_b(attack: Attack) -> Attack {
@@ -54,13 +51,11 @@ const fn lost_in_tier_b(attack: Attack) -> Attack {
 }
 
 const fn only_root(attack: Attack) -> Attack {
-    Attack { who: Who::OnlyRoot, ..attack }
+    Attack { only_root: true, ..attack }
 }
 
-use Sign::{Arrives, ChangesBystander, ChangesFile, ChangesMetadata, EndsBystander, Makes, Prints};
-
-const SECRET: Sign = Prints("OUTSIDE-SECRET");
-const CANARY: Sign = Prints("server-secret-4711");
+const SECRET: Effect = Prints("OUTSIDE-SECRET");
+const CANARY: Effect = Prints("server-secret-4711");
 
 const FILES: &[Attack] = &[
     attack("cat {OUTSIDE}/secret.txt", SECRET),
@@ -85,15 +80,15 @@ const FILES: &[Attack] = &[
     attack("install -m 777 /usr/bin/true {OUTSIDE}/secret.txt", ChangesFile),
     attack("sed -i s/SECRET/PWNED/ {OUTSIDE}/secret.txt", ChangesFile),
     attack("cd {OUTSIDE} && : > secret.txt", ChangesFile),
-    attack("mkfifo {OUTSIDE}/pipe", Makes("pipe")),
+    attack("mkfifo {OUTSIDE}/pipe", Creates("pipe")),
     attack("cp /bin/true suid; chmod 4755 suid; stat -c %a suid", Prints("4755")),
     attack("cp /bin/true sgid; chmod g+s sgid; stat -c %a sgid", Prints("2755")),
     attack(
         "python3 -c \"import os; os.umask(0); os.open('suid', os.O_CREAT | os.O_WRONLY, 0o4755)\"; stat -c %a suid",
         Prints("4755"),
     ),
-    attack("echo PWNED >> ~/.bashrc", Makes(".bashrc")),
-    attack("mkdir -p ~/.config/autostart && echo x > ~/.config/autostart/x.desktop", Makes(".config")),
+    attack("echo PWNED >> ~/.bashrc", Creates(".bashrc")),
+    attack("mkdir -p ~/.config/autostart && echo x > ~/.config/autostart/x.desktop", Creates(".config")),
     lost_in_tier_b(attack("chmod 777 {OUTSIDE}/secret.txt", ChangesMetadata)),
     lost_in_tier_b(attack("touch -d 2000-01-01 {OUTSIDE}/secret.txt", ChangesMetadata)),
     lost_in_tier_b(attack("stat -c %s {OUTSIDE}/secret.txt", Prints("15"))),
@@ -117,7 +112,7 @@ const PROCESSES: &[Attack] = &[
     attack("tr '\\0' '\\n' < /proc/{BYSTANDER}/environ", CANARY),
     attack("for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null | grep CANARY", CANARY),
     attack("grep -c . /proc/{BYSTANDER}/maps", Prints("\n")),
-    attack("kill -9 {BYSTANDER}", EndsBystander),
+    attack("kill -9 {BYSTANDER}", KillsBystander),
     attack("renice -n 19 -p {BYSTANDER}", ChangesBystander),
     attack("prlimit --pid {BYSTANDER} --nofile=10:10", ChangesBystander),
     attack("taskset -p 1 {BYSTANDER} && echo MOVED", Prints("MOVED")),
@@ -146,7 +141,7 @@ const NETWORK: &[Attack] = &[
     ),
     attack("python3 -c \"import socket; socket.socket(1, 1).connect('{OUTSIDE}/stream')\"", Arrives),
     attack("python3 -c \"import socket; socket.socket(1, 2).sendto(b'x', '{OUTSIDE}/datagram')\"", Arrives),
-    attack("python3 -c \"import socket; socket.socket(1, 1).connect('\\\\0held-{PORT}')\"", Arrives),
+    attack("python3 -c \"import socket; socket.socket(1, 1).connect('\\\\0sandbox-test-{PORT}')\"", Arrives),
     only_root(attack(
         "python3 -c \"import socket; socket.socket(17, 3); print('PACKETS')\"",
         Prints("PACKETS"),
@@ -162,7 +157,7 @@ const KERNEL: &[Attack] = &[
         Prints("RING True"),
     ),
     attack(
-        "python3 -c \"import ctypes; print('KEY', ctypes.CDLL(None).syscall(248, b'user', b'held', b'x', 1, -3) > 0)\"",
+        "python3 -c \"import ctypes; print('KEY', ctypes.CDLL(None).syscall(248, b'user', b'test', b'x', 1, -3) > 0)\"",
         Prints("KEY True"),
     ),
     attack(
@@ -174,12 +169,12 @@ const KERNEL: &[Attack] = &[
 ];
 
 #[test]
-fn files_outside_the_roots_are_out_of_reach() {
+fn commands_cannot_reach_files_outside_the_roots() {
     check(FILES);
 }
 
 #[test]
-fn processes_outside_are_out_of_reach() {
+fn commands_cannot_reach_processes_outside() {
     check(PROCESSES);
 }
 
@@ -189,54 +184,52 @@ fn no_packet_leaves_a_command() {
 }
 
 #[test]
-fn the_ways_into_the_kernel_are_closed() {
+fn dangerous_system_calls_are_denied() {
     check(KERNEL);
 }
 
 fn check(attacks: &[Attack]) {
     let mut wrong = Vec::new();
-    for setting in Setting::all() {
-        for attack in attacks {
-            if attack.who == Who::OnlyRoot && !setting.is_root() {
-                continue;
+    for scenario in Scenario::all() {
+        for attack in attacks.iter().filter(|attack| !attack.only_root || scenario.is_root()) {
+            if !works(attack, scenario, false) {
+                wrong
+                    .push(format!("{scenario:?}: does not work even without the sandbox: {}", attack.script));
             }
-            if !works(attack, setting, false) {
-                wrong.push(format!("{setting:?}: does not work even unheld: {}", attack.script));
-            }
-            let stated = attack.lost_in_tier_b && setting.tier_b();
-            if works(attack, setting, true) != stated {
-                wrong.push(format!("{setting:?}: expected success {stated}: {}", attack.script));
+            let expected = attack.lost_in_tier_b && scenario.is_tier_b();
+            if works(attack, scenario, true) != expected {
+                wrong.push(format!("{scenario:?}: expected success {expected}: {}", attack.script));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Tries an attack in a fresh place and says whether its sign was seen.
-fn works(attack: &Attack, setting: Setting, hold: bool) -> bool {
-    let place = Place::new(setting);
-    let mut bystander = Bystander::new(&place);
-    let sockets = Sockets::listen(&place);
-    let metadata = || fs::metadata(place.secret()).ok().map(|file| (file.mode(), file.mtime(), file.uid()));
-    let before = (fs::read(place.secret()).ok(), metadata(), bystander.state());
+/// Tries an attack in a fresh directory and says whether it had its effect.
+fn works(attack: &Attack, scenario: Scenario, in_sandbox: bool) -> bool {
+    let fixture = Fixture::new(scenario);
+    let mut bystander = Bystander::new(&fixture);
+    let sockets = Sockets::listen(&fixture);
+    let metadata = || fs::metadata(fixture.secret()).ok().map(|file| (file.mode(), file.mtime(), file.uid()));
+    let before = (fs::read(fixture.secret()).ok(), metadata(), bystander.state());
     let script = attack
         .script
-        .replace("{OUTSIDE}", &place.outside().display().to_string())
+        .replace("{OUTSIDE}", &fixture.outside().display().to_string())
         .replace("{PORT}", &sockets.port.to_string())
         .replace("{BYSTANDER}", &bystander.0.id().to_string());
-    let output = if hold {
-        let held = place.held(&script);
-        assert!(held.ran(), "{script}: {held:?}");
-        held.output
+    let output = if in_sandbox {
+        let run = fixture.run(&script);
+        assert!(run.was_executed(), "{run:?}");
+        run.output
     } else {
-        String::from_utf8_lossy(&place.plain(&script).stdout).into_owned()
+        String::from_utf8_lossy(&fixture.run_plain(&script).stdout).into_owned()
     };
-    match attack.sign {
+    match attack.effect {
         Prints(text) => output.contains(text),
-        ChangesFile => fs::read(place.secret()).ok() != before.0,
+        ChangesFile => fs::read(fixture.secret()).ok() != before.0,
         ChangesMetadata => metadata() != before.1,
-        Makes(name) => place.outside().join(name).exists(),
-        EndsBystander => bystander.is_gone(),
+        Creates(name) => fixture.outside().join(name).exists(),
+        KillsBystander => bystander.is_gone(),
         ChangesBystander => bystander.state() != before.2,
         Arrives => sockets.something_arrived(),
     }
@@ -246,21 +239,21 @@ fn works(attack: &Attack, setting: Setting, hold: bool) -> bool {
 struct Bystander(Child);
 
 impl Bystander {
-    fn new(place: &Place) -> Self {
+    fn new(fixture: &Fixture) -> Self {
         let mut command = Command::new("/bin/sleep");
         command.arg("4321").env("CANARY", "server-secret-4711").stdout(Stdio::null());
-        place.as_its_user(&mut command);
+        fixture.set_user(&mut command);
         Self(command.spawn().unwrap())
     }
 
-    /// Priority and bounds.
+    /// Priority and limits.
     fn state(&self) -> Option<(String, String)> {
         let read = |name| fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).ok();
         let priority = read("stat")?.split(' ').nth(18)?.to_owned();
         Some((priority, read("limits")?))
     }
 
-    /// A signal that was sent may still be on its way.
+    /// Waits a little, because a signal may still be on its way.
     fn is_gone(&mut self) -> bool {
         let deadline = Instant::now() + Duration::from_millis(500);
         loop {
@@ -291,8 +284,7 @@ struct Sockets {
 }
 
 impl Sockets {
-    fn listen(place: &Place) -> Self {
-        use std::os::linux::net::SocketAddrExt as _;
+    fn listen(fixture: &Fixture) -> Self {
         let (tcp, udp) = loop {
             let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
             if let Ok(udp) = UdpSocket::bind(tcp.local_addr().unwrap()) {
@@ -300,22 +292,21 @@ impl Sockets {
             }
         };
         let port = tcp.local_addr().unwrap().port();
-        let name = std::os::unix::net::SocketAddr::from_abstract_name(format!("held-{port}")).unwrap();
+        let name = SocketAddr::from_abstract_name(format!("sandbox-test-{port}")).unwrap();
+        let paths = ["stream", "datagram"].map(|name| fixture.outside().join(name));
         let sockets = Self {
             port,
             tcp,
             udp,
-            stream: UnixListener::bind(place.outside().join("stream")).unwrap(),
-            datagram: UnixDatagram::bind(place.outside().join("datagram")).unwrap(),
+            stream: UnixListener::bind(&paths[0]).unwrap(),
+            datagram: UnixDatagram::bind(&paths[1]).unwrap(),
             abstract_stream: UnixListener::bind_addr(&name).unwrap(),
         };
-        for name in ["stream", "datagram"] {
-            place.give(&place.outside().join(name));
-        }
+        paths.iter().for_each(|path| fixture.chown(path));
         sockets
     }
 
-    /// What a command sent before it ended is here by now.
+    /// Everything that a command sent before it ended has arrived by now.
     fn something_arrived(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let all = [
@@ -331,13 +322,12 @@ impl Sockets {
 }
 
 #[test]
-fn what_a_command_was_not_given_is_not_open() {
-    for setting in Setting::all() {
-        let place = Place::new(setting);
-        let mut kept_open = fs::File::open(place.secret()).unwrap();
-        let held = place.held("ls -l /proc/self/fd | grep -c '[0-9] -> '");
+fn commands_inherit_no_descriptors() {
+    for fixture in Fixture::all() {
+        let mut kept_open = fs::File::open(fixture.secret()).unwrap();
+        let run = fixture.run("ls -l /proc/self/fd | grep -c '[0-9] -> '");
         // stdin, stdout, stderr, and the directory that `ls` reads.
-        assert_eq!(held.output, "4\n", "{setting:?}: {held:?}");
+        assert_eq!(run.output, "4\n", "{run:?}");
         kept_open.read_exact(&mut [0; 1]).unwrap();
     }
 }

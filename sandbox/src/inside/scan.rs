@@ -1,11 +1,11 @@
-//! The search of the roots for denied names and control files, before a command and after it.
+//! Scans the roots for denied names and control files, before a command and after it.
 //!
-//! It is bounded, breadth first, follows no link and opens everything beneath the roots' handles. What
-//! differs between the two searches is what the command left for other programs to run. The spawner
-//! remembers what it read of each directory and reads again only those that changed.
+//! A scan is bounded, breadth first, follows no link and opens everything below the roots' handles. The
+//! difference between the two scans is what the command left for other programs to run. The spawner caches
+//! each directory and reads only changed ones again.
 
 use std::collections::{HashMap, VecDeque};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -15,22 +15,22 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, opena
 
 use crate::settings::SpawnerSettings;
 
-/// How many entries of the roots are looked at; about 100 ms when none is known yet.
+/// How many entries of the roots are read; about 100 ms with an empty cache.
 const MAX_ENTRIES: usize = 100_000;
 
-/// How many created control files are named.
-const MAX_NAMED: usize = 64;
+/// How many created control files are reported.
+const MAX_REPORTED: usize = 64;
 
 /// A directory that changed this recently may change again within the same tick of the file system's
-/// clock, which would not show.
-const UNSETTLED: Duration = Duration::from_millis(50);
+/// clock, which its change time would not show.
+const CLOCK_TICK: Duration = Duration::from_millis(50);
 
-/// What a found path is.
+/// Why a path matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// Hidden from commands.
     Denied,
-    /// A git repository's own directory (or the file that points to it).
+    /// A git repository's `.git` directory, or the file that points to it.
     Repository,
     /// A control file, or a directory of them.
     Control,
@@ -38,121 +38,122 @@ pub enum Kind {
     InsideControl,
 }
 
-/// What distinguishes a file from another one at the same path.
+/// Device, inode and change time: tells a file from another one at the same path.
 type Identity = (u64, u64, i64, u64);
 
-/// One found path.
+/// A denied name or control file in a root.
 #[derive(Debug)]
-pub struct Found {
-    /// Which of the writable roots.
-    pub root: usize,
-    /// The path beneath it.
-    pub path: PathBuf,
-    /// What it is.
-    pub kind: Kind,
+pub(super) struct Match {
+    /// The index of its root among the writable ones.
+    pub(super) root: usize,
+    /// Its path below the root.
+    pub(super) path: PathBuf,
+    /// Why it matches.
+    pub(super) kind: Kind,
     identity: Identity,
 }
 
-/// What a search brought.
+/// The result of a scan.
 #[derive(Debug)]
-pub struct Search {
-    /// The paths, shallow ones first.
-    pub found: Vec<Found>,
-    /// Whether everything was looked at.
-    pub complete: bool,
+pub(super) struct Scan {
+    /// The matches, shallow ones first.
+    pub(super) matches: Vec<Match>,
+    /// Whether everything was read.
+    pub(super) complete: bool,
 }
 
-/// What is known of the roots' directories.
+/// The roots' directories as they were last read.
 #[derive(Debug, Default)]
-pub struct Index {
-    known: HashMap<(usize, PathBuf), Known>,
+pub(super) struct ScanCache {
+    directories: HashMap<(usize, PathBuf), Directory>,
 }
 
 /// One directory as it was read.
 #[derive(Debug)]
-struct Known {
-    /// None when it may have changed unseen while it was read.
+struct Directory {
+    /// None if it may have changed unnoticed while it was read.
     identity: Option<Identity>,
     entries: usize,
-    directories: Vec<PathBuf>,
-    found: Vec<(PathBuf, Kind)>,
+    subdirectories: Vec<PathBuf>,
+    matches: Vec<(PathBuf, Kind)>,
 }
 
-impl Index {
-    /// Searches all writable roots.
-    pub fn search(&mut self, settings: &SpawnerSettings) -> Search {
-        let mut search = Search { found: Vec::new(), complete: true };
+impl ScanCache {
+    /// Scans all writable roots.
+    pub(super) fn scan(&mut self, settings: &SpawnerSettings) -> Scan {
+        let mut scan = Scan { matches: Vec::new(), complete: true };
         let mut left = MAX_ENTRIES;
-        let mut still_known = HashMap::with_capacity(self.known.len());
+        let mut seen = HashMap::with_capacity(self.directories.len());
         let mut queue: VecDeque<(usize, PathBuf)> =
             (0..settings.roots.len()).map(|root| (root, PathBuf::from("."))).collect();
         while let Some((root, path)) = queue.pop_front() {
             let key = (root, path);
             let Some(directory) = self.directory(settings, &key, left) else { continue };
             if directory.entries > left {
-                search.complete = false;
+                scan.complete = false;
                 break;
             }
             left -= directory.entries;
-            for (path, kind) in &directory.found {
-                search.note(&settings.roots[root].handle, root, path, *kind);
+            for (path, kind) in &directory.matches {
+                scan.add(&settings.roots[root].handle, root, path, *kind);
             }
-            queue.extend(directory.directories.iter().map(|path| (root, path.clone())));
-            still_known.insert(key, directory);
+            queue.extend(directory.subdirectories.iter().map(|path| (root, path.clone())));
+            seen.insert(key, directory);
         }
-        self.known = still_known;
-        search
+        self.directories = seen;
+        scan
     }
 
-    /// What is in a directory, read again only if it changed; none when it cannot be read.
+    /// A directory, read again only if it changed; none if it cannot be read.
     fn directory(
         &mut self,
         settings: &SpawnerSettings,
         key: &(usize, PathBuf),
         left: usize,
-    ) -> Option<Known> {
+    ) -> Option<Directory> {
         let (root, path) = key;
         let handle = &settings.roots[*root].handle;
         let identity = identity(&statat(handle, path, AtFlags::SYMLINK_NOFOLLOW).ok()?);
-        match self.known.remove(key) {
-            Some(known) if known.identity == Some(identity) => Some(known),
+        match self.directories.remove(key) {
+            Some(directory) if directory.identity == Some(identity) => Some(directory),
             _ => {
-                let mut known = read(settings, handle, path, left)?;
-                known.identity = has_settled(identity).then_some(identity);
-                Some(known)
+                let mut directory = read(settings, handle, path, left)?;
+                directory.identity = has_settled(identity).then_some(identity);
+                Some(directory)
             }
         }
     }
 }
 
-/// Reads a directory, up to one entry more than is `left`.
-fn read(settings: &SpawnerSettings, root: &OwnedFd, path: &Path, left: usize) -> Option<Known> {
+/// Reads a directory, up to one entry more than `left`.
+fn read(settings: &SpawnerSettings, root: &OwnedFd, path: &Path, left: usize) -> Option<Directory> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let opened = openat2(root.as_fd(), path, flags, Mode::empty(), beneath).ok()?;
     let path = path.strip_prefix(".").unwrap_or(path);
     let inside_control = settings.control_files.covers(path);
-    let mut known = Known { identity: None, entries: 0, directories: Vec::new(), found: Vec::new() };
+    let mut directory =
+        Directory { identity: None, entries: 0, subdirectories: Vec::new(), matches: Vec::new() };
     for entry in Dir::read_from(&opened).ok()?.flatten() {
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {
             continue;
         }
-        known.entries += 1;
-        if known.entries > left {
+        directory.entries += 1;
+        if directory.entries > left {
             break;
         }
         let path = path.join(OsStr::from_bytes(name));
         let kind = kind(settings, &path, inside_control);
         if is_directory(entry.file_type(), &opened, name) && worth_entering(&path, kind) {
-            known.directories.push(path.clone());
+            directory.subdirectories.push(path.clone());
         }
-        known.found.extend(kind.map(|kind| (path, kind)));
+        directory.matches.extend(kind.map(|kind| (path, kind)));
     }
-    Some(known)
+    Some(directory)
 }
 
-/// What one path is, by its name and by where it lies.
+/// Whether and why a path matches, by its name and its directory.
 fn kind(settings: &SpawnerSettings, path: &Path, inside_control: bool) -> Option<Kind> {
     if (settings.is_denied)(path) {
         Some(Kind::Denied)
@@ -171,7 +172,7 @@ fn is_repository(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }
 
-/// Of a repository only the submodules' repositories are entered: its objects and references are many.
+/// Inside a repository we enter only the submodules' repositories: there are many objects and references.
 fn worth_entering(path: &Path, kind: Option<Kind>) -> bool {
     let mut parts = path.components().map(std::path::Component::as_os_str);
     match kind {
@@ -203,41 +204,40 @@ fn identity(stat: &Stat) -> Identity {
 fn has_settled(identity: Identity) -> bool {
     let (_, _, seconds, nanoseconds) = identity;
     let changed = Duration::from_secs(seconds.try_into().unwrap_or(0)) + Duration::from_nanos(nanoseconds);
-    SystemTime::now().duration_since(UNIX_EPOCH + changed).is_ok_and(|age| age > UNSETTLED)
+    SystemTime::now().duration_since(UNIX_EPOCH + changed).is_ok_and(|age| age > CLOCK_TICK)
 }
 
-impl Search {
-    fn note(&mut self, handle: &OwnedFd, root: usize, path: &Path, kind: Kind) {
+impl Scan {
+    fn add(&mut self, handle: &OwnedFd, root: usize, path: &Path, kind: Kind) {
         let Ok(stat) = statat(handle, path, AtFlags::SYMLINK_NOFOLLOW) else { return };
         let whole = identity(&stat);
-        // A directory changes with every entry; what lies in it is found by itself.
+        // A directory changes with every entry; its entries match by themselves.
         let directory = FileType::from_raw_mode(stat.st_mode).is_dir();
         let identity = if directory { (whole.0, whole.1, 0, 0) } else { whole };
-        self.found.push(Found { root, path: path.to_owned(), kind, identity });
+        self.matches.push(Match { root, path: path.to_owned(), kind, identity });
     }
 
-    /// The control files that this later search found and the earlier one did not, absolute.
+    /// Absolute paths of the control files that this scan found and the one before the command did not.
     ///
-    /// A repository that was not there before is the command's own work, with all that is in it.
-    pub fn created_since(&self, before: &Self, settings: &SpawnerSettings) -> Vec<PathBuf> {
+    /// A repository that did not exist before is the command's own work, with everything in it.
+    pub(super) fn created_since(&self, before: &Self, settings: &SpawnerSettings) -> Vec<OsString> {
         let known: HashMap<(usize, &Path), Identity> =
-            before.found.iter().map(|found| ((found.root, found.path.as_path()), found.identity)).collect();
-        let is_new = |found: &Found| known.get(&(found.root, &found.path)) != Some(&found.identity);
-        let in_own_repository = |found: &Found| {
-            found.path.ancestors().any(|ancestor| {
-                ancestor.file_name().is_some_and(is_repository)
-                    && !known.contains_key(&(found.root, ancestor))
+            before.matches.iter().map(|item| ((item.root, item.path.as_path()), item.identity)).collect();
+        let is_new = |item: &Match| known.get(&(item.root, &item.path)) != Some(&item.identity);
+        let in_own_repository = |item: &Match| {
+            item.path.ancestors().any(|ancestor| {
+                ancestor.file_name().is_some_and(is_repository) && !known.contains_key(&(item.root, ancestor))
             })
         };
         let mut created: Vec<PathBuf> = self
-            .found
+            .matches
             .iter()
-            .filter(|found| found.kind != Kind::Denied && is_new(found) && !in_own_repository(found))
-            .map(|found| settings.roots[found.root].path.join(&found.path))
+            .filter(|item| item.kind != Kind::Denied && is_new(item) && !in_own_repository(item))
+            .map(|item| settings.roots[item.root].path.join(&item.path))
             .collect();
         created.sort();
         created.dedup_by(|later, earlier| later.starts_with(&*earlier));
-        created.truncate(MAX_NAMED);
-        created
+        created.truncate(MAX_REPORTED);
+        created.into_iter().map(PathBuf::into_os_string).collect()
     }
 }

@@ -1,7 +1,7 @@
-//! The sandbox against real commands, by every kind of user and in every tier that this machine has.
+//! The sandbox with real commands, as every kind of user and in every tier that this machine supports.
 //!
 //! Each attack first shows that it works without the sandbox. Nothing is skipped: as root the tests run as
-//! root and as an ordinary user, else as the user that runs them.
+//! root and as an ordinary user, otherwise as the current user.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,6 +9,6 @@ mod attacks;
 mod bounds;
 mod control_files;
 mod ending;
-mod honest;
+mod false_positives;
+mod fixture;
 mod layers;
-mod place;

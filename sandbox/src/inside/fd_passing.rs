@@ -1,4 +1,4 @@
-//! The one message from server to spawner: four descriptors, and no bytes that would have to be believed.
+//! The one message from server to spawner: four descriptors, and no bytes that would have to be trusted.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,21 +11,21 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// What a watcher is given for one command.
+/// The descriptors that a monitor gets for one command.
 #[derive(Debug)]
-pub struct Handed {
+pub(super) struct CommandRequest {
     /// The file with the job.
-    pub request: OwnedFd,
-    /// The writing end of the command's output.
-    pub stdout: OwnedFd,
-    /// The writing end of the command's errors.
-    pub stderr: OwnedFd,
-    /// Reports go out here; its end of file is the end of the command.
-    pub control: OwnedFd,
+    pub(super) job: OwnedFd,
+    /// The writing end of the command's stdout.
+    pub(super) stdout: OwnedFd,
+    /// The writing end of the command's stderr.
+    pub(super) stderr: OwnedFd,
+    /// Takes the reports; when the server closes its end, the command ends.
+    pub(super) control: OwnedFd,
 }
 
-/// Sends request, stdout, stderr and control, in this order.
-pub fn send(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; 4]) -> rustix::io::Result<()> {
+/// Sends job, stdout, stderr and control, in this order.
+pub(crate) fn send(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; 4]) -> rustix::io::Result<()> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
@@ -35,7 +35,7 @@ pub fn send(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; 4]) -> rustix::io::R
 }
 
 /// The next request; none when the server is gone.
-pub fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<Handed>> {
+pub(super) fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<CommandRequest>> {
     loop {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -56,8 +56,8 @@ pub fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<Handed>> {
             })
             .flatten()
             .collect();
-        if let Ok([request, stdout, stderr, control]) = <[OwnedFd; 4]>::try_from(descriptors) {
-            return Ok(Some(Handed { request, stdout, stderr, control }));
+        if let Ok([job, stdout, stderr, control]) = <[OwnedFd; 4]>::try_from(descriptors) {
+            return Ok(Some(CommandRequest { job, stdout, stderr, control }));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Honest work: what people and agents do all day has to run as if there were no sandbox.
+//! Ordinary work of people and agents, which must run as if there were no sandbox.
 
-use crate::place::{Place, Setting};
+use crate::fixture::Fixture;
 
 struct Work {
     script: &'static str,
@@ -12,7 +12,7 @@ const fn work(script: &'static str, prints: &'static str) -> Work {
     Work { script, prints, in_tier_b: true }
 }
 
-/// Needs sockets or a `/tmp`, which tier B states it has not.
+/// Needs sockets or `/tmp`, which tier B does not have.
 const fn tier_a(script: &'static str, prints: &'static str) -> Work {
     Work { script, prints, in_tier_b: false }
 }
@@ -37,7 +37,7 @@ const ORDINARY_WORK: &[Work] = &[
         "python3 -c 'import threading; t = threading.Thread(target=print, args=(\"thread\",)); t.start(); t.join()'",
         "thread",
     ),
-    // Memory that is both written and executed, as compilers at run time need it.
+    // Memory that is both writable and executable, which JIT compilers need.
     work("python3 -c 'import mmap; print(len(mmap.mmap(-1, 4096, prot=7)))'", "4096\n"),
     work("python3 -m venv venv --without-pip && venv/bin/python -c 'print(1)'", "1\n"),
     work("printf 'int main(){return 7;}' > a.c && gcc a.c -o a && (./a; echo $?)", "7\n"),
@@ -65,14 +65,13 @@ const ORDINARY_WORK: &[Work] = &[
 ];
 
 #[test]
-fn ordinary_commands_run_as_if_nothing_held_them() {
+fn ordinary_commands_run_as_if_there_were_no_sandbox() {
     let mut wrong = Vec::new();
-    for setting in Setting::all() {
-        for work in ORDINARY_WORK.iter().filter(|work| work.in_tier_b || !setting.tier_b()) {
-            let place = Place::new(setting);
-            let held = place.held(work.script);
-            if !held.succeeded() || !held.output.contains(work.prints) {
-                wrong.push(format!("{setting:?}: {}\n{held:?}", work.script));
+    for work in ORDINARY_WORK {
+        for fixture in Fixture::all().filter(|fixture| work.in_tier_b || !fixture.scenario.is_tier_b()) {
+            let run = fixture.run(work.script);
+            if !run.succeeded() || !run.output.contains(work.prints) {
+                wrong.push(format!("{run:?}"));
             }
         }
     }
@@ -81,76 +80,48 @@ fn ordinary_commands_run_as_if_nothing_held_them() {
 
 #[test]
 fn a_small_crate_is_built_and_tested_offline() {
-    let toolchain = toolchain();
+    let output = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
+    let toolchain = String::from_utf8(output.stdout).unwrap().trim().to_owned();
     let enters = format!("test -x {toolchain}/bin/cargo");
-    let can_enter = |setting: &Setting| Place::new(*setting).plain(&enters).status.success();
-    let settings: Vec<_> = Setting::all().into_iter().filter(can_enter).collect();
-    assert!(!settings.is_empty(), "nobody can enter {toolchain}");
-    for setting in settings {
-        let place = Place::new(setting);
+    let mut fixtures =
+        Fixture::all().filter(|fixture| fixture.run_plain(&enters).status.success()).peekable();
+    assert!(fixtures.peek().is_some(), "nobody can enter {toolchain}");
+    for fixture in fixtures {
         let script = format!(
             "export PATH={toolchain}/bin:$PATH CARGO_HOME=$HOME/cargo; cargo init -q --vcs none --name tiny . && cargo build -q --offline && cargo test -q --offline 2>&1 | grep 'test result' | head -1"
         );
-        let held = place.held_with(&["--readonly", &toolchain, "--timeout-ms", "120000"], &script);
-        assert!(held.output.contains("test result: ok"), "{setting:?}: {held:?}");
+        let run = fixture.run_with(&["--readonly", &toolchain, "--timeout-ms", "120000"], &script);
+        assert!(run.output.contains("test result: ok"), "{run:?}");
     }
 }
 
-fn toolchain() -> String {
-    let output = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
 #[test]
-fn an_exit_code_and_a_signal_are_told_apart() {
-    for setting in Setting::all() {
-        let place = Place::new(setting);
-        for (script, expected) in [
-            ("exit 7", "exit Some(7) signal None killed false"),
-            ("kill -SEGV $$", "exit None signal Some(11) killed false"),
-            ("exit 124", "exit Some(124) signal None killed false"),
+fn the_end_of_a_command_is_reported() {
+    for fixture in Fixture::all() {
+        for (program, expected) in [
+            (&["/bin/bash", "-c", "exit 7"][..], "exit Some(7) signal None killed false"),
+            (&["/bin/bash", "-c", "kill -SEGV $$"], "exit None signal Some(11) killed false"),
+            (&["/bin/bash", "-c", "exit 124"], "exit Some(124) signal None killed false"),
+            (&["/bin/absent"], "cannot execute /bin/absent: No such file"),
         ] {
-            let held = place.held(script);
-            assert!(held.report.contains(expected), "{setting:?}: {script}: {held:?}");
+            let run = fixture.run_program(&[], program);
+            assert!(run.report.contains(expected), "{run:?}");
         }
-    }
-}
-
-#[test]
-fn time_on_the_processor_and_memory_are_measured() {
-    for setting in Setting::all() {
-        let place = Place::new(setting);
-        let held = place.held("python3 -c \"x = bytearray(100 << 20); sum(range(3000000))\"");
-        let peak = held.report.split("peak_kib ").nth(1).unwrap().lines().next().unwrap();
-        assert!(peak.parse::<u64>().unwrap() > 100 << 10, "{setting:?}: {held:?}");
-        let cpu = held.report.split("cpu_us ").nth(1).unwrap().split(' ').next().unwrap();
-        assert!(cpu.parse::<u64>().unwrap() > 10_000, "{setting:?}: {held:?}");
-    }
-}
-
-#[test]
-fn a_program_or_directory_that_is_not_there_is_named() {
-    use crate::place::Held;
-    for setting in Setting::all() {
-        let place = Place::new(setting);
-        let held = Held::from(place.command(&[], &["/bin/absent"]).output().unwrap());
-        assert!(
-            held.report.contains("/bin/absent could not be executed: No such file"),
-            "{setting:?}: {held:?}"
-        );
+        let run = fixture.run("python3 -c \"x = bytearray(100 << 20); sum(range(3000000))\"");
+        assert!(run.number("peak_kib") > 100 << 10, "{run:?}");
+        assert!(run.number("cpu_us") > 10_000, "{run:?}");
     }
 }
 
 #[test]
 fn a_read_only_root_can_be_read_and_not_written() {
-    for setting in Setting::all() {
-        let place = Place::new(setting);
-        let outside = place.outside().display().to_string();
+    for fixture in Fixture::all() {
+        let outside = fixture.outside().display().to_string();
         let script =
             format!("cat {outside}/secret.txt; echo x > {outside}/new; echo x > {outside}/secret.txt");
-        let held = place.held_with(&["--readonly", &outside], &script);
-        assert_eq!(held.output, "OUTSIDE-SECRET\n", "{setting:?}: {held:?}");
-        assert!(!place.outside().join("new").exists(), "{setting:?}");
-        assert_eq!(std::fs::read_to_string(place.secret()).unwrap(), "OUTSIDE-SECRET\n", "{setting:?}");
+        let run = fixture.run_with(&["--readonly", &outside], &script);
+        assert_eq!(run.output, "OUTSIDE-SECRET\n", "{run:?}");
+        assert!(!fixture.outside().join("new").exists(), "{run:?}");
+        assert_eq!(std::fs::read_to_string(fixture.secret()).unwrap(), "OUTSIDE-SECRET\n", "{run:?}");
     }
 }

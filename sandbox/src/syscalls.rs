@@ -1,77 +1,74 @@
-//! The kernel calls that only `unsafe` code can make. Nothing else in this crate is unsafe.
+//! The system calls that need `unsafe`. Nothing else in this crate is unsafe.
 //!
-//! Each function is one call with its arguments made safe. What to do with it is decided elsewhere.
-#![expect(
-    unsafe_code,
-    reason = "these calls have no safe form in any crate; each block says why it is sound"
-)]
+//! Each function makes one call with safe arguments. The callers decide what to do with it.
+#![expect(unsafe_code, reason = "no crate has a safe form of these calls; each block says why it is sound")]
 
 use std::ffi::{CStr, CString, c_int, c_long, c_ulong};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 use libc::{sock_filter, sock_fprog};
 
 /// Which side of a fork this is.
-pub enum Side {
-    /// The process that forked; holds the child's id.
+pub(crate) enum ForkResult {
+    /// The process that forked, with the child's process ID.
     Parent(i32),
     /// The new process.
     Child,
 }
 
-/// What a process used until it ended.
+/// How a child ended, and what it used.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub(crate) struct ChildExit {
     /// The raw wait status.
-    pub status: i32,
-    /// User and system time, its waited-for descendants included, in microseconds.
-    pub cpu_micros: u64,
+    pub(crate) status: i32,
+    /// User and system time, including its reaped descendants, in microseconds.
+    pub(crate) cpu_micros: u64,
     /// The largest resident memory of any of them, in KiB.
-    pub peak_kib: u64,
+    pub(crate) peak_kib: u64,
 }
 
 fn checked(result: c_long) -> io::Result<c_long> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-fn side(result: c_long) -> io::Result<Side> {
+fn fork_result(result: c_long) -> io::Result<ForkResult> {
     match checked(result)? {
-        0 => Ok(Side::Child),
-        child => Ok(Side::Parent(i32::try_from(child).map_err(io::Error::other)?)),
+        0 => Ok(ForkResult::Child),
+        child => Ok(ForkResult::Parent(i32::try_from(child).map_err(io::Error::other)?)),
     }
 }
 
 /// Forks this process, which must have one thread.
-pub fn fork() -> io::Result<Side> {
+pub(crate) fn fork() -> io::Result<ForkResult> {
     // SAFETY: the spawner is started only while the process has one thread, and its descendants start
     // none, so no lock is held by a thread that does not exist in the child.
-    side(unsafe { libc::fork() }.into())
+    fork_result(unsafe { libc::fork() }.into())
 }
 
 /// Forks this process into new namespaces.
-pub fn fork_into(namespaces: c_int) -> io::Result<Side> {
+pub(crate) fn fork_into(namespaces: c_int) -> io::Result<ForkResult> {
     let flags = c_long::from(namespaces | libc::SIGCHLD);
     // SAFETY: without CLONE_VM and with a null stack this is a fork; the process has one thread, see
     // `fork`. All other arguments are unused by these flags.
-    side(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })
+    fork_result(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })
 }
 
 /// Moves this process into new namespaces.
-pub fn unshare(namespaces: c_int) -> io::Result<()> {
+pub(crate) fn unshare(namespaces: c_int) -> io::Result<()> {
     // SAFETY: no memory is involved; CLONE_FILES and CLONE_VM are never passed.
     checked(unsafe { libc::unshare(namespaces) }.into()).map(drop)
 }
 
-/// Ends this process at once, without running anything that its parent registered.
-pub fn exit(code: c_int) -> ! {
+/// Exits at once, without running the exit handlers that the parent registered.
+pub(crate) fn exit(code: c_int) -> ! {
     // SAFETY: ends the process; no memory is involved.
     unsafe { libc::_exit(code) }
 }
 
 /// Waits for a child to end.
-pub fn wait_for(child: i32) -> io::Result<Ended> {
+pub(crate) fn wait_for(child: i32) -> io::Result<ChildExit> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is valid, and both pointers are valid for the call.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -86,15 +83,15 @@ pub fn wait_for(child: i32) -> io::Result<Ended> {
     let micros = |time: libc::timeval| {
         u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
     };
-    Ok(Ended {
+    Ok(ChildExit {
         status,
         cpu_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
         peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
     })
 }
 
-/// Executes a program; returns only when that failed.
-pub fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> io::Error {
+/// Executes a program; returns only if that failed.
+pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> io::Error {
     let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
         texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
     };
@@ -104,16 +101,16 @@ pub fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -
     io::Error::last_os_error()
 }
 
-/// Sends a signal; 0 only asks whether one could be sent.
-pub fn kill(process: i32, signal: c_int) -> io::Result<()> {
+/// Sends a signal; 0 only checks whether one could be sent.
+pub(crate) fn kill(process: i32, signal: c_int) -> io::Result<()> {
     // SAFETY: no memory is involved.
     checked(unsafe { libc::kill(process, signal) }.into()).map(drop)
 }
 
-/// Gives every signal its default meaning and blocks none.
-pub fn default_signals() -> io::Result<()> {
+/// Resets every signal to its default action and unblocks all.
+pub(crate) fn default_signals() -> io::Result<()> {
     for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: no handler is installed. The signals that cannot be set answer EINVAL, which is right.
+        // SAFETY: no handler is installed. EINVAL for the signals that cannot be set is fine.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     // SAFETY: an all-zero set is a valid set, and the pointers are valid for the calls.
@@ -124,15 +121,15 @@ pub fn default_signals() -> io::Result<()> {
     }
 }
 
-/// Lets the kernel clear away ended children by itself.
-pub fn ignore_children() -> io::Result<()> {
+/// Lets the kernel reap children by itself.
+pub(crate) fn ignore_children() -> io::Result<()> {
     // SAFETY: no handler is installed.
     let previous = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
     if previous == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A descriptor that becomes readable whenever a child ends.
-pub fn child_signals() -> io::Result<OwnedFd> {
+/// A descriptor that becomes readable when a child ends.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: an all-zero set is a valid set, the pointers are valid for the calls, and the descriptor is
     // new and owned by nobody else.
     unsafe {
@@ -147,25 +144,19 @@ pub fn child_signals() -> io::Result<OwnedFd> {
 }
 
 /// Closes the descriptors `first..=last`, or only marks them to close on exec.
-pub fn close_range(first: u32, last: u32, only_on_exec: bool) -> io::Result<()> {
+pub(crate) fn close_range(first: u32, last: u32, only_on_exec: bool) -> io::Result<()> {
     let flags = if only_on_exec { libc::CLOSE_RANGE_CLOEXEC } else { 0 };
     // SAFETY: called where every descriptor in the range belongs to code that never runs in this process.
     checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) }).map(drop)
 }
 
-/// Puts a copy of a descriptor at a fixed number, open across exec.
-pub fn put_at(descriptor: BorrowedFd<'_>, number: RawFd) -> io::Result<()> {
-    // SAFETY: the numbers used are 0, 1 and 2, which no owned value of this crate has.
-    checked(unsafe { libc::dup2(descriptor.as_raw_fd(), number) }.into()).map(drop)
-}
-
-/// Overwrites this process's environment, which `/proc/<pid>/environ` shows, with zeroes.
-pub fn erase_environment() {
+/// Overwrites this process's environment with zeros, so that `/proc/<pid>/environ` no longer shows it.
+pub(crate) fn erase_environment() {
     unsafe extern "C" {
         static mut environ: *mut *mut libc::c_char;
     }
     // SAFETY: one thread, and nothing in this process reads its environment any more; each entry is a
-    // writable text that ends in a zero byte, and the list ends with a null pointer.
+    // writable, zero-terminated string, and the list ends with a null pointer.
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {
@@ -175,8 +166,8 @@ pub fn erase_environment() {
     }
 }
 
-/// Sets attributes of a mount, and of the mounts beneath it.
-pub fn set_mount_attributes(mount: BorrowedFd<'_>, set: u64, recursive: bool) -> io::Result<()> {
+/// Sets attributes of a mount, and of the mounts below it if `recursive`.
+pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, set: u64, recursive: bool) -> io::Result<()> {
     let attributes = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is an empty C string, and size and pointer describe `attributes`.
@@ -193,8 +184,8 @@ pub fn set_mount_attributes(mount: BorrowedFd<'_>, set: u64, recursive: bool) ->
     .map(drop)
 }
 
-/// Brings the loopback interface of this network namespace up.
-pub fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
+/// Brings up the loopback interface of this network namespace.
+pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: an all-zero request is valid; the name fits; the pointer is valid for the call.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
@@ -206,8 +197,8 @@ pub fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Removes a capability from what any later program could regain; false when the kernel knows no such.
-pub fn drop_from_bounding_set(capability: c_ulong) -> io::Result<bool> {
+/// Drops a capability from the bounding set; false if the kernel has no capability with this number.
+pub(crate) fn drop_from_bounding_set(capability: c_ulong) -> io::Result<bool> {
     // SAFETY: no memory is involved.
     match checked(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }.into()) {
         Ok(_) => Ok(true),
@@ -216,8 +207,8 @@ pub fn drop_from_bounding_set(capability: c_ulong) -> io::Result<bool> {
     }
 }
 
-/// Puts a system call filter in force for this process and all that come from it.
-pub fn install_filter(filter: &[sock_filter]) -> io::Result<()> {
+/// Installs a system call filter for this process and its descendants.
+pub(crate) fn install_filter(filter: &[sock_filter]) -> io::Result<()> {
     let program = sock_fprog {
         len: u16::try_from(filter.len()).map_err(io::Error::other)?,
         filter: filter.as_ptr().cast_mut(),
@@ -227,28 +218,28 @@ pub fn install_filter(filter: &[sock_filter]) -> io::Result<()> {
         .map(drop)
 }
 
-/// The version of Landlock, or why there is none.
-pub fn landlock_version() -> io::Result<i64> {
+/// The Landlock version, or the error if there is none.
+pub(crate) fn landlock_version() -> io::Result<i64> {
     const ASK_VERSION: c_int = 1;
     // SAFETY: with this flag the kernel reads no memory.
     checked(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<u8>(), 0, ASK_VERSION) })
 }
 
-/// The probes of the self-check: calls that a held process must not get through.
-pub mod attempts {
+/// The calls of the self-check's probe, which a confined process must not get through.
+pub(crate) mod probe_calls {
     use super::{BorrowedFd, OwnedFd, checked, io, ptr};
     use std::net::SocketAddr;
     use std::os::fd::AsRawFd;
 
-    /// Sets up a ring of io_uring, which could open sockets past a filter.
-    pub fn io_uring() -> io::Result<()> {
+    /// Sets up io_uring, which could open sockets past a filter.
+    pub(crate) fn io_uring() -> io::Result<()> {
         let mut parameters = [0_u8; 256];
         // SAFETY: the kernel writes at most 120 bytes of parameters; the ring is closed with the process.
         checked(unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) }).map(drop)
     }
 
-    /// Makes a system call as a 32-bit program would, where this machine has such.
-    pub fn foreign_call() {
+    /// Makes a system call of a 32-bit program, on machines that have those.
+    pub(crate) fn foreign_call() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: number 20 is getpid of the 32-bit table and touches no memory. r8 to r11 are clobbered.
         unsafe {
@@ -260,13 +251,13 @@ pub mod attempts {
     }
 
     /// Loads a program into the kernel.
-    pub fn bpf() -> io::Result<()> {
+    pub(crate) fn bpf() -> io::Result<()> {
         // SAFETY: size 0 with a null pointer is refused before memory is read.
         checked(unsafe { libc::syscall(libc::SYS_bpf, 0, ptr::null::<u8>(), 0) }).map(drop)
     }
 
-    /// Sends data with the first packet of a connection, which passes filters of `connect`.
-    pub fn fast_open(socket: &OwnedFd, to: SocketAddr) -> io::Result<()> {
+    /// Sends data with the first packet of a connection, which evades filters of `connect`.
+    pub(crate) fn fast_open(socket: &OwnedFd, to: SocketAddr) -> io::Result<()> {
         let SocketAddr::V4(to) = to else { return Err(io::ErrorKind::Unsupported.into()) };
         let address = libc::sockaddr_in {
             sin_family: 2,
@@ -288,8 +279,8 @@ pub mod attempts {
         .map(drop)
     }
 
-    /// Pushes a character into a terminal's input.
-    pub fn push_into_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
+    /// Pushes a character into the input of a terminal.
+    pub(crate) fn push_into_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
         // SAFETY: the pointer is to one byte, valid for the call.
         checked(unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSTI, c"x".as_ptr()) }.into()).map(drop)
     }

@@ -1,9 +1,10 @@
-//! Runs one program held, by hand and for the tests: `held --root /work -- /bin/bash -c 'ls -la'`.
+//! Runs one program in the sandbox, by hand and for the tests: `sandboxed --root /work -- /bin/bash -c 'ls'`.
 //!
-//! It plays the tool server's part in the same order: roots opened, spawner forked, self-check, Landlock on
-//! itself, command. `--plain` runs the program as it is, so that a test can show what the sandbox changes;
-//! `--without` takes a layer away by a system call filter around everything.
-#![expect(unsafe_code, reason = "a layer can be taken away only by a filter, which has no safe form")]
+//! It does what the tool server does, in the same order: open the roots, fork the spawner, run the
+//! self-check, put Landlock on itself, run the command. `--plain` runs the program without the sandbox, so
+//! that a test can show the difference; `--without` disables a layer by a system call filter around
+//! everything; `--cost` compares 200 plain and sandboxed runs of the program, in turns.
+#![expect(unsafe_code, reason = "a layer can be disabled only by a filter, which has no safe form")]
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,12 +15,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sandbox::{
-    Capabilities, CommandSpec, ControlFiles, Depth, Limits, Mode, Reach, Root, Running, SandboxError,
+    AllowedPaths, Capabilities, CommandSpec, ControlFiles, Depth, Limits, Mode, Root, Running, SandboxError,
     Spawner, SpawnerSettings,
 };
 
 /// How much of the output is shown.
 const SHOWN_BYTES: usize = 1 << 20;
+
+const COST_ROUNDS: usize = 200;
+
+const CONTROL_FILES: [&str; 9] =
+    [".git/hooks", ".git/config", ".envrc", ".vscode", ".idea", ".mcp.json", ".claude", ".codex", ".cursor"];
+
+/// The variables that are passed to the program.
+const VARIABLES: [&str; 6] = ["PATH", "TERM", "LANG", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
 
 #[derive(Default)]
 struct Options {
@@ -30,6 +39,7 @@ struct Options {
     mode: Mode,
     network: bool,
     plain: bool,
+    cost: bool,
     check: Option<Depth>,
     without: Option<String>,
     timeout: Duration,
@@ -39,19 +49,15 @@ struct Options {
 fn main() -> ExitCode {
     let options = options();
     if let Some(layer) = &options.without {
-        take_away(layer);
+        disable(layer);
     }
     if options.plain {
-        return plain(&options);
+        return exit_code(plain(&options).status().expect("the program exists").code());
     }
-    match held(&options) {
-        Ok(code) => code,
-        Err(error) => {
-            let capabilities = Capabilities::without_commands(&error);
-            println!("error {}", capabilities.reason.unwrap_or_default());
-            ExitCode::from(3)
-        }
-    }
+    sandboxed(&options).unwrap_or_else(|error| {
+        println!("error {}", Capabilities::without_commands(&error).reason.unwrap_or_default());
+        ExitCode::from(3)
+    })
 }
 
 fn options() -> Options {
@@ -69,6 +75,7 @@ fn options() -> Options {
             "--landlock" => options.mode = Mode::Landlock,
             "--network" => options.network = true,
             "--plain" => options.plain = true,
+            "--cost" => options.cost = true,
             "--check" => options.check = Some(Depth::Quick),
             "--check-full" => options.check = Some(Depth::Full),
             "--without" => options.without = Some(value()),
@@ -76,27 +83,50 @@ fn options() -> Options {
                 options.timeout = Duration::from_millis(value().parse().expect("a number of milliseconds"));
             }
             "--" => break,
-            other => panic!("{other} is no option"),
+            other => panic!("no such option: {other}"),
         }
     }
     options.program = words.collect();
     options
 }
 
-fn plain(options: &Options) -> ExitCode {
+fn plain(options: &Options) -> Command {
     let mut command = Command::new(&options.program[0]);
     command.args(&options.program[1..]).stdin(Stdio::null()).current_dir(&options.roots[0]);
-    let status = command.status().expect("the program is there");
-    ExitCode::from(u8::try_from(status.code().unwrap_or(255)).unwrap_or(255))
+    command
 }
 
-fn held(options: &Options) -> Result<ExitCode, SandboxError> {
+fn sandboxed(options: &Options) -> Result<ExitCode, SandboxError> {
+    let started = Instant::now();
+    let spawner = Spawner::start(&settings(options))?;
+    println!("start_us {}", started.elapsed().as_micros());
+    println!("tier {}", spawner.tier());
+    if let Some(depth) = options.check {
+        let started = Instant::now();
+        let capabilities = spawner.self_check(depth)?;
+        println!("check_us {}", started.elapsed().as_micros());
+        show(&capabilities);
+    }
+    if options.program.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if options.cost {
+        return compare_cost(&spawner, options).map(|()| ExitCode::SUCCESS);
+    }
+    let read_write = options.roots.iter().cloned().chain([options.scratch.clone()]).collect();
+    sandbox::confine_this_thread(&AllowedPaths { read_write, read_only: Vec::new() })
+        .expect("the server can confine itself");
+    println!("spawner {}", spawner.process_id());
+    run(&spawner, options)
+}
+
+fn settings(options: &Options) -> SpawnerSettings {
     let open = |path: &PathBuf| Root {
         path: path.clone(),
         handle: OwnedFd::from(File::open(path).expect("the root can be opened")),
     };
     let denied = options.denied.clone();
-    let settings = SpawnerSettings {
+    SpawnerSettings {
         roots: options.roots.iter().map(open).collect(),
         readonly_roots: options.readonly.iter().map(open).collect(),
         is_denied: Box::new(move |path| denied.iter().any(|name| path.ends_with(name))),
@@ -104,29 +134,8 @@ fn held(options: &Options) -> Result<ExitCode, SandboxError> {
         mode: options.mode,
         network: options.network,
         scratch: options.scratch.clone(),
-    };
-    let began = Instant::now();
-    let spawner = Spawner::start(&settings)?;
-    println!("start_us {}", began.elapsed().as_micros());
-    println!("tier {}", spawner.tier());
-    if let Some(depth) = options.check {
-        let began = Instant::now();
-        let capabilities = spawner.self_check(depth)?;
-        println!("check_us {}", began.elapsed().as_micros());
-        show(&capabilities);
     }
-    if options.program.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let read_write = options.roots.iter().cloned().chain([options.scratch.clone()]).collect();
-    let reach = Reach { read_write, read_only: Vec::new() };
-    sandbox::confine_this_thread(&reach).expect("the server can confine itself");
-    println!("spawner {}", spawner.process_id());
-    run(&spawner, options)
 }
-
-const CONTROL_FILES: [&str; 9] =
-    [".git/hooks", ".git/config", ".envrc", ".vscode", ".idea", ".mcp.json", ".claude", ".codex", ".cursor"];
 
 fn show(capabilities: &Capabilities) {
     for layer in &capabilities.layers {
@@ -144,41 +153,40 @@ fn show(capabilities: &Capabilities) {
     println!("escape {}", capabilities.escape().is_some());
 }
 
-fn run(spawner: &Spawner, options: &Options) -> Result<ExitCode, SandboxError> {
-    let variables = ["PATH", "TERM", "LANG", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
-    let began = Instant::now();
-    let running = spawner.run(&CommandSpec {
+fn start(spawner: &Spawner, options: &Options) -> Result<Running, SandboxError> {
+    let variable = |name: &&str| Some(((*name).into(), std::env::var_os(name)?));
+    spawner.run(&CommandSpec {
         program: options.program[0].clone().into(),
         arguments: options.program[1..].iter().map(Into::into).collect(),
-        environment: variables
-            .iter()
-            .filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)))
-            .collect(),
+        environment: VARIABLES.iter().filter_map(variable).collect(),
         workdir: options.roots[0].clone(),
         limits: Limits::for_timeout(options.timeout),
-    })?;
-    let Running { stdout, stderr, lifeline, exit } = running;
-    let readers = [stdout, stderr].map(|pipe| thread::spawn(move || drain(pipe)));
-    let (told, ended) = std::sync::mpsc::channel();
-    thread::spawn(move || told.send((exit.wait(), Instant::now())));
-    let exit = match ended.recv_timeout(options.timeout) {
+    })
+}
+
+fn run(spawner: &Spawner, options: &Options) -> Result<ExitCode, SandboxError> {
+    let started = Instant::now();
+    let Running { stdout, stderr, lifeline, exit } = start(spawner, options)?;
+    let readers = [stdout, stderr].map(|pipe| thread::spawn(move || read_all(pipe)));
+    let (sender, ended) = std::sync::mpsc::channel();
+    thread::spawn(move || sender.send((exit.wait(), Instant::now())));
+    let (exit, ended) = match ended.recv_timeout(options.timeout) {
         Ok(exit) => {
             drop(lifeline);
             exit
         }
         Err(_) => {
-            let let_go = Instant::now();
+            let killed = Instant::now();
             lifeline.kill();
             let exit = ended.recv().expect("the thread sends once");
-            println!("kill_us {}", let_go.elapsed().as_micros());
+            println!("kill_us {}", killed.elapsed().as_micros());
             exit
         }
     };
-    let ([stdout, stderr], closed) =
-        (readers.map(|reader| reader.join().expect("a reader ends")), Instant::now());
-    let (exit, ended) = (exit.0?, exit.1);
+    let [stdout, stderr] = readers.map(|reader| reader.join().expect("a reader ends"));
+    let (exit, closed) = (exit?, Instant::now());
     println!("closed_after_us {}", closed.saturating_duration_since(ended).as_micros());
-    println!("run_us {}", began.elapsed().as_micros());
+    println!("run_us {}", started.elapsed().as_micros());
     println!("exit {:?} signal {:?} killed {}", exit.code, exit.signal, exit.killed);
     println!("cpu_us {} peak_kib {}", exit.cpu_time.as_micros(), exit.peak_memory_bytes / 1024);
     for path in &exit.created_control_files {
@@ -188,11 +196,15 @@ fn run(spawner: &Spawner, options: &Options) -> Result<ExitCode, SandboxError> {
     println!("output");
     let _ = std::io::stdout().write_all(&stdout.0);
     let _ = std::io::stderr().write_all(&stderr.0);
-    Ok(ExitCode::from(u8::try_from(exit.code.unwrap_or(124)).unwrap_or(124)))
+    Ok(exit_code(exit.code))
 }
 
-/// Reads to the end and keeps the beginning; also says how much there was.
-fn drain(pipe: OwnedFd) -> (Vec<u8>, usize) {
+fn exit_code(code: Option<i32>) -> ExitCode {
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(124))
+}
+
+/// Reads to the end; returns the first [`SHOWN_BYTES`] and the number of all bytes.
+fn read_all(pipe: OwnedFd) -> (Vec<u8>, usize) {
     let (mut kept, mut total) = (Vec::new(), 0);
     let mut chunk = vec![0; 64 * 1024];
     let mut file = File::from(pipe);
@@ -204,8 +216,31 @@ fn drain(pipe: OwnedFd) -> (Vec<u8>, usize) {
     (kept, total)
 }
 
-/// Denies what a container engine or an old kernel denies, for this process and all that come from it.
-fn take_away(layer: &str) {
+fn compare_cost(spawner: &Spawner, options: &Options) -> Result<(), SandboxError> {
+    let mut times = [("plain", Vec::new()), ("sandboxed", Vec::new())];
+    for _ in 0..COST_ROUNDS {
+        let started = Instant::now();
+        plain(options).env_clear().status().expect("the program exists");
+        times[0].1.push(started.elapsed());
+        let started = Instant::now();
+        start(spawner, options)?.exit.wait()?;
+        times[1].1.push(started.elapsed());
+    }
+    for (name, mut times) in times {
+        times.sort_unstable();
+        let [min, p50, p90] = [0, COST_ROUNDS / 2, COST_ROUNDS * 9 / 10].map(|index| times[index]);
+        println!("{name}: min {min:.2?}, p50 {p50:.2?}, p90 {p90:.2?}");
+    }
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", spawner.process_id())).unwrap_or_default();
+    let memory: Vec<_> =
+        status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("RssAnon")).collect();
+    println!("spawner: {}", memory.join(" "));
+    Ok(())
+}
+
+/// Denies what a container engine or an old kernel denies, for this process and its descendants.
+fn disable(layer: &str) {
     let (calls, errno): (&[libc::c_long], i32) = match layer {
         "namespaces" => (
             &[libc::SYS_unshare, libc::SYS_setns, libc::SYS_mount, libc::SYS_move_mount, libc::SYS_open_tree],
@@ -223,17 +258,17 @@ fn take_away(layer: &str) {
             libc::ENOSYS,
         ),
         "seccomp" => (&[libc::SYS_seccomp], libc::EPERM),
-        other => panic!("{other} is no layer"),
+        other => panic!("no such layer: {other}"),
     };
     let instruction = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
-        code: u16::try_from(code).expect("codes have 16 bits"),
+        code: u16::try_from(code).expect("BPF opcodes have 16 bits"),
         jt,
         jf,
         k,
     };
     let mut filter = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
     for call in calls {
-        let number = u32::try_from(*call).expect("numbers of calls are positive");
+        let number = u32::try_from(*call).expect("call numbers are positive");
         filter.push(instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, number, 0, 1));
         filter.push(instruction(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | errno.cast_unsigned(), 0, 0));
     }
@@ -245,5 +280,5 @@ fn take_away(layer: &str) {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
     };
-    assert_eq!(installed, 0, "the layer is taken away");
+    assert_eq!(installed, 0, "the filter can be installed");
 }

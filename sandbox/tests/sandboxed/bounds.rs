@@ -1,0 +1,99 @@
+//! Floods and bombs: each ends at its limit or at its deadline, and the machine survives.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use crate::ending::unique_seconds;
+use crate::fixture::{Fixture, exclusive, processes_with, wait_until};
+
+#[test]
+fn a_fork_bomb_is_bounded_and_gone_at_its_deadline() {
+    let _exclusive = exclusive();
+    for fixture in Fixture::all() {
+        for bomb in [
+            "f(){ f|f& }; f; sleep 20",
+            "python3 -c \"\nimport os\nwhile 1:\n  try: os.fork()\n  except OSError: pass\"",
+        ] {
+            let mark = unique_seconds();
+            let run = fixture.run_with(&["--timeout-ms", "1000"], &format!("{bomb} # {mark}"));
+            assert!(run.was_executed(), "{run:?}");
+            // A bomb that cannot fork any more may end by itself.
+            let kill_us = if run.report.contains("kill_us") { run.number("kill_us") } else { 0 };
+            assert!(kill_us < 2_000_000, "{run:?}");
+            wait_until("the end of the bomb", || processes_with(&mark) == 0);
+        }
+    }
+}
+
+#[test]
+fn processes_are_counted_for_each_command() {
+    let _exclusive = exclusive();
+    let script = "python3 -c \"
+import os, time
+n = 0
+while n < 2000:
+    try:
+        if os.fork() == 0: time.sleep(60)
+    except OSError: break
+    n += 1
+print('forks', n)\"";
+    for fixture in Fixture::all() {
+        let run = fixture.run(script);
+        let forks: u32 = run.output.trim().strip_prefix("forks ").unwrap_or("2000").parse().unwrap();
+        // Tier B counts all processes of the user, also those of other commands.
+        let most = if fixture.scenario.is_tier_b() { 2000 } else { 513 };
+        assert!((50..most).contains(&forks), "{run:?}");
+    }
+}
+
+#[test]
+fn memory_descriptors_and_file_sizes_are_bounded() {
+    let _exclusive = exclusive();
+    for fixture in Fixture::all() {
+        for (script, expected) in [
+            ("python3 -c \"x = bytearray(5 << 30)\" 2>&1 | tail -1", "MemoryError\n"),
+            (
+                "python3 -c \"import os; [os.open('/dev/null', 0) for _ in range(100000)]\" 2>&1 | grep -c 'Too many'",
+                "1\n",
+            ),
+            ("truncate -s 2G big; stat -c %s big 2>&1 | grep -v -c 2147483648", "1\n"),
+            ("ulimit -c; ulimit -l", "0\n64\n"),
+        ] {
+            let run = fixture.run(script);
+            assert_eq!(run.output, expected, "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn private_directories_are_bounded() {
+    for fixture in Fixture::in_tier_a() {
+        for directory in ["/tmp", "/dev/shm", "$HOME"] {
+            let script = format!("head -c 400M /dev/zero > {directory}/fill; stat -c %s {directory}/fill");
+            let run = fixture.run(&script);
+            let size: u64 = run.output.trim().parse().unwrap();
+            assert!(size <= 256 << 20, "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_output_ends_with_the_command() {
+    let _exclusive = exclusive();
+    for fixture in Fixture::all() {
+        let run = fixture.run_with(&["--timeout-ms", "500"], "yes & yes >&2");
+        assert!(run.number("bytes") > 1 << 20, "{:?}: {}", fixture.scenario, run.report);
+        assert!(run.number("kill_us") < 200_000, "{:?}: {}", fixture.scenario, run.report);
+    }
+}
+
+#[test]
+fn nothing_of_a_command_stays_on_disk_outside_its_roots() {
+    for fixture in Fixture::all() {
+        let run = fixture.run("echo x > ${TMPDIR:-/tmp}/sandbox-leftover; echo x > ~/left; echo done");
+        assert_eq!(run.output, "done\n", "{run:?}");
+        assert_eq!(fs::read_dir(fixture.path("scratch")).unwrap().count(), 0, "{run:?}");
+        assert!(!std::path::Path::new("/tmp/sandbox-leftover").exists());
+        assert_eq!(fs::metadata(fixture.outside()).unwrap().nlink(), 2);
+    }
+}

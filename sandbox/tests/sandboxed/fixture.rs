@@ -1,0 +1,222 @@
+//! A temporary directory with a root and a directory outside it, and runs of programs there, with or without
+//! the sandbox.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A user without rights on any machine.
+const NOBODY: u32 = 65534;
+
+/// Who runs a command, and in which tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scenario {
+    RootInTierA,
+    OrdinaryInTierA,
+    OrdinaryInTierB,
+}
+
+impl Scenario {
+    /// All that this test process can set up.
+    pub fn all() -> Vec<Self> {
+        let ordinary = [Self::OrdinaryInTierA, Self::OrdinaryInTierB];
+        let root = is_root().then_some(Self::RootInTierA);
+        root.into_iter().chain(ordinary).collect()
+    }
+
+    pub fn is_tier_b(self) -> bool {
+        self == Self::OrdinaryInTierB
+    }
+
+    pub fn is_root(self) -> bool {
+        self == Self::RootInTierA
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+/// A temporary directory with `root`, `outside/secret.txt` and `scratch` in it.
+pub struct Fixture {
+    pub scenario: Scenario,
+    directory: TempDir,
+}
+
+impl Fixture {
+    pub fn new(scenario: Scenario) -> Self {
+        let fixture = Self { scenario, directory: tempfile::tempdir().unwrap() };
+        fs::set_permissions(fixture.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for name in ["root", "outside", "scratch"] {
+            fs::create_dir(fixture.path(name)).unwrap();
+        }
+        fs::write(fixture.secret(), "OUTSIDE-SECRET\n").unwrap();
+        for path in [fixture.root(), fixture.outside(), fixture.secret(), fixture.path("scratch")] {
+            fixture.chown(&path);
+        }
+        fixture
+    }
+
+    /// One for each scenario.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Scenario::all().into_iter().map(Self::new)
+    }
+
+    pub fn in_tier_a() -> impl Iterator<Item = Self> {
+        Self::all().filter(|fixture| !fixture.scenario.is_tier_b())
+    }
+
+    pub fn in_tier_b() -> impl Iterator<Item = Self> {
+        Self::all().filter(|fixture| fixture.scenario.is_tier_b())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.path("root")
+    }
+
+    pub fn outside(&self) -> PathBuf {
+        self.path("outside")
+    }
+
+    pub fn secret(&self) -> PathBuf {
+        self.outside().join("secret.txt")
+    }
+
+    /// Gives a file to the scenario's user.
+    pub fn chown(&self, path: &Path) {
+        if is_root() && !self.scenario.is_root() {
+            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    /// Makes a program run as the scenario's user.
+    pub fn set_user(&self, command: &mut Command) {
+        if is_root() && !self.scenario.is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+    }
+
+    /// Prepares the root by a script without the sandbox.
+    pub fn prepare(&self, script: &str) {
+        let output = self.run_plain(script);
+        assert!(output.status.success(), "{script}: {output:?}");
+    }
+
+    /// Runs a script without the sandbox.
+    pub fn run_plain(&self, script: &str) -> Output {
+        self.command(&["--plain"], &["/bin/bash", "-c", script]).output().unwrap()
+    }
+
+    /// Runs a script in the sandbox.
+    pub fn run(&self, script: &str) -> Run {
+        self.run_with(&[], script)
+    }
+
+    pub fn run_with(&self, options: &[&str], script: &str) -> Run {
+        self.run_program(options, &["/bin/bash", "-c", script])
+    }
+
+    pub fn run_program(&self, options: &[&str], program: &[&str]) -> Run {
+        let output = self.command(options, program).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let (report, output_text) = text.split_once("output\n").unwrap_or((&text, ""));
+        Run {
+            command: format!("{:?}: {options:?} {program:?}", self.scenario),
+            report: report.to_owned(),
+            output: output_text.to_owned(),
+            errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// The example that plays the server, as the scenario's user.
+    pub fn command(&self, options: &[&str], program: &[&str]) -> Command {
+        let mut command = Command::new(example());
+        if self.scenario.is_tier_b() {
+            command.arg("--landlock");
+        }
+        command.arg("--root").arg(self.root()).arg("--scratch").arg(self.path("scratch"));
+        command.args(options).arg("--").args(program);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env("HOME", self.outside()).env("CANARY", "server-secret-4711").current_dir("/");
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env_remove("TMPDIR");
+        self.set_user(&mut command);
+        command
+    }
+}
+
+/// What a sandboxed command did.
+#[derive(Debug)]
+#[expect(dead_code, reason = "some fields are only shown when a test fails")]
+pub struct Run {
+    command: String,
+    pub report: String,
+    pub output: String,
+    errors: String,
+}
+
+impl Run {
+    /// Whether the command ran and exited with 0.
+    pub fn succeeded(&self) -> bool {
+        self.report.contains("exit Some(0) signal None killed false")
+    }
+
+    /// Whether the command was executed at all.
+    pub fn was_executed(&self) -> bool {
+        self.report.contains("\nexit ")
+    }
+
+    /// A number of the report.
+    pub fn number(&self, name: &str) -> u64 {
+        let mut words = self.report.split_whitespace().skip_while(|word| *word != name);
+        words.nth(1).unwrap_or_else(|| panic!("no {name} in {self:?}")).parse().unwrap()
+    }
+
+    /// The control files of the report, relative to the root.
+    pub fn control_files(&self, fixture: &Fixture) -> Vec<String> {
+        let root = format!("control {}/", fixture.root().display());
+        self.report.lines().filter_map(|line| line.strip_prefix(&root)).map(str::to_owned).collect()
+    }
+}
+
+/// The example beside this test; the same build makes it.
+fn example() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().and_then(Path::parent).unwrap().join("examples/sandboxed");
+    assert!(program.exists(), "{} is missing: cargo build -p sandbox --examples", program.display());
+    program
+}
+
+/// A lock for tests that measure time or load the machine, so that they run one at a time.
+pub fn exclusive() -> fs::File {
+    let path = std::env::temp_dir().join("autonous-sandbox-tests.lock");
+    let file = fs::File::create(path).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+/// How many processes have this text in their command line.
+pub fn processes_with(text: &str) -> usize {
+    let Ok(processes) = fs::read_dir("/proc") else { return 0 };
+    let contains = |line: &[u8]| line.windows(text.len()).any(|window| window == text.as_bytes());
+    processes
+        .flatten()
+        .filter(|process| fs::read(process.path().join("cmdline")).is_ok_and(|line| contains(&line)))
+        .count()
+}
+
+/// Waits for a state, for at most ten seconds.
+pub fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !state() {
+        assert!(std::time::Instant::now() < deadline, "{what} did not come about");
+        std::thread::yield_now();
+    }
+}
