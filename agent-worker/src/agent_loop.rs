@@ -1,8 +1,8 @@
 //! The loop over a task: prepare, take turns, finalise.
 //!
-//! The work is one future. A limit on time or a person's cancel drops it, and with it the running
-//! request or tool call, wherever it is; what was done until then is in [`TaskProgress`]. Every way out
-//! leads through [`Agent::finalise`], so there is always an outcome with its events.
+//! The work is one future. The wall time limit or a cancel drops it together with the running request or
+//! tool call; [`TaskProgress`] keeps what was done until then. Every exit leads through
+//! [`Agent::finalise`], so there is always an outcome with its events.
 
 use protocol::event::{
     AgentCompleted, AgentFailed, AgentStarted, AgentTotals, ContextAssembled, InitialContext,
@@ -24,7 +24,7 @@ use crate::task_progress::TaskProgress;
 use crate::turn::{self, TurnOutcome};
 
 impl Agent {
-    /// Works on a task until there is an answer, a limit is reached, it fails, or it is cancelled.
+    /// Works on a task until it is answered, reaches a limit, fails, or is cancelled.
     pub(crate) async fn run(&self, task: &Task, events: &EventSink, cancel: &CancellationToken) -> Outcome {
         let started = Instant::now();
         let agent_started = AgentStarted {
@@ -34,7 +34,7 @@ impl Agent {
         };
         let agent_id = events.record(agent_started, &task.parent_event_id).await;
         let run = TaskRun { agent: self, task, events, agent_id, started };
-        let mut progress = TaskProgress::of(task);
+        let mut progress = TaskProgress::new(task);
         let end = tokio::select! {
             biased;
             end = self.work(&run, &mut progress) => end,
@@ -69,7 +69,7 @@ impl Agent {
         run: &TaskRun<'_>,
         progress: &mut TaskProgress,
     ) -> Result<Conversation, StopReason> {
-        let tools = self.tools.catalogue().await?;
+        let tools = self.tools.catalogue().await.map_err(StopReason::Tools)?;
         progress.tools_answered = true;
         let conversation = Conversation::assemble(run.task, tools, self.limits.context_tokens);
         let context = InitialContext {
@@ -90,33 +90,33 @@ impl Agent {
         end: Result<String, StopReason>,
         progress: &TaskProgress,
     ) -> Outcome {
-        let ending = match end {
+        let end = match end {
             Ok(reply) => TaskEnd::answer(reply),
             Err(stop) => {
                 if let Some(event) = stop.event(&self.limits) {
                     run.events.record(event, &run.agent_id).await;
                 }
-                stop.ending(&self.limits, progress)
+                stop.end(&self.limits, progress)
             }
         };
         let totals = totals(run, progress);
-        let last: EventBody = match ending.last_event {
+        let last: EventBody = match end.last_event {
             LastEvent::Completed(end) => AgentCompleted { end: end.to_owned(), totals }.into(),
             LastEvent::Failed(failure) => AgentFailed { failure, totals }.into(),
         };
         run.events.record(last, &run.agent_id).await;
-        partial_answer::bounded(ending.outcome)
+        partial_answer::bounded(end.outcome)
     }
 }
 
 fn totals(run: &TaskRun<'_>, progress: &TaskProgress) -> AgentTotals {
-    let usage = &progress.usage;
+    let tokens = &progress.usage.tokens;
     AgentTotals {
         latency_ms: millis(run.started.elapsed()),
-        turns: usage.turns,
+        turns: progress.usage.turns,
         tool_calls: progress.calls.len(),
-        input_tokens: usage.input_tokens,
-        cached_input_tokens: usage.cached_input_tokens,
-        output_tokens: usage.output_tokens,
+        input_tokens: tokens.input_tokens,
+        cached_input_tokens: tokens.cached_input_tokens,
+        output_tokens: tokens.output_tokens,
     }
 }

@@ -1,7 +1,7 @@
-//! The limits of a task, as pure decisions: no clock, no I/O.
+//! The limits of a task, as pure decisions without a clock or I/O.
 //!
-//! Turns and tokens are judged before each turn, so a turn that began always gets to run the calls it
-//! asked for. Wall time is judged by whoever holds the clock, and ends a running request or call too.
+//! Turns and tokens are checked before each turn, so a turn that began always runs the calls of its reply.
+//! The loop checks the wall time, which also ends a running request or call.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::model::Usage;
 /// What one task may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests to the model, retries not counted (`AUTONOUS_CONTROL_MAX_TURNS`, 20).
+    /// Turns; a retried request counts once (`AUTONOUS_CONTROL_MAX_TURNS`, 20).
     pub max_turns: u32,
     /// Time from start to end (`AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS`, 600).
     pub wall_time: Duration,
-    /// Output and uncached input together (`AUTONOUS_CONTROL_MAX_TOKENS`, 2,000,000).
+    /// Output plus uncached input (`AUTONOUS_CONTROL_MAX_TOKENS`, 2,000,000).
     pub max_tokens: u64,
     /// The model's window, in tokens (`AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000).
     pub context_tokens: usize,
@@ -22,42 +22,36 @@ pub struct Limits {
 
 /// What one task has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TaskUsage {
+pub(crate) struct TaskUsage {
     /// Turns that began.
-    pub turns: u32,
-    /// All input, the cached part too.
-    pub input_tokens: u64,
-    /// The part of the input that was cached.
-    pub cached_input_tokens: u64,
-    /// All output.
-    pub output_tokens: u64,
+    pub(crate) turns: u32,
+    /// The tokens of all replies.
+    pub(crate) tokens: Usage,
 }
 
 /// A limit that ends a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// Too many turns.
+pub(crate) enum Limit {
     Turns,
-    /// Too much time.
     WallTime,
-    /// Too many tokens.
     Tokens,
 }
 
 impl Limits {
     /// The limit that forbids another turn, if any.
-    pub fn before_turn(&self, usage: &TaskUsage) -> Option<Limit> {
+    pub(crate) fn before_turn(&self, usage: &TaskUsage) -> Option<Limit> {
+        let Usage { input_tokens, cached_input_tokens, output_tokens } = usage.tokens;
+        // Cached input costs next to nothing.
+        let tokens = input_tokens.saturating_sub(cached_input_tokens).saturating_add(output_tokens);
         if usage.turns >= self.max_turns {
             Some(Limit::Turns)
-        } else if usage.counted_tokens() >= self.max_tokens {
-            Some(Limit::Tokens)
         } else {
-            None
+            (tokens >= self.max_tokens).then_some(Limit::Tokens)
         }
     }
 
-    /// The limit in words: its value, and the variable that sets it.
-    pub fn describe(&self, limit: Limit) -> String {
+    /// A limit's value and the variable that sets it.
+    pub(crate) fn describe(&self, limit: Limit) -> String {
         match limit {
             Limit::Turns => format!("{} turns (AUTONOUS_CONTROL_MAX_TURNS)", self.max_turns),
             Limit::WallTime => {
@@ -69,27 +63,13 @@ impl Limits {
 }
 
 impl Limit {
-    /// The limit as events write it.
-    pub const fn as_str(self) -> &'static str {
+    /// The name in events.
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Turns => "turns",
             Self::WallTime => "wall_time",
             Self::Tokens => "tokens",
         }
-    }
-}
-
-impl TaskUsage {
-    /// Adds what a reply cost.
-    pub fn add(&mut self, usage: Usage) {
-        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
-        self.cached_input_tokens = self.cached_input_tokens.saturating_add(usage.cached_input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
-    }
-
-    /// What counts towards the limit: the cached part of the input costs next to nothing.
-    pub fn counted_tokens(&self) -> u64 {
-        self.input_tokens.saturating_sub(self.cached_input_tokens).saturating_add(self.output_tokens)
     }
 }
 
@@ -102,21 +82,17 @@ mod tests {
 
     #[test]
     fn a_turn_is_forbidden_once_turns_or_tokens_are_used_up() {
-        let usage = |turns, input_tokens, cached_input_tokens, output_tokens| TaskUsage {
-            turns,
-            input_tokens,
-            cached_input_tokens,
-            output_tokens,
-        };
-        for (usage, expected) in [
-            (usage(0, 0, 0, 0), None),
-            (usage(2, 99, 0, 0), None),
-            (usage(3, 0, 0, 0), Some(Limit::Turns)),
-            (usage(2, 60, 0, 40), Some(Limit::Tokens)),
-            (usage(2, 1000, 950, 40), None),
-            (usage(2, 1000, 950, 50), Some(Limit::Tokens)),
-            (usage(2, 10, 20, 0), None),
+        for ((turns, input_tokens, cached_input_tokens, output_tokens), expected) in [
+            ((0, 0, 0, 0), None),
+            ((2, 99, 0, 0), None),
+            ((3, 0, 0, 0), Some(Limit::Turns)),
+            ((2, 60, 0, 40), Some(Limit::Tokens)),
+            ((2, 1000, 950, 40), None),
+            ((2, 1000, 950, 50), Some(Limit::Tokens)),
+            ((2, 10, 20, 0), None),
         ] {
+            let usage =
+                TaskUsage { turns, tokens: Usage { input_tokens, cached_input_tokens, output_tokens } };
             assert_eq!(LIMITS.before_turn(&usage), expected, "{usage:?}");
         }
     }
@@ -125,7 +101,7 @@ mod tests {
     fn absurd_usage_does_not_overflow() {
         let mut usage = TaskUsage::default();
         for _ in 0..2 {
-            usage.add(Usage { input_tokens: u64::MAX, cached_input_tokens: 0, output_tokens: u64::MAX });
+            usage.tokens += Usage { input_tokens: u64::MAX, cached_input_tokens: 0, output_tokens: u64::MAX };
         }
         assert_eq!(LIMITS.before_turn(&usage), Some(Limit::Tokens));
     }

@@ -1,8 +1,8 @@
-//! Making room in a conversation that has outgrown the model's window, and recording it.
+//! Compacts a conversation that has outgrown the model's window, and records it.
 //!
-//! What is taken away is decided by [`crate::window`]. When the task's own turns have to go, the model is
-//! asked once for a summary of them, which then stands in their place; where that fails, or for turns that
-//! go later, a list of the calls does. The summary is in the event, so that another attempt can have it.
+//! [`crate::window`] decides what is removed. When turns of the task itself are dropped, the model is asked
+//! once for a summary, which replaces them; if that fails, or for turns dropped later, a list of their calls
+//! does. The summary is in the event, so that another attempt can use it.
 
 use protocol::event::{ContextAssembled, FittedContext};
 
@@ -15,10 +15,10 @@ use crate::summary;
 use crate::task_progress::TaskProgress;
 use crate::window::{self, RequestTooLarge, WindowBounds};
 
-/// The part of the limit that the recap may take, as a divisor.
-const RECAP_SHARE: usize = 10;
+/// The share of the limit that the note may take, as a divisor.
+const NOTE_SHARE: usize = 10;
 
-/// Fits the conversation into the window, if it has outgrown it.
+/// Fits the conversation into the window if it has outgrown it.
 pub(crate) async fn compact(
     run: &TaskRun<'_>,
     conversation: &mut Conversation,
@@ -31,12 +31,12 @@ pub(crate) async fn compact(
     let messages = std::mem::take(&mut conversation.messages);
     let fitted = window::fit(messages, conversation.pinned.clone(), bounds);
     let fitted = fitted.map_err(|error| too_large(error, conversation, bounds))?;
-    let (shortened, dropped) = (fitted.shortened, fitted.dropped_before + fitted.lost.len());
+    let (shortened, dropped) = (fitted.shortened, fitted.dropped_before + fitted.dropped.len());
     conversation.messages = fitted.messages;
     conversation.pinned = fitted.pinned;
-    let summary = match fitted.lost.as_slice() {
+    let summary = match fitted.dropped.as_slice() {
         [] => None,
-        lost => retell(run, conversation, progress, lost, bounds).await,
+        dropped => add_note(run, conversation, progress, dropped, bounds).await,
     };
     let context = FittedContext {
         messages: conversation.messages.len(),
@@ -50,24 +50,24 @@ pub(crate) async fn compact(
     Ok(())
 }
 
-/// Puts a recap of what was lost behind the user's message, or brings the one that is there up to date.
-/// Returns a summary that was made for it.
-async fn retell(
+/// Adds a note about dropped turns after the user's message, or extends the existing one. Returns the
+/// summary if one was made.
+async fn add_note(
     run: &TaskRun<'_>,
     conversation: &mut Conversation,
     progress: &mut TaskProgress,
-    lost: &[Message],
+    dropped: &[Message],
     bounds: WindowBounds,
 ) -> Option<String> {
-    let (recap, summary) = match conversation.take_recap() {
-        Some(recap) => (recap.with(lost), None),
-        None => match summary::of(run, progress, conversation.user_request(), lost, bounds).await {
+    let (note, summary) = match conversation.take_note() {
+        Some(note) => (note.with(dropped), None),
+        None => match summary::of(run, progress, conversation.user_request(), dropped, bounds).await {
             Some(summary) => (CompactionNote::new(summary.clone()), Some(summary)),
-            None => (CompactionNote::default().with(lost), None),
+            None => (CompactionNote::default().with(dropped), None),
         },
     };
-    let room = bounds.limit.saturating_sub(conversation.tokens()).min(bounds.limit / RECAP_SHARE);
-    conversation.put_recap(recap, room);
+    let room = bounds.limit.saturating_sub(conversation.tokens()).min(bounds.limit / NOTE_SHARE);
+    conversation.put_note(note, room);
     summary
 }
 
@@ -77,7 +77,7 @@ fn too_large(
     bounds: WindowBounds,
 ) -> StopReason {
     let detail = format!(
-        "the message takes about {tokens} tokens; beside the prompt and the tools, which take about {}, and a \
+        "the message takes about {tokens} tokens; after the prompt and the tools (about {}) and room for a \
          reply, AUTONOUS_MODEL_CONTEXT_TOKENS leaves {} for it",
         conversation.fixed_tokens(),
         bounds.limit

@@ -1,7 +1,7 @@
-//! What stands for the turns of a task that had to be left out: the model's own summary of them, and one
-//! line for each call that no summary covers.
+//! The note that replaces dropped turns of a task: the model's summary of the first of them, and one line
+//! for each later call.
 //!
-//! It is one message behind the user's. The summary is asked for once; what is left out later is listed.
+//! It is one message after the user's.
 
 use std::fmt::Write as _;
 
@@ -9,27 +9,27 @@ use crate::model::Message;
 use crate::task_progress::CallRecord;
 use crate::untrusted;
 
-/// The most calls that are listed; of more, the newest are.
+/// The most calls that are listed: the newest.
 const MAX_CALLS: usize = 40;
 
-/// What stands for turns that were left out.
+/// What replaces dropped turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CompactionNote {
     /// The model's summary of the first of them.
     summary: Option<String>,
-    /// The calls of the others, a line each.
+    /// The calls of the others, one line each.
     calls: Vec<String>,
 }
 
 impl CompactionNote {
-    /// A recap that begins with a summary.
+    /// A note that begins with a summary.
     pub(crate) fn new(summary: String) -> Self {
         Self { summary: Some(summary), calls: Vec::new() }
     }
 
-    /// The same recap with the calls of turns that no summary covers.
-    pub(crate) fn with(mut self, lost: &[Message]) -> Self {
-        self.calls.extend(calls_of(lost).iter().map(CallRecord::to_string));
+    /// The note with the calls of more turns, which the summary does not cover.
+    pub(crate) fn with(mut self, dropped: &[Message]) -> Self {
+        self.calls.extend(calls_of(dropped).iter().map(CallRecord::to_string));
         let surplus = self.calls.len().saturating_sub(MAX_CALLS);
         self.calls.drain(..surplus);
         self
@@ -37,15 +37,14 @@ impl CompactionNote {
 
     /// The message, of at most `max_bytes`.
     pub(crate) fn message(&self, max_bytes: usize) -> Message {
-        let mut text = "[To save room, earlier steps of yours at this task are left out.".to_owned();
+        let mut text = "[To save room, your earlier steps of this task were removed.".to_owned();
         if let Some(summary) = &self.summary {
             let _ = write!(text, "\nYour summary of them:\n{summary}");
         }
         if !self.calls.is_empty() {
-            let _ =
-                write!(text, "\nCalls that you made and that are left out:\n- {}", self.calls.join("\n- "));
+            let _ = write!(text, "\nCalls that you made in removed steps:\n- {}", self.calls.join("\n- "));
         }
-        text.push_str("\nGo on from there.]");
+        text.push_str("\nContinue from there.]");
         Message::User(untrusted::cut_middle(&text, max_bytes))
     }
 }
@@ -56,10 +55,9 @@ fn calls_of(messages: &[Message]) -> Vec<CallRecord> {
     for message in messages {
         match message {
             Message::User(_) => {}
-            Message::Assistant { calls, .. } => made.extend(calls.iter().map(|call| {
-                let (name, arguments) = (call.name.clone(), call.arguments.clone());
-                (call.id.as_str(), CallRecord { name, arguments, outcome: None })
-            })),
+            Message::Assistant { calls, .. } => made.extend(
+                calls.iter().map(|call| (call.id.as_str(), CallRecord::running(&call.name, &call.arguments))),
+            ),
             Message::ToolResult { call_id, text } => {
                 let status = text.lines().next().map(str::to_owned);
                 let call = made.iter_mut().find(|(id, call)| id == call_id && call.outcome.is_none());
@@ -87,24 +85,24 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_the_summary_and_lists_what_came_after_it() {
-        let recap = CompactionNote::new("I found the bug.".to_owned()).with(&turn("1", "a"));
-        let Message::User(text) = recap.message(10_000) else { panic!("no message of the user") };
+    fn it_contains_the_summary_and_later_calls() {
+        let note = CompactionNote::new("I found the bug.".to_owned()).with(&turn("1", "a"));
+        let Message::User(text) = note.message(10_000) else { panic!("no message of the user") };
         assert_eq!(
             text,
-            "[To save room, earlier steps of yours at this task are left out.\nYour summary of them:\n\
-             I found the bug.\nCalls that you made and that are left out:\n- ls {\"path\":\"a\"}: exit 0\n\
-             Go on from there.]"
+            "[To save room, your earlier steps of this task were removed.\nYour summary of them:\n\
+             I found the bug.\nCalls that you made in removed steps:\n- ls {\"path\":\"a\"}: exit 0\n\
+             Continue from there.]"
         );
     }
 
     #[test]
     fn it_lists_the_newest_calls_within_its_bound() {
-        let recap = (0..60)
-            .fold(CompactionNote::default(), |recap, number| recap.with(&turn("same", &number.to_string())));
-        assert_eq!(recap.calls.len(), MAX_CALLS);
-        assert!(recap.calls[0].contains("\"20\"") && recap.calls[39].contains("\"59\""));
-        let Message::User(text) = recap.message(300) else { panic!("no message of the user") };
-        assert!(text.len() <= 300 && text.ends_with("Go on from there.]"), "{text}");
+        let note = (0..60)
+            .fold(CompactionNote::default(), |note, number| note.with(&turn("same", &number.to_string())));
+        assert_eq!(note.calls.len(), MAX_CALLS);
+        assert!(note.calls[0].contains("\"20\"") && note.calls[39].contains("\"59\""));
+        let Message::User(text) = note.message(300) else { panic!("no message of the user") };
+        assert!(text.len() <= 300 && text.ends_with("Continue from there.]"), "{text}");
     }
 }

@@ -1,7 +1,7 @@
-//! What the model gets to see of a task: the prompt, the chat's past, the message, and what followed.
+//! What the model sees of a task: the prompt, the chat's history, the message, and what followed.
 //!
-//! It only grows: a message that the model has seen is not changed, so a provider's prompt cache holds.
-//! The one exception is an outgrown window, which [`crate::compaction`] deals with.
+//! It only grows: a message that the model has seen never changes, so the provider's prompt cache holds.
+//! The one exception is [`crate::compaction`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,91 +15,91 @@ use crate::prompt;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
 
-/// What is kept free for the model's reply, as a divisor of the window, and at most this many tokens.
+/// The share of the window that is reserved for the reply, as a divisor, and its maximum.
 const REPLY_SHARE: usize = 8;
 const MAX_REPLY_TOKENS: usize = 8192;
 
-/// The least room, in tokens, that a recap is worth.
-const MIN_RECAP_TOKENS: usize = 64;
+/// The least room that a compaction note needs.
+const MIN_NOTE_TOKENS: usize = 64;
 
 /// One task's conversation with the model.
 #[derive(Debug)]
-pub struct Conversation {
-    /// Who the model is and what rules it keeps.
-    pub system: String,
-    /// What was said and done, oldest first.
-    pub messages: Vec<Message>,
+pub(crate) struct Conversation {
+    /// The system prompt.
+    pub(crate) system: String,
+    /// The messages, oldest first.
+    pub(crate) messages: Vec<Message>,
     tools: Arc<Vec<ToolSpec>>,
-    /// What the prompt and the tools take, in tokens.
+    /// The size of the prompt and the tools, in tokens.
     fixed_tokens: usize,
-    /// The messages of the task's own request, which stay whatever happens.
+    /// The messages of the task's own request, which are never dropped.
     pub(crate) pinned: Range<usize>,
-    /// What stands for turns that had to be left out.
-    recap: Option<CompactionNote>,
+    /// What replaces dropped turns.
+    note: Option<CompactionNote>,
     /// The model's window, in tokens; smaller once a provider has refused what should have fitted.
     window: usize,
     has_shrunk: bool,
 }
 
 impl Conversation {
-    /// The beginning: the past of the chat, what earlier attempts did, then what the user wrote now.
-    pub fn assemble(task: &Task, tools: Arc<Vec<ToolSpec>>, window: usize) -> Self {
-        let mut messages: Vec<Message> = task.history.iter().map(prior_context::message).collect();
+    /// The beginning: the chat's history, what earlier attempts did, then the user's message.
+    pub(crate) fn assemble(task: &Task, tools: Arc<Vec<ToolSpec>>, window: usize) -> Self {
+        let mut messages: Vec<Message> = task.history.iter().map(prior_context::history_message).collect();
         let start = messages.len();
         messages.extend(prior_context::earlier_attempts(task).map(Message::User));
         messages.push(Message::User(task.text.clone()));
         let pinned = start..messages.len();
         let system = prompt::system(task);
         let fixed_tokens = fixed_tokens(&system, &tools);
-        Self { system, messages, tools, fixed_tokens, pinned, recap: None, window, has_shrunk: false }
+        Self { system, messages, tools, fixed_tokens, pinned, note: None, window, has_shrunk: false }
     }
 
-    /// Takes another catalogue: the tool server was started anew with other tools.
+    /// Replaces the tools after the tool server was restarted with other ones.
     pub(crate) fn replace_tools(&mut self, tools: Arc<Vec<ToolSpec>>) {
         self.fixed_tokens = fixed_tokens(&self.system, &tools);
         self.tools = tools;
     }
 
     /// The conversation as a request.
-    pub fn request(&self) -> Request<'_> {
+    pub(crate) fn request(&self) -> Request<'_> {
         Request { system: &self.system, messages: &self.messages, tools: &self.tools }
     }
 
-    /// What the task asks for, as the user wrote it.
+    /// The user's message.
     pub(crate) fn user_request(&self) -> &str {
-        let behind = self.pinned.end - usize::from(self.recap.is_some());
-        match self.messages[..behind].last() {
+        let end = self.pinned.end - usize::from(self.note.is_some());
+        match self.messages[..end].last() {
             Some(Message::User(text)) => text,
             Some(Message::Assistant { .. } | Message::ToolResult { .. }) | None => "",
         }
     }
 
-    /// Takes what stands for left-out turns away, to be put back with more in it.
-    pub(crate) fn take_recap(&mut self) -> Option<CompactionNote> {
-        let recap = self.recap.take()?;
+    /// Removes the compaction note, to be put back with more in it.
+    pub(crate) fn take_note(&mut self) -> Option<CompactionNote> {
+        let note = self.note.take()?;
         self.pinned.end -= 1;
         self.messages.remove(self.pinned.end);
-        Some(recap)
+        Some(note)
     }
 
-    /// Puts a recap behind the user's message, within so many tokens; where there is no room, none.
-    pub(crate) fn put_recap(&mut self, recap: CompactionNote, room: usize) {
-        if room < MIN_RECAP_TOKENS {
+    /// Puts a note of at most `room` tokens after the user's message, if there is room for one.
+    pub(crate) fn put_note(&mut self, note: CompactionNote, room: usize) {
+        if room < MIN_NOTE_TOKENS {
             return;
         }
-        let max_bytes = window::bytes_of(room - MIN_RECAP_TOKENS / 2);
-        self.messages.insert(self.pinned.end, recap.message(max_bytes));
+        let max_bytes = window::bytes_of(room - MIN_NOTE_TOKENS / 2);
+        self.messages.insert(self.pinned.end, note.message(max_bytes));
         self.pinned.end += 1;
-        self.recap = Some(recap);
+        self.note = Some(note);
     }
 
-    /// Adds a result, cut to its share of the window.
+    /// Adds a result, shortened to its share of the window.
     pub(crate) fn push_result(&mut self, call_id: String, text: &str) {
         let text = untrusted::shorten(text, self.bounds().result_bytes());
         self.messages.push(Message::ToolResult { call_id, text });
     }
 
-    /// Whether a tool is known to change nothing; one that nobody knows is not.
+    /// Whether a tool is known to change nothing.
     pub(crate) fn is_read_only(&self, tool: &str) -> bool {
         self.tools.iter().any(|spec| spec.name == tool && spec.annotations.read_only)
     }
@@ -109,24 +109,23 @@ impl Conversation {
         self.tools.iter().any(|spec| spec.name == tool && spec.annotations.instructions)
     }
 
-    /// What all messages take, in tokens.
+    /// The size of all messages, in tokens.
     pub(crate) fn tokens(&self) -> usize {
         self.messages.iter().map(window::tokens_of).sum()
     }
 
-    /// What the messages may take: the window without the prompt, the tools and room for a reply.
+    /// The room for messages: the window without the prompt, the tools and a reply.
     pub(crate) fn bounds(&self) -> WindowBounds {
         let reply = (self.window / REPLY_SHARE).min(MAX_REPLY_TOKENS);
         WindowBounds { limit: self.window.saturating_sub(reply + self.fixed_tokens) }
     }
 
-    /// What the prompt and the tools take, in tokens.
+    /// The size of the prompt and the tools, in tokens.
     pub(crate) fn fixed_tokens(&self) -> usize {
         self.fixed_tokens
     }
 
-    /// Takes the window for smaller than it was said to be, after a provider refused what should have
-    /// fitted; false when that was done before.
+    /// Shrinks the window after a provider refused what should have fitted; false if it was shrunk before.
     pub(crate) fn shrink(&mut self) -> bool {
         let has_shrunk = std::mem::replace(&mut self.has_shrunk, true);
         if !has_shrunk {

@@ -1,7 +1,7 @@
 //! The worker's command line: the line protocol without arguments, one task by hand with `once`.
 //!
-//! It only wires: secrets leave the environment first, then settings are read and judged, then the one
-//! thread starts. Whoever adds a decision here has the wrong file.
+//! It only connects the parts: secrets leave the environment first, then settings are read and validated,
+//! then the one thread starts. It makes no decisions.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use process::{Variables, logs, secrets};
 const SECRETS: &[&str] =
     &["AUTONOUS_TOOL_TOKEN", "AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
 
-/// Asks a model what to do, calls the tools, and answers.
+/// Asks a language model what to do, calls the tools, and answers.
 ///
 /// Without a command it speaks the supervisor's line protocol on stdin and stdout. Settings come from
 /// the environment: AUTONOUS_TOOL_URL, AUTONOUS_TOOL_TOKEN, AUTONOUS_MODEL_PROVIDER (anthropic, direct,
@@ -31,7 +31,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run one task by hand and print the reply; exits with 0 if there is one, else with 1.
+    /// Run one task by hand and print the reply; exit with 1 if there is none.
     ///
     /// A tool server must run at AUTONOUS_TOOL_URL. Without a model key the text is the tool call
     /// itself: agent-worker once "ls path=src".
@@ -39,9 +39,9 @@ enum Command {
         /// What to do, as a user would write it.
         text: String,
     },
-    /// Say whether the model can be reached, without asking it anything; exits with 1 if it can not.
+    /// Check whether the model can be reached, at no cost; exit with 1 if it cannot.
     Check {
-        /// Answer as JSON: {"verdict": "ok|warn|fail", "what": …, "remedy": …}.
+        /// Print JSON: {"verdict": "ok|warn|fail", "what": …, "remedy": …}.
         #[arg(long)]
         json: bool,
     },
@@ -49,7 +49,7 @@ enum Command {
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|error| {
-        // Where stderr cannot be written either, the exit code is all there is.
+        // If stderr is closed too, the exit code must do.
         let _ = writeln!(std::io::stderr(), "agent-worker: {error:#}");
         process::exit::code_of(&error)
     })
@@ -62,7 +62,7 @@ fn run() -> anyhow::Result<ExitCode> {
     logs::start(&variables)?;
     let config = Config::read(&variables)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("the async runtime could not start")?;
+    let runtime = runtime.context("cannot start the async runtime")?;
     let end = runtime.block_on(async {
         match arguments.command {
             Some(Command::Check { json }) => print_finding(&check::check(config.model.probe()?).await, json),
@@ -70,12 +70,12 @@ fn run() -> anyhow::Result<ExitCode> {
             None => Ok(exit_code(serve::run(config.into_agent()?).await)),
         }
     });
-    // A read of stdin that still waits must not hold the exit up.
+    // A pending read of stdin must not delay the exit.
     runtime.shutdown_background();
     end
 }
 
-/// 0 unless the model can not be reached.
+/// Exit code 0 unless the model cannot be reached.
 fn print_finding(finding: &check::Finding, json: bool) -> anyhow::Result<ExitCode> {
     let text = match (json, finding.remedy) {
         (true, _) => serde_json::to_string(finding)?,
@@ -86,12 +86,12 @@ fn print_finding(finding: &check::Finding, json: bool) -> anyhow::Result<ExitCod
     Ok(if finding.verdict == "fail" { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// 0 when stdin ended, 2 when the supervisor sent what nobody can follow.
+/// Exit code 0 when stdin ended, 2 after a protocol violation by the supervisor.
 fn exit_code(end: Result<(), serve::ServeError>) -> ExitCode {
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(%error, "the worker stops");
+            tracing::error!(%error, "worker stops");
             ExitCode::from(2)
         }
     }

@@ -1,4 +1,5 @@
-//! Asking the model: through the circuit breaker, again after failures that can pass, each with its event.
+//! A request to the model: through the circuit breaker, with retries after transient errors, and with
+//! their events.
 
 use protocol::event::{
     CircuitClosed, CircuitHalfOpen, CircuitOpened, RequestFailed, RetryExhausted, RetryScheduled,
@@ -12,7 +13,7 @@ use crate::model::{ModelError, Reply, Request};
 use crate::retry;
 use crate::stop_reason::StopReason;
 
-/// The model's reply, or why there is none after all. Events hang under `parent`.
+/// The model's reply, or why there is none after all retries. Events get the parent `parent`.
 pub(crate) async fn send(
     run: &TaskRun<'_>,
     parent: &EventId,
@@ -26,7 +27,7 @@ pub(crate) async fn send(
         };
         failed += 1;
         if let Some(paused) = run.agent.breaker.paused() {
-            return Err(paused.into());
+            return Err(StopReason::Paused(paused));
         }
         let remaining = run.agent.limits.wall_time.saturating_sub(run.started.elapsed());
         let wait =
@@ -36,16 +37,11 @@ pub(crate) async fn send(
             if error.class.is_transient() {
                 run.events.record(RetryExhausted::Request(request_failed), parent).await;
             }
-            return Err(error.into());
+            return Err(StopReason::Model(error));
         };
         let retry = RetryScheduled::Request { failed: request_failed, wait_ms: millis(wait) };
         run.events.record(retry, parent).await;
-        tracing::warn!(
-            class = error.class.as_str(),
-            detail = error.detail,
-            ?wait,
-            "the model is asked again"
-        );
+        tracing::warn!(class = error.class.as_str(), detail = error.detail, ?wait, "retrying the model");
         tokio::time::sleep(wait).await;
     }
 }
@@ -56,7 +52,7 @@ async fn send_once(
     parent: &EventId,
     request: Request<'_>,
 ) -> Result<Result<Reply, ModelError>, StopReason> {
-    let (admitted, changes) = run.agent.breaker.admit()?;
+    let (admitted, changes) = run.agent.breaker.admit().map_err(StopReason::Paused)?;
     record(run, parent, &changes).await;
     let reply = run.agent.model.reply(request).await;
     let changes = admitted.settle(reply.as_ref().map(|_| ()).map_err(|error| error.class));

@@ -1,4 +1,4 @@
-//! One task by hand: the same loop, with the reply on stdout and the events in the log.
+//! `agent-worker once`: runs one task by hand, with the reply on stdout and the events in the log.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub async fn run(agent: &Agent, text: &str) -> anyhow::Result<ExitCode> {
     tokio::spawn(log(receiver));
     match agent.run(&task, &events, &never).await {
         Outcome::Done { reply } => {
-            writeln!(std::io::stdout(), "{reply}").context("the reply could not be printed")?;
+            writeln!(std::io::stdout(), "{reply}").context("cannot print the reply")?;
             Ok(ExitCode::SUCCESS)
         }
         Outcome::Failed { error, .. } | Outcome::Cancelled { reply: error } => anyhow::bail!(error),

@@ -1,31 +1,28 @@
-//! The words for a task that ended early: what was done, what is open, and what to do about it.
+//! The answer to a task that ended early: what was done, what is open, and what to do next.
 //!
-//! Pure text from [`TaskProgress`]; it claims nothing that is not in there.
+//! Pure text from [`TaskProgress`]; it claims nothing else.
 
 use std::fmt::Write as _;
 
 use protocol::Outcome;
 
-use crate::breaker::{FAILURES_TO_OPEN, Paused};
 use crate::budget::{Limit, Limits};
-use crate::model::ModelError;
 use crate::repetition::EQUAL_TURNS;
 use crate::task_progress::{CallRecord, TaskProgress};
 
 /// The most calls that an answer lists.
 const MAX_CALLS: usize = 20;
 
-/// The longest reply, in bytes. Channels split far below it, and a line holds it however it is escaped.
+/// The longest reply, in bytes. It fits into a line however it is escaped; channels split far below it.
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-/// What is open after every end without an answer.
 const OPEN: &str = "\n\nOpen: there is no final answer to your message yet. ";
 
 /// The answer when a limit ended the task.
-pub fn at_limit(limits: &Limits, limit: Limit, progress: &TaskProgress) -> String {
+pub(crate) fn at_limit(limits: &Limits, limit: Limit, progress: &TaskProgress) -> String {
     let mut text = format!("I had to stop at the limit of {}.", limits.describe(limit));
     if !progress.tools_answered {
-        text.push_str(" The tool server did not answer in this time.");
+        text.push_str(" The tool server did not answer in that time.");
     }
     text.push_str(&done(progress));
     text.push_str(OPEN);
@@ -33,48 +30,31 @@ pub fn at_limit(limits: &Limits, limit: Limit, progress: &TaskProgress) -> Strin
     text
 }
 
-/// The answer when the same calls kept bringing the same results.
-pub fn stalled(progress: &TaskProgress) -> String {
+/// The answer when the same calls kept leading to the same results.
+pub(crate) fn stalled(progress: &TaskProgress) -> String {
     let (done, turns) = (done(progress), EQUAL_TURNS);
     format!(
-        "I had to stop: I made the same calls {turns} times in a row, and they brought the same results.\
-         {done}{OPEN}Ask again in another way, or tell me what I am missing."
+        "I had to stop: I made the same calls {turns} times in a row with the same results.\
+         {done}{OPEN}Rephrase the request, or tell me what I am missing."
     )
 }
 
-/// What went wrong with the model, with the wait that its provider asks for.
-pub fn of_model_error(error: &ModelError) -> String {
-    match error.retry_after {
-        Some(wait) => format!("{error}; it asks to wait {} seconds", wait.as_secs_f64().ceil()),
-        None => error.to_string(),
-    }
-}
-
-/// Why the model is not asked for now.
-pub fn of_pause(Paused { class, wait }: &Paused) -> String {
-    let seconds = wait.as_secs_f64().ceil();
-    format!(
-        "{} (it failed {FAILURES_TO_OPEN} times in a row, and is left alone for {seconds} seconds)",
-        class.user_message()
-    )
-}
-
-/// The answer when somebody cancelled the task.
-pub fn cancelled(progress: &TaskProgress) -> String {
+/// The answer to a cancelled task.
+pub(crate) fn cancelled(progress: &TaskProgress) -> String {
     format!("Cancelled.{}", done(progress))
 }
 
-/// The message when the task failed.
-pub fn failed(error: &str, progress: &TaskProgress) -> String {
+/// The message of a failed task.
+pub(crate) fn failed(error: &str, progress: &TaskProgress) -> String {
     let error = error.trim_end_matches('.');
     if progress.calls.is_empty() && progress.earlier.is_empty() {
         return format!("{error}.");
     }
-    format!("{error}.{}{OPEN}Ask again when the cause is gone.", done(progress))
+    format!("{error}.{}{OPEN}Ask again once the cause is fixed.", done(progress))
 }
 
 /// An outcome that fits into a line, whatever the model or a tool wrote.
-pub fn bounded(outcome: Outcome) -> Outcome {
+pub(crate) fn bounded(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done { reply } => Outcome::Done { reply: cut(reply) },
         Outcome::Failed { error, retryable, retry_after_ms } => {
@@ -105,8 +85,8 @@ fn done(progress: &TaskProgress) -> String {
     for call in &calls[skipped..] {
         let _ = write!(text, "\n- {call}");
     }
-    if !progress.said.is_empty() {
-        let _ = write!(text, "\n\nThe last thing I noted: {}", progress.said);
+    if !progress.last_note.is_empty() {
+        let _ = write!(text, "\n\nThe last thing I noted: {}", progress.last_note);
     }
     text
 }
@@ -120,19 +100,15 @@ mod tests {
         Limits { max_turns: 2, wall_time: Duration::from_secs(9), max_tokens: 7, context_tokens: 1 };
 
     fn call(arguments: &str, outcome: Option<&str>) -> CallRecord {
-        CallRecord {
-            name: "ls".to_owned(),
-            arguments: arguments.to_owned(),
-            outcome: outcome.map(str::to_owned),
-        }
+        CallRecord { outcome: outcome.map(str::to_owned), ..CallRecord::running("ls", arguments) }
     }
 
     #[test]
-    fn a_limit_names_what_was_done_what_was_under_way_and_what_is_open() {
+    fn a_limit_names_what_was_done_what_was_running_and_what_is_open() {
         let calls = vec![call("{}", Some("exit 0")), call(r#"{"path":"a"}"#, None)];
         let progress = TaskProgress {
             calls,
-            said: "nearly".to_owned(),
+            last_note: "nearly".to_owned(),
             tools_answered: true,
             ..TaskProgress::default()
         };
@@ -148,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_server_that_never_answered_is_named() {
+    fn a_silent_tool_server_is_named() {
         let text = at_limit(&LIMITS, Limit::WallTime, &TaskProgress::default());
         assert!(text.contains("9 seconds") && text.contains("The tool server did not answer"), "{text}");
         assert!(text.contains("no tool was called"), "{text}");
     }
 
     #[test]
-    fn a_long_past_is_shortened() {
+    fn only_the_last_calls_are_listed() {
         let calls = (0..25).map(|_| call(&"é".repeat(200), Some("exit 0"))).collect();
         let text = cancelled(&TaskProgress { calls, ..TaskProgress::default() });
         assert!(text.contains("\n- 5 earlier calls\n") && text.lines().count() == 24, "{text}");

@@ -1,6 +1,6 @@
-//! The past in words: what was said in the chat with what was done for it, and what earlier attempts did.
+//! What came before a task: the chat's history with its tool calls, and what earlier attempts did.
 //!
-//! Pure text from the task. Outputs of tools come from outside and are marked like any other.
+//! Pure text from the task. Tool output is marked as untrusted, as always.
 
 use std::fmt::Write as _;
 
@@ -10,15 +10,15 @@ use crate::model::Message;
 use crate::task_progress::CallRecord;
 use crate::untrusted;
 
-/// The most calls of one past message, and of all earlier attempts, that are told: the newest.
+/// The most calls of one past message and of all earlier attempts that are listed: the newest.
 const MAX_CALLS_OF_MESSAGE: usize = 12;
 const MAX_CALLS_OF_ATTEMPTS: usize = 40;
 
-/// The most bytes of one earlier call's output that are told.
+/// The most bytes of one earlier call's output.
 const MAX_OUTPUT_BYTES: usize = 400;
 
-/// A message of the chat's past, with a trace of the calls that led to it.
-pub(crate) fn message(past: &HistoryMessage) -> Message {
+/// A message of the chat's history, with the calls that led to it.
+pub(crate) fn history_message(past: &HistoryMessage) -> Message {
     match past.role {
         Role::User => Message::User(past.text.clone()),
         Role::Assistant => {
@@ -34,14 +34,15 @@ pub(crate) fn message(past: &HistoryMessage) -> Message {
     }
 }
 
-/// What the model is told about earlier attempts at the task; nothing when there were none.
+/// What the model is told about earlier attempts at the task, if there were any.
 pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
     if task.earlier.is_empty() {
         return None;
     }
-    let mut text = "[An earlier attempt at the next message was cut off before its answer. It is told here \
-                    so that nothing is done twice."
-        .to_owned();
+    let mut text =
+        "[An earlier attempt to answer the next message was cut off. This is what it did, so that \
+                    nothing is done twice."
+            .to_owned();
     if let Some(summary) = &task.earlier.summary {
         let _ = write!(text, "\nIts own summary:\n{summary}");
     }
@@ -63,7 +64,7 @@ pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
             let _ = write!(text, "\n{}", untrusted::mark(&output));
         }
     }
-    text.push_str("\nGo on from there. A file may have to be read again before it can be changed.]");
+    text.push_str("\nContinue from there. You may have to read a file again before you can change it.]");
     Some(text)
 }
 
@@ -93,15 +94,18 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_the_past_carries_a_trace_of_its_calls() {
+    fn a_past_answer_lists_its_calls() {
         let calls = vec![call("ls", PastCallStatus::Done, "x"), call("edit", PastCallStatus::Failed, "")];
         let past = HistoryMessage { role: Role::Assistant, text: "Done.".to_owned(), calls };
         let expected = "Done.\n\n[Tool calls behind this answer: ls {}: done; edit {}: failed]";
-        assert_eq!(message(&past), Message::Assistant { text: expected.to_owned(), calls: Vec::new() });
+        assert_eq!(
+            history_message(&past),
+            Message::Assistant { text: expected.to_owned(), calls: Vec::new() }
+        );
     }
 
     #[test]
-    fn earlier_attempts_are_told_with_what_must_be_looked_at_first() {
+    fn earlier_attempts_name_the_calls_to_check_before_repeating() {
         let calls =
             vec![call("bash", PastCallStatus::Done, "built"), call("write", PastCallStatus::Interrupted, "")];
         let told =
@@ -116,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_attempt_is_told_from_its_end() {
+    fn only_the_last_calls_of_a_long_attempt_are_listed() {
         let calls = (0..60).map(|_| call("ls", PastCallStatus::Done, &"x".repeat(5000))).collect();
         let told = earlier_attempts(&task(EarlierAttempts { calls, summary: None })).unwrap();
         assert!(told.contains("- 20 earlier calls") && told.len() < 40 * 700, "{}", told.len());

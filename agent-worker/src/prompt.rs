@@ -1,20 +1,19 @@
-//! The system prompt: a file for people to edit, with the few facts of a task filled in.
+//! The system prompt: a file for people to edit, with a few facts of the task filled in.
 //!
-//! The text itself is `prompts/system.md`; a task may bring another. Nothing of the prompt is written
-//! in code, apart from what stands for a fact that the task does not bring.
+//! The text is `prompts/system.md`, unless the task brings another.
 
 use protocol::Task;
 
-/// The prompt of a task that brings none.
+/// The default prompt.
 const SYSTEM: &str = include_str!("../prompts/system.md");
 
 /// The system prompt of this task.
-pub fn system(task: &Task) -> String {
+pub(crate) fn system(task: &Task) -> String {
     fill(task.system_prompt.as_deref().unwrap_or(SYSTEM), &task.date, &task.roots)
 }
 
 fn fill(template: &str, date: &str, roots: &[String]) -> String {
-    let date = if date.is_empty() { "a day that you were not told" } else { date };
+    let date = if date.is_empty() { "unknown" } else { date };
     let roots = if roots.is_empty() {
         "those that the tools accept; begin with the path `.`".to_owned()
     } else {
@@ -43,11 +42,8 @@ mod tests {
     }
 
     #[test]
-    fn facts_that_the_task_does_not_bring_are_not_invented() {
+    fn missing_facts_are_not_invented() {
         let filled = fill("{{date}}|{{roots}}", "", &[]);
-        assert_eq!(
-            filled,
-            "a day that you were not told|those that the tools accept; begin with the path `.`"
-        );
+        assert_eq!(filled, "unknown|those that the tools accept; begin with the path `.`");
     }
 }

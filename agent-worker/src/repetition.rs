@@ -1,29 +1,29 @@
-//! No progress: a model that makes the same calls with the same results turn after turn.
+//! Detects a model that makes the same calls with the same results turn after turn.
 //!
-//! After the second such turn it is told so once; after the third the task ends, because nothing in the
-//! next request would be any different. Pure: a fingerprint goes in, a decision comes out.
+//! It is warned after the second such turn; after the third the task ends, because the next request would
+//! be no different. Pure: a fingerprint goes in, a decision comes out.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How many equal turns in a row end a task.
 pub const EQUAL_TURNS: u32 = 3;
 
-/// What the model is told one turn before the end.
+/// What the model is told one turn before that.
 pub const WARNING: &str = "[You made the same calls with the same results twice in a row. A third time ends \
      the task. Try another way, or answer with what you know and say what is missing.]";
 
-/// What follows from a turn.
+/// Whether the task makes progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopStatus {
-    /// Go on.
+    /// The turn was new.
     Progressing,
-    /// Tell the model.
+    /// The model must be warned.
     Repeating,
-    /// End the task.
+    /// The task must end.
     Stalled,
 }
 
-/// The turns of a task, as far as they matter here.
+/// Compares the turns of a task.
 #[derive(Debug, Default)]
 pub struct RepetitionDetector {
     last: Option<u64>,
@@ -31,7 +31,7 @@ pub struct RepetitionDetector {
 }
 
 impl RepetitionDetector {
-    /// Takes note of a turn.
+    /// Adds a turn.
     pub fn observe(&mut self, fingerprint: u64) -> LoopStatus {
         self.equal = if self.last == Some(fingerprint) { self.equal + 1 } else { 1 };
         self.last = Some(fingerprint);
@@ -43,7 +43,7 @@ impl RepetitionDetector {
     }
 }
 
-/// One number for a turn's calls and results.
+/// A hash of a turn's calls and results.
 pub fn fingerprint(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_calls_with_other_results_are_another_turn() {
+    fn equal_calls_with_other_results_are_progress() {
         assert_eq!(fingerprint(("ls", "{}", "a")), fingerprint(("ls", "{}", "a")));
         assert_ne!(fingerprint(("ls", "{}", "a")), fingerprint(("ls", "{}", "b")));
     }

@@ -1,30 +1,29 @@
-//! When to try again, and how long to wait before: pure decisions about failures that may pass.
+//! When to retry and how long to wait: pure decisions about transient failures.
 //!
-//! Two things are repeated: a request to the model, a bounded number of times, and a call of the tool
-//! server that never arrived or never answered, for as long as the task lasts.
+//! A request to the model is retried a bounded number of times, a call that the tool server did not answer
+//! for as long as the task lasts.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::model::ModelError;
 
-/// The longest wait before a request to the model that nobody asked for.
+/// The longest wait for a model provider that asks for none.
 const MODEL_LONGEST: Duration = Duration::from_secs(30);
 
-/// The longest wait that is granted to a provider that asks for one. Whoever asks for more means another
-/// time, and the person is told so at once.
+/// The longest wait that a provider may ask for. If it asks for more, the user is told so at once.
 const LONGEST_GRANTED: Duration = Duration::from_secs(120);
 
-/// The first and the longest wait before the tool server is called again: it is on this machine, and a
-/// restart of it takes less than a second.
+/// The first and the longest wait for the tool server: it runs on this machine and restarts in less than a
+/// second.
 const TOOLS_FIRST: Duration = Duration::from_millis(50);
 const TOOLS_LONGEST: Duration = Duration::from_secs(2);
 
-/// How long to wait before the model is asked again; none when that cannot help any more.
+/// How long to wait before the model is asked again; none if that cannot help.
 ///
-/// `failed` requests failed so far, this one included. Waits are 1, 2, 4 … at most 30 s, or what the
-/// provider asked for, and up to a quarter longer by `jitter` (0 to 1), so that many workers do not come
-/// back at the same instant. A wait beyond `remaining` would only end at the task's own limit.
+/// `failed` requests failed so far, including this one. Waits are 1, 2, 4 … at most 30 s, or what the
+/// provider asked for, plus up to a quarter by `jitter` (0 to 1), so that many workers do not return at the
+/// same instant. A wait beyond `remaining` would only reach the task's wall time limit.
 pub fn model_retry_delay(
     error: &ModelError,
     failed: u32,
@@ -36,7 +35,7 @@ pub fn model_retry_delay(
         return None;
     }
     let own = Duration::from_secs(1).saturating_mul(1 << failed.saturating_sub(1).min(5)).min(MODEL_LONGEST);
-    // Bounded first: a provider may ask for more time than can be multiplied.
+    // Bounded before the multiplication, which could overflow.
     let wait = error.retry_after.unwrap_or(own).min(remaining).mul_f64(1.0 + jitter / 4.0);
     (wait < remaining).then_some(wait)
 }
@@ -46,12 +45,12 @@ pub fn is_retryable(error: &ModelError) -> bool {
     error.class.is_transient() && error.retry_after.is_none_or(|wait| wait <= LONGEST_GRANTED)
 }
 
-/// How long to wait before the tool server is called again after `failed` failures in a row.
+/// How long to wait for the tool server after `failed` failures in a row.
 pub fn tool_server_retry_delay(failed: u32) -> Duration {
     TOOLS_FIRST.saturating_mul(1 << failed.saturating_sub(1).min(6)).min(TOOLS_LONGEST)
 }
 
-/// A number from 0 to 1 that differs from call to call; good enough to spread waits, and for no secret.
+/// A random number from 0 to 1; good enough to spread waits, but not for secrets.
 pub fn jitter() -> f64 {
     let random = u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or(0);
     f64::from(random) / f64::from(u32::MAX)
@@ -70,14 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_thirty_seconds_and_end_with_the_retries() {
+    fn waits_double_up_to_thirty_seconds_until_the_retries_are_used_up() {
         let error = ModelError::new(ModelErrorClass::Overloaded, "");
         let expected = [1, 2, 4, 8, 16, 30, 30].map(Some);
         assert_eq!(waits(&error), [&expected[..], &[None]].concat());
     }
 
     #[test]
-    fn what_the_provider_asks_for_goes_before_our_own_wait() {
+    fn the_providers_wait_has_precedence_over_ours() {
         let retry_after = Some(Duration::from_secs(45));
         let error = ModelError { retry_after, ..ModelError::new(ModelErrorClass::RateLimit, "") };
         assert_eq!(model_retry_delay(&error, 1, 3, LONG, 0.0), retry_after);
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_classes_that_can_pass_are_tried_again() {
+    fn only_transient_classes_are_retried() {
         for class in ModelErrorClass::ALL {
             let error = ModelError::new(class, "");
             let again = model_retry_delay(&error, 1, 1, LONG, 0.0).is_some();
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tool_server_is_called_again_soon_and_then_every_two_seconds() {
+    fn the_tool_server_is_retried_soon_and_then_every_two_seconds() {
         let waits: Vec<u128> = (1..=8).map(|failed| tool_server_retry_delay(failed).as_millis()).collect();
         assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
     }

@@ -1,8 +1,8 @@
 //! The line protocol: one task at a time, heartbeats, cancels, and the end when stdin ends.
 //!
-//! The first heartbeat says that the worker is ready; the others say that it lives, also while a task
-//! runs. A result is sent after all events of its task. What the supervisor must not do, like a second
-//! task beside the first, is an error that ends the process: it is restarted clean.
+//! The first heartbeat says that the worker is ready, the others that it is alive, also while a task runs.
+//! A result is sent after all events of its task. A protocol violation by the supervisor, like a second task
+//! beside the first, ends the process, which is then restarted clean.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,21 +17,21 @@ use crate::agent::Agent;
 use crate::event_sink::EventSink;
 use crate::json_lines::{self, LineError};
 
-/// Far below the silence after which the supervisor gives a worker up.
+/// Far shorter than the silence after which the supervisor ends a worker.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 
-/// What ends the worker other than the end of stdin.
+/// Why the worker stops before stdin ends.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// A line could not be taken.
+    /// A line cannot be read.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// A task came while another ran.
-    #[error("task {0} came while task {1} was running")]
+    /// A task arrived while another was running.
+    #[error("task {0} arrived while task {1} was running")]
     SecondTask(TaskId, TaskId),
     /// Nobody reads stdout.
-    #[error("nobody reads what the worker writes")]
-    Unheard,
+    #[error("stdout is closed")]
+    StdoutClosed,
 }
 
 /// The task that runs.
@@ -58,7 +58,7 @@ pub async fn run(agent: Agent) -> Result<(), ServeError> {
             }
             message = incoming.recv() => match message {
                 None => return Ok(()),
-                Some(message) => follow(message?, &agent, &outgoing, &mut running)?,
+                Some(message) => handle(message?, &agent, &outgoing, &mut running)?,
             },
             result = ended(&mut running) => {
                 running = None;
@@ -68,7 +68,7 @@ pub async fn run(agent: Agent) -> Result<(), ServeError> {
     }
 }
 
-fn follow(
+fn handle(
     message: ToWorker,
     agent: &Arc<Agent>,
     outgoing: &mpsc::Sender<FromWorker>,
@@ -82,8 +82,8 @@ fn follow(
         (ToWorker::Cancel { task_id }, Some(running)) if running.task_id == task_id => {
             running.cancel.cancel();
         }
-        // Its result is already on the way.
-        (ToWorker::Cancel { task_id }, _) => tracing::info!(%task_id, "the cancelled task does not run"),
+        // Its result has already been sent.
+        (ToWorker::Cancel { task_id }, _) => tracing::info!(%task_id, "the cancelled task is not running"),
     }
     Ok(())
 }
@@ -100,13 +100,13 @@ fn start(task: Task, agent: &Arc<Agent>, outgoing: &mpsc::Sender<FromWorker>) ->
 async fn ended(running: &mut Option<Running>) -> TaskResult {
     let Some(Running { task_id, attempt, work, .. }) = running else { return std::future::pending().await };
     let outcome = work.await.unwrap_or_else(|panic| {
-        tracing::error!(%panic, %task_id, "the task ended in a panic");
-        let error = "The worker made a mistake; its log has the cause.".to_owned();
+        tracing::error!(%panic, %task_id, "the task panicked");
+        let error = "Internal error in the worker; its log has the cause.".to_owned();
         Outcome::Failed { error, retryable: true, retry_after_ms: None }
     });
     TaskResult { task_id: task_id.clone(), attempt: *attempt, outcome }
 }
 
 async fn send(outgoing: &mpsc::Sender<FromWorker>, message: FromWorker) -> Result<(), ServeError> {
-    outgoing.send(message).await.map_err(|_| ServeError::Unheard)
+    outgoing.send(message).await.map_err(|_| ServeError::StdoutClosed)
 }

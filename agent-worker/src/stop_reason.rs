@@ -1,14 +1,12 @@
-//! The ways in which a task ends without an answer of the model, and what follows from each.
-//!
-//! Pure: an end becomes an event that names it, the last event of the agent, and an outcome whose words
-//! are honest about what was done.
+//! Why a task ends without an answer from the model, and what follows: an event that names the reason, the
+//! agent's last event, and an outcome that says what was done. Pure.
 
 use std::time::Duration;
 
 use protocol::event::{AgentFailure, ControlLimitReached, ProgressStalled};
 use protocol::{EventBody, Outcome, millis};
 
-use crate::breaker::Paused;
+use crate::breaker::{FAILURES_TO_OPEN, Paused};
 use crate::budget::{Limit, Limits};
 use crate::model::ModelError;
 use crate::partial_answer;
@@ -17,15 +15,15 @@ use crate::retry;
 use crate::task_progress::TaskProgress;
 use crate::tool_client::ToolServerError;
 
-/// Why a task ended without an answer of the model.
+/// Why a task ends without an answer from the model.
 #[derive(Debug)]
 pub(crate) enum StopReason {
     Limit(Limit),
-    /// The same calls brought the same results turn after turn.
+    /// The same calls led to the same results turn after turn.
     Stalled,
     Cancelled,
     Model(ModelError),
-    /// The model's provider failed too often and is left alone for a while.
+    /// The model provider failed too often and is paused.
     Paused(Paused),
     Tools(ToolServerError),
 }
@@ -43,26 +41,8 @@ pub(crate) enum LastEvent {
     Failed(AgentFailure),
 }
 
-impl From<ModelError> for StopReason {
-    fn from(error: ModelError) -> Self {
-        Self::Model(error)
-    }
-}
-
-impl From<Paused> for StopReason {
-    fn from(paused: Paused) -> Self {
-        Self::Paused(paused)
-    }
-}
-
-impl From<ToolServerError> for StopReason {
-    fn from(error: ToolServerError) -> Self {
-        Self::Tools(error)
-    }
-}
-
 impl StopReason {
-    /// The event that names the end, for the ends that have one of their own.
+    /// The event that names the reason, if there is one for it.
     pub(crate) fn event(&self, limits: &Limits) -> Option<EventBody> {
         match self {
             Self::Limit(limit) => {
@@ -75,32 +55,31 @@ impl StopReason {
     }
 
     /// How the task ends.
-    pub(crate) fn ending(&self, limits: &Limits, progress: &TaskProgress) -> TaskEnd {
+    pub(crate) fn end(&self, limits: &Limits, progress: &TaskProgress) -> TaskEnd {
         match self {
-            Self::Limit(limit) => {
-                TaskEnd::partial("limit", partial_answer::at_limit(limits, *limit, progress))
-            }
-            Self::Stalled => TaskEnd::partial("stalled", partial_answer::stalled(progress)),
+            Self::Limit(limit) => TaskEnd::done("limit", partial_answer::at_limit(limits, *limit, progress)),
+            Self::Stalled => TaskEnd::done("stalled", partial_answer::stalled(progress)),
             Self::Cancelled => TaskEnd {
                 last_event: LastEvent::Failed(AgentFailure::Ended { end: "cancelled".to_owned() }),
                 outcome: Outcome::Cancelled { reply: partial_answer::cancelled(progress) },
             },
             Self::Model(error) => {
+                let text = match error.retry_after {
+                    Some(wait) => format!("{error}; it asks to wait {} seconds", seconds(wait)),
+                    None => error.to_string(),
+                };
                 let again = retry::is_retryable(error).then(|| error.retry_after.unwrap_or_default());
-                TaskEnd::failure(
-                    &partial_answer::of_model_error(error),
-                    error.class.as_str(),
-                    again,
-                    progress,
-                )
+                TaskEnd::failed(text, error.class.as_str(), again, progress)
             }
-            Self::Paused(paused) => TaskEnd::failure(
-                &partial_answer::of_pause(paused),
-                paused.class.as_str(),
-                Some(paused.wait),
-                progress,
-            ),
-            Self::Tools(error) => TaskEnd::failure(&error.to_string(), "tool_server", None, progress),
+            Self::Paused(Paused { class, wait }) => {
+                let text = format!(
+                    "{} (it failed {FAILURES_TO_OPEN} times in a row and is paused for {} seconds)",
+                    class.user_message(),
+                    seconds(*wait)
+                );
+                TaskEnd::failed(text, class.as_str(), Some(*wait), progress)
+            }
+            Self::Tools(error) => TaskEnd::failed(error.to_string(), "tool_server", None, progress),
         }
     }
 }
@@ -108,24 +87,25 @@ impl StopReason {
 impl TaskEnd {
     /// The model answered.
     pub(crate) fn answer(reply: String) -> Self {
-        Self::partial("answer", reply)
+        Self::done("answer", reply)
     }
 
-    fn partial(end: &'static str, reply: String) -> Self {
+    fn done(end: &'static str, reply: String) -> Self {
         Self { last_event: LastEvent::Completed(end), outcome: Outcome::Done { reply } }
     }
 
-    /// `again` is after how long another attempt can help, none if it never can.
-    fn failure(error: &str, error_class: &str, again: Option<Duration>, progress: &TaskProgress) -> Self {
-        let after = again.filter(|wait| !wait.is_zero());
-        let retry_after_ms = after.map(millis);
-        let error_told = partial_answer::failed(error, progress);
-        Self {
-            last_event: LastEvent::Failed(AgentFailure::Error {
-                error: error.to_owned(),
-                error_class: error_class.to_owned(),
-            }),
-            outcome: Outcome::Failed { error: error_told, retryable: again.is_some(), retry_after_ms },
-        }
+    /// `again` is when another attempt can help; none if it never can.
+    fn failed(error: String, error_class: &str, again: Option<Duration>, progress: &TaskProgress) -> Self {
+        let outcome = Outcome::Failed {
+            error: partial_answer::failed(&error, progress),
+            retryable: again.is_some(),
+            retry_after_ms: again.filter(|wait| !wait.is_zero()).map(millis),
+        };
+        let failure = AgentFailure::Error { error, error_class: error_class.to_owned() };
+        Self { last_event: LastEvent::Failed(failure), outcome }
     }
+}
+
+fn seconds(wait: Duration) -> f64 {
+    wait.as_secs_f64().ceil()
 }

@@ -1,7 +1,7 @@
-//! The model's own summary of turns that no longer fit: asked for once in a task, without tools.
+//! The model's summary of turns that no longer fit: requested once per task, without tools.
 //!
-//! The turns are told as one text, so that no provider asks for the tools that they called. A summary that
-//! cannot be had is no failure of the task: then there is none.
+//! The turns are sent as one text, because providers want the definition of every tool that a conversation
+//! calls. If the model gives no summary, the task goes on without one.
 
 use std::fmt::Write as _;
 
@@ -12,37 +12,36 @@ use crate::task_progress::TaskProgress;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
 
-/// What the model is asked to do.
 const SYSTEM: &str = include_str!("../prompts/summary.md");
 
-/// The most bytes of one text and of one result that are told.
+/// The most bytes of one text or result in the transcript.
 const MAX_TEXT_BYTES: usize = 2000;
 
 /// The longest summary, as a divisor of the limit.
 const SUMMARY_SHARE: usize = 12;
 
-/// A summary of what was lost, if the model gives one.
+/// A summary of dropped turns, if the model gives one.
 pub(crate) async fn of(
     run: &TaskRun<'_>,
     progress: &mut TaskProgress,
     request: &str,
-    lost: &[Message],
+    dropped: &[Message],
     bounds: WindowBounds,
 ) -> Option<String> {
-    let told = transcript(request, lost, window::bytes_of(bounds.target()));
-    let messages = [Message::User(told)];
+    let transcript = transcript(request, dropped, window::bytes_of(bounds.target()));
+    let messages = [Message::User(transcript)];
     let request = Request { system: SYSTEM, messages: &messages, tools: &[] };
     let reply = model_request::send(run, &run.agent_id, request).await.ok()?;
-    progress.usage.add(reply.usage);
+    progress.usage.tokens += reply.usage;
     let summary = reply.text.trim();
     let max_bytes = window::bytes_of(bounds.limit / SUMMARY_SHARE);
     (!summary.is_empty()).then(|| untrusted::cut_middle(summary, max_bytes))
 }
 
-/// What is to be summarised, in at most `max_bytes`.
-fn transcript(request: &str, lost: &[Message], max_bytes: usize) -> String {
+/// The text to summarise, in at most `max_bytes`.
+fn transcript(request: &str, dropped: &[Message], max_bytes: usize) -> String {
     let mut text = format!("The task:\n{}\n\nThe steps:", untrusted::cut_middle(request, MAX_TEXT_BYTES));
-    for message in lost {
+    for message in dropped {
         match message {
             Message::User(note) => {
                 let _ = write!(text, "\n\n{}", untrusted::cut_middle(note, MAX_TEXT_BYTES));
@@ -68,17 +67,17 @@ mod tests {
     use crate::model::ToolCall;
 
     #[test]
-    fn the_steps_are_told_in_order_and_within_the_bound() {
+    fn the_transcript_keeps_the_order_and_its_bound() {
         let call = ToolCall { id: "1".into(), name: "ls".into(), arguments: "{}".into() };
-        let lost = [
+        let dropped = [
             Message::Assistant { text: "looking".into(), calls: vec![call] },
             Message::ToolResult { call_id: "1".into(), text: "exit 0\na.txt".into() },
         ];
         assert_eq!(
-            transcript("find it", &lost, 10_000),
+            transcript("find it", &dropped, 10_000),
             "The task:\nfind it\n\nThe steps:\n\nYou said: looking\nYou called: ls {}\nResult: exit 0\na.txt"
         );
-        let many: Vec<Message> = lost.iter().cycle().take(2000).cloned().collect();
+        let many: Vec<Message> = dropped.iter().cycle().take(2000).cloned().collect();
         assert!(transcript("find it", &many, 5000).len() <= 5000);
     }
 }

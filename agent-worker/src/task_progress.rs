@@ -1,7 +1,7 @@
-//! What a task has done so far, kept outside of the work itself.
+//! What a task has done so far, kept outside the work itself.
 //!
-//! The work can be dropped at any await, by a limit or by a person. What is in here then still says
-//! what was done and what was under way, so that the user gets an honest answer.
+//! A limit or a person can drop the work at any await. This still says what was done and what was running,
+//! so that the user gets an honest answer.
 
 use std::fmt;
 
@@ -9,39 +9,46 @@ use protocol::{PastCall, PastCallStatus, Task};
 
 use crate::budget::TaskUsage;
 
-/// The most characters of a call's arguments that are told.
+/// The most characters of a call's arguments that are shown.
 const MAX_ARGUMENT_CHARS: usize = 120;
 
 /// What a task has done so far.
 #[derive(Debug, Default)]
-pub struct TaskProgress {
-    /// What was used of the budget.
-    pub usage: TaskUsage,
-    /// What earlier attempts at the task did, in order.
-    pub earlier: Vec<CallRecord>,
+pub(crate) struct TaskProgress {
+    /// What it used of its budget.
+    pub(crate) usage: TaskUsage,
+    /// The tool calls of earlier attempts, in order.
+    pub(crate) earlier: Vec<CallRecord>,
     /// The tool calls of this attempt, in the order in which they began.
-    pub calls: Vec<CallRecord>,
-    /// What the model said last beside its calls; may be empty.
-    pub said: String,
+    pub(crate) calls: Vec<CallRecord>,
+    /// The last text that the model wrote beside its calls; may be empty.
+    pub(crate) last_note: String,
     /// Whether the tool server has answered at all.
-    pub tools_answered: bool,
+    pub(crate) tools_answered: bool,
 }
 
-/// A tool call that was begun. It shows as one line.
+/// A tool call that began; displayed as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallRecord {
+pub(crate) struct CallRecord {
     /// The tool's name, as the model wrote it.
-    pub name: String,
+    pub(crate) name: String,
     /// The arguments, as the model wrote them.
-    pub arguments: String,
+    pub(crate) arguments: String,
     /// How it ended: the status line of its result, or a word; none while it runs.
-    pub outcome: Option<String>,
+    pub(crate) outcome: Option<String>,
 }
 
 impl TaskProgress {
     /// The progress of a task before its first turn.
-    pub fn of(task: &Task) -> Self {
+    pub(crate) fn new(task: &Task) -> Self {
         Self { earlier: task.earlier.calls.iter().map(CallRecord::from).collect(), ..Self::default() }
+    }
+}
+
+impl CallRecord {
+    /// A call that runs.
+    pub(crate) fn running(name: &str, arguments: &str) -> Self {
+        Self { name: name.to_owned(), arguments: arguments.to_owned(), outcome: None }
     }
 }
 
@@ -52,7 +59,7 @@ impl From<&PastCall> for CallRecord {
             PastCallStatus::Failed => Some("failed".to_owned()),
             PastCallStatus::Interrupted => None,
         };
-        Self { name: call.tool_name.clone(), arguments: call.arguments.clone(), outcome }
+        Self { outcome, ..Self::running(&call.tool_name, &call.arguments) }
     }
 }
 

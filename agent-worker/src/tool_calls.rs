@@ -1,8 +1,8 @@
-//! The tool calls of one reply: which may run at once, and running them.
+//! Runs the tool calls of one reply.
 //!
-//! Calls that only look run together, the others one after the other and apart from them, so that a look
-//! behind a change sees it. Results come in the order of the calls, whichever ended first. A call is in
-//! the progress from the moment it begins, because this can be dropped at any time.
+//! Consecutive read-only calls run concurrently, every other call alone, so that a read after a change sees
+//! it. Results keep the order of the calls. A call is recorded as soon as it begins, because the work can be
+//! dropped at any time.
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use protocol::Envelope;
@@ -15,10 +15,10 @@ use crate::task_progress::{CallRecord, TaskProgress};
 use crate::tool_client::CallContext;
 use crate::untrusted;
 
-/// How many calls run at once.
-const AT_ONCE: usize = 8;
+/// How many calls run concurrently.
+const MAX_CONCURRENT: usize = 8;
 
-/// Runs the calls of a reply; returns their results as the model reads them, in the order of the calls.
+/// Runs the calls of a reply and returns their results in the order of the calls.
 pub(crate) async fn run_all(
     run: &TaskRun<'_>,
     caller: CallContext<'_>,
@@ -33,9 +33,12 @@ pub(crate) async fn run_all(
     Ok(results)
 }
 
-/// Runs of calls that only look, and between them every other call alone.
-fn batches(calls: &[ToolCall], looks: impl Fn(&ToolCall) -> bool) -> impl Iterator<Item = &[ToolCall]> {
-    calls.chunk_by(move |one, next| looks(one) && looks(next))
+/// Batches of consecutive read-only calls, and between them every other call alone.
+fn batches(
+    calls: &[ToolCall],
+    is_read_only: impl Fn(&ToolCall) -> bool,
+) -> impl Iterator<Item = &[ToolCall]> {
+    calls.chunk_by(move |one, next| is_read_only(one) && is_read_only(next))
 }
 
 async fn run_batch(
@@ -49,14 +52,14 @@ async fn run_batch(
     let mut running = FuturesUnordered::new();
     let mut results: Vec<(usize, Envelope)> = Vec::with_capacity(batch.len());
     loop {
-        while running.len() < AT_ONCE
+        while running.len() < MAX_CONCURRENT
             && let Some((index, call)) = waiting.next()
         {
-            progress.calls.push(begun(call));
+            progress.calls.push(CallRecord::running(&call.name, &call.arguments));
             running.push(async move { (index, run.agent.tools.call(call, caller).await) });
         }
         let Some((index, envelope)) = running.next().await else { break };
-        let envelope = envelope?;
+        let envelope = envelope.map_err(StopReason::Tools)?;
         progress.calls[first + index].outcome = Some(untrusted::status(&envelope));
         results.push((index, envelope));
     }
@@ -64,16 +67,12 @@ async fn run_batch(
     Ok(results.into_iter().map(|(_, envelope)| envelope).collect())
 }
 
-fn begun(call: &ToolCall) -> CallRecord {
-    CallRecord { name: call.name.clone(), arguments: call.arguments.clone(), outcome: None }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn looks_that_follow_each_other_run_together_and_everything_else_alone() {
+    fn consecutive_reads_run_together_and_everything_else_alone() {
         for (names, expected) in [
             ("", &[][..]),
             ("rrr", &["rrr"]),

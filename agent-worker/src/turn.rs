@@ -1,7 +1,7 @@
-//! One turn: ask the model, then run what it asked for and put the results where it will see them.
+//! One turn: ask the model, run the calls of its reply, and add the results to the conversation.
 //!
-//! A tool that fails is a result for the model, never an end of the task. A reply that was cut by
-//! length never runs its calls: their arguments may be torn.
+//! A failed tool is a result for the model and never ends the task. The calls of a reply that was cut at the
+//! length limit never run: their arguments may be incomplete.
 
 use protocol::event::{TurnCompleted, TurnStarted};
 use protocol::{EventId, millis};
@@ -19,7 +19,7 @@ use crate::tool_calls;
 use crate::tool_client::CallContext;
 use crate::untrusted;
 
-/// What the model is told when its reply was cut before it called or said anything usable.
+/// What the model is told when nothing in its cut reply is usable.
 const TRUNCATED_REPLY: &str = "[Your reply was cut at the length limit, so none of its tool calls were run. \
      Write a shorter reply: one call at a time, with smaller arguments.]";
 
@@ -37,9 +37,9 @@ enum ReplyAction {
 /// How a turn ended.
 #[derive(Debug)]
 pub(crate) enum TurnOutcome {
-    /// With the answer to the user.
+    /// The model answered the user.
     Answered(String),
-    /// With more for the model to read.
+    /// There is more for the model to read.
     Continue {
         /// Equal for turns with equal calls and results.
         fingerprint: u64,
@@ -57,7 +57,7 @@ pub(crate) async fn take(
     let turn_started = TurnStarted { turn: progress.usage.turns, model_name: model_name.to_owned() };
     let turn_id = run.events.record(turn_started, &run.agent_id).await;
     if run.agent.tools.has_new_tools() {
-        conversation.replace_tools(run.agent.tools.catalogue().await?);
+        conversation.replace_tools(run.agent.tools.catalogue().await.map_err(StopReason::Tools)?);
     }
     let asked = Instant::now();
     let reply = send_within_window(run, &turn_id, conversation, progress).await?;
@@ -70,13 +70,13 @@ pub(crate) async fn take(
         tool_calls: reply.calls.len(),
         cut: reply.cut,
     };
-    progress.usage.add(reply.usage);
+    progress.usage.tokens += reply.usage;
     let end = act_on(run, &turn_id, conversation, progress, reply).await?;
     run.events.record(turn_completed, &turn_id).await;
     Ok(end)
 }
 
-/// Asks the model; once in a task a conversation that the provider finds too long is made shorter.
+/// Asks the model; once per task, compacts a conversation that the provider finds too long.
 async fn send_within_window(
     run: &TaskRun<'_>,
     turn_id: &EventId,
@@ -109,7 +109,7 @@ async fn act_on(
             Ok(TurnOutcome::Continue { fingerprint: fingerprint(TRUNCATED_REPLY) })
         }
         ReplyAction::RunCalls => {
-            progress.said.clone_from(&reply.text);
+            progress.last_note.clone_from(&reply.text);
             let caller = CallContext { task: run.task, turn_id };
             let envelopes = tool_calls::run_all(run, caller, conversation, &reply.calls, progress).await?;
             let asked = reply.calls.iter().map(|call| (&call.name, &call.arguments));

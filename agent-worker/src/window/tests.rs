@@ -1,4 +1,4 @@
-//! What fitting never does, for any conversation and any window.
+//! What holds for any conversation and any window.
 
 use proptest::prelude::*;
 
@@ -95,7 +95,7 @@ proptest! {
             prop_assert!(originals.any(|original| original == message), "the order is kept");
         }
         let after = fitted.messages.len() - fitted.pinned.end;
-        prop_assert_eq!(after + fitted.lost.len(), messages.len() - pinned.end, "nothing vanishes unnoticed");
+        prop_assert_eq!(after + fitted.dropped.len(), messages.len() - pinned.end, "every dropped message is returned");
         prop_assert_eq!(fitted.pinned.start + fitted.dropped_before, pinned.start);
 
         let again = fit(fitted.messages.clone(), fitted.pinned.clone(), bounds).expect("it fits already");
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn what_fits_is_left_alone() {
+fn a_conversation_that_fits_is_unchanged() {
     let (messages, pinned) = conversation(3, 10, &[vec![100]]);
     let limit = tokens(&messages);
     let fitted = fit(messages.clone(), pinned, WindowBounds { limit }).unwrap();
@@ -112,25 +112,25 @@ fn what_fits_is_left_alone() {
 }
 
 #[test]
-fn old_results_are_shortened_before_anything_is_dropped_and_more_than_needed() {
+fn old_results_are_shortened_further_than_needed_before_anything_is_dropped() {
     let (messages, pinned) = conversation(3, 10, &[vec![9000], vec![9000], vec![9000]]);
     let limit = tokens(&messages) - 1;
     let fitted = fit(messages.clone(), pinned, WindowBounds { limit }).unwrap();
-    assert_eq!((fitted.messages.len(), fitted.shortened, fitted.lost.len()), (messages.len(), 1, 0));
+    assert_eq!((fitted.messages.len(), fitted.shortened, fitted.dropped.len()), (messages.len(), 1, 0));
     assert!(fitted.tokens <= WindowBounds { limit }.target());
     assert_eq!(fitted.messages.last(), messages.last(), "the newest result is whole");
 }
 
 #[test]
-fn the_past_goes_before_the_tasks_own_turns_question_and_answer_together() {
+fn the_history_is_dropped_before_the_tasks_turns_question_and_answer_together() {
     let (messages, pinned) = conversation(100, 10, &[vec![300], vec![300]]);
     let fitted = fit(messages, pinned, WindowBounds { limit: 1000 }).unwrap();
-    assert!(fitted.lost.is_empty() && fitted.dropped_before > 0 && fitted.pinned.start > 0);
+    assert!(fitted.dropped.is_empty() && fitted.dropped_before > 0 && fitted.pinned.start > 0);
     assert!(matches!(&fitted.messages[0], Message::User(text) if text.starts_with("question")));
 }
 
 #[test]
-fn a_newest_turn_that_is_too_large_keeps_a_part_of_each_result() {
+fn a_newest_turn_that_is_too_large_keeps_part_of_each_result() {
     let (messages, pinned) = conversation(0, 10, &[vec![90_000; 3]]);
     let fitted = fit(messages, pinned, WindowBounds { limit: 3000 }).unwrap();
     assert_eq!((fitted.messages.len(), fitted.shortened), (5, 3));

@@ -141,6 +141,6 @@ async fn a_provider_that_keeps_failing_is_left_alone_and_the_supervisor_is_told_
     let Outcome::Failed { error, retryable: true, retry_after_ms: Some(wait) } = &ended.outcome else {
         panic!("{:?}", ended.outcome)
     };
-    assert!((1..=30_000).contains(wait) && error.contains("is left alone for"), "{wait} {error}");
+    assert!((1..=30_000).contains(wait) && error.contains("is paused for"), "{wait} {error}");
     assert_eq!(model.requests().len(), 5);
 }

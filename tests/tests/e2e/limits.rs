@@ -129,11 +129,11 @@ fn a_provider_that_asks_for_an_hour_is_not_waited_for() {
 fn a_provider_that_keeps_failing_is_left_alone_across_tasks() {
     let model = FakeModel::answering(vec![ModelReply::RateLimited(0)]);
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_RETRIES", "9")]);
-    assert_says(&system.reply(&system.say("go")), &["it failed 5 times in a row, and is left alone for"]);
+    assert_says(&system.reply(&system.say("go")), &["it failed 5 times in a row and is paused for"]);
     assert_eq!(model.requests().len(), 5);
     assert_eq!(events(&system, "circuit.opened")[0]["error_class"], "rate_limit");
     assert_eq!(events(&system, "retry.scheduled").len(), 4, "no retry is announced that will not be");
-    assert_says(&system.reply(&system.say("and now?")), &["left alone for", "seconds"]);
+    assert_says(&system.reply(&system.say("and now?")), &["is paused for", "seconds"]);
     assert_eq!(model.requests().len(), 5, "the second task asks nobody");
     assert_eq!(system.database().task_states(), ["dead", "dead"]);
 }

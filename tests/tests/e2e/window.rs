@@ -71,7 +71,7 @@ fn a_summary_that_cannot_be_had_is_replaced_by_a_list_of_the_calls() {
     let system = system(&model);
     assert_eq!(system.reply(&system.say("find the word in question")), "It is nowhere.");
     let last = model.requests().last().unwrap()["messages"].to_string();
-    assert_says(&last, &["find the word in question", "earlier steps of yours", "- grep {", "exit 0"]);
+    assert_says(&last, &["find the word in question", "your earlier steps", "- grep {", "exit 0"]);
     assert!(assembled(&system).iter().all(|facts| facts["summary"].is_null()));
 }
 

@@ -1,30 +1,30 @@
 //! Tools for a model that cannot call functions: it writes its calls as JSON into its reply.
 //!
-//! A wrapper around any provider. The catalogue and the rules go into the system prompt, results come
-//! back as messages of the user, and a reply is read with patience. A reply that follows the protocol
-//! without saying anything, or follows it so badly that it cannot be read, is asked for once more.
+//! A wrapper around any provider. The tools and the rules go into the system prompt, results come back as
+//! user messages, and replies are parsed leniently. A model whose reply is empty or malformed is asked once
+//! more.
 
 mod parse;
 
-use super::{Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request, ToolCall, Usage};
+use super::{Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request, ToolCall};
 use parse::ParsedReply;
 use protocol::ToolSpec;
 
 /// The rules, for the model.
 const RULES: &str = include_str!("../../../prompts/json_protocol.md");
 
-/// What a model is told that wrote nothing usable.
-const AGAIN: &str = "[That was no usable reply. Write exactly one JSON object: \
+/// What the model is told after an unusable reply.
+const TRY_AGAIN: &str = "[That was not a usable reply. Write exactly one JSON object: \
      {\"tool_calls\":[{\"name\":\"…\",\"arguments\":{…}}],\"final_answer\":\"\"} to call tools, \
      or {\"tool_calls\":[],\"final_answer\":\"…\"} to answer.]";
 
-/// A model that speaks the protocol.
+/// A model that uses the protocol.
 pub struct JsonProtocol {
     model: Box<dyn Model>,
 }
 
 impl JsonProtocol {
-    /// The protocol over this model's plain chat.
+    /// Wraps a model's plain chat.
     pub fn new(model: Box<dyn Model>) -> Self {
         Self { model }
     }
@@ -40,16 +40,16 @@ impl JsonProtocol {
         if let Some(reply) = understood(first) {
             return Ok(reply);
         }
-        tracing::warn!("the model is asked to follow the protocol");
-        // A message that says nothing is refused by some providers.
-        let said = if first_text.trim().is_empty() { "{}".to_owned() } else { first_text };
-        messages.push(Message::Assistant { text: said, calls: Vec::new() });
-        messages.push(Message::User(AGAIN.to_owned()));
+        tracing::warn!("asking the model to follow the JSON protocol");
+        // Some providers refuse an empty message.
+        let text = if first_text.trim().is_empty() { "{}".to_owned() } else { first_text };
+        messages.push(Message::Assistant { text, calls: Vec::new() });
+        messages.push(Message::User(TRY_AGAIN.to_owned()));
         let mut reply = understood(self.chat(&system, &messages).await?).ok_or_else(|| {
-            let detail = "the reply does not follow the JSON protocol, not even when asked for again";
+            let detail = "the reply does not follow the JSON protocol, not even when asked again";
             ModelError::new(ModelErrorClass::InvalidReply, detail)
         })?;
-        reply.usage = sum(first_usage, reply.usage);
+        reply.usage += first_usage;
         Ok(reply)
     }
 
@@ -68,10 +68,10 @@ impl Model for JsonProtocol {
     }
 }
 
-/// What a reply of the plain chat means; none when it has to be asked for again.
+/// What a reply of the plain chat means; none if it is unusable.
 fn understood(reply: Reply) -> Option<Reply> {
     if reply.cut {
-        // What was cut may be half a call. Words are shown as far as they go, half a protocol to nobody.
+        // A cut reply may hold half a call. Text is shown as far as it goes, half a protocol object never.
         let text = if parse::looks_like_protocol(&reply.text) { String::new() } else { reply.text };
         return Some(Reply { text, ..reply });
     }
@@ -83,7 +83,7 @@ fn understood(reply: Reply) -> Option<Reply> {
     Some(Reply { text, calls, ..reply })
 }
 
-/// Where there is nothing to call, everything is an answer.
+/// Without tools, every reply is an answer.
 fn without_tools(reply: Reply) -> Reply {
     match parse::parse(&reply.text) {
         ParsedReply::Answer(text) => Reply { text, ..reply },
@@ -104,8 +104,8 @@ fn system(prompt: &str, tools: &[ToolSpec]) -> String {
     format!("{prompt}\n\n{RULES}{}", described.collect::<String>())
 }
 
-/// A conversation without calls and results: both are text, and the roles alternate, as the templates
-/// of many small models demand.
+/// A conversation with calls and results as text. The roles alternate, as the chat templates of many small
+/// models require.
 fn plain(messages: &[Message]) -> Vec<Message> {
     let mut plain: Vec<Message> = Vec::new();
     let mut newest_calls: &[ToolCall] = &[];
@@ -131,14 +131,6 @@ fn plain(messages: &[Message]) -> Vec<Message> {
     plain
 }
 
-fn sum(a: Usage, b: Usage) -> Usage {
-    Usage {
-        input_tokens: a.input_tokens.saturating_add(b.input_tokens),
-        cached_input_tokens: a.cached_input_tokens.saturating_add(b.cached_input_tokens),
-        output_tokens: a.output_tokens.saturating_add(b.output_tokens),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +153,7 @@ mod tests {
         }]
     }
 
-    /// What the wrapper makes of a model that says these texts in turn.
+    /// The wrapper's reply if the model says these texts in turn.
     async fn ask(texts: &[&str]) -> Result<Reply, ModelError> {
         let script: Vec<String> =
             texts.iter().map(|text| format!("msgb64:{}", STANDARD.encode(text))).collect();
@@ -171,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_without_calls_or_answer_is_asked_for_once_more() {
+    async fn an_unusable_reply_is_requested_once_more() {
         let empty = r#"{"tool_calls":[],"final_answer":""}"#;
         assert_eq!(ask(&[empty, r#"{"final_answer":"done"}"#]).await.unwrap().text, "done");
         let error = ask(&[empty, empty, "too late"]).await.unwrap_err();
@@ -192,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_names_the_rules_and_every_tool() {
+    fn the_prompt_contains_the_rules_and_every_tool() {
         let text = system("Who you are.", &tools());
         assert!(text.starts_with("Who you are.\n\n## How you call tools"), "{text}");
         assert!(

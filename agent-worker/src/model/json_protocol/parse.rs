@@ -1,32 +1,31 @@
-//! What a model wrote, read as the JSON protocol: tolerant of what small models do around it.
+//! Parses a reply in the JSON protocol, tolerating the habits of small models.
 //!
-//! Fences, words before and after, thoughts in front, arguments as text, a single call instead of a
-//! list: all of that is understood. Calls win over an answer. A text without the protocol's object in
-//! it is an answer, also when it is JSON of another kind; only what was plainly meant as a call and
-//! cannot be read is unusable.
+//! It accepts code fences, words before and after, thoughts in front, arguments as a string, and a single
+//! call instead of a list. Calls take precedence over an answer. A text without the protocol's object is an
+//! answer, even if it is other JSON; only a malformed attempt at the object is unusable.
 
 use serde_json::{Deserializer, Map, Value, json};
 
 use crate::model::ToolCall;
 
-/// The most places at which an object is looked for.
+/// How many opening braces are tried.
 const MAX_PLACES: usize = 64;
 
 const CALLS: &str = "tool_calls";
 const ANSWER: &str = "final_answer";
 
-/// What a text means.
+/// A parsed reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParsedReply {
     /// An answer to the user.
     Answer(String),
-    /// Calls, and what was said before them.
+    /// Calls and the text before them.
     Calls { said: String, calls: Vec<ToolCall> },
     /// Neither.
     Unusable,
 }
 
-/// Reads a reply.
+/// Parses a reply.
 pub(super) fn parse(text: &str) -> ParsedReply {
     let text = text.rsplit_once("</think>").map_or(text, |(_, after)| after).trim();
     let Some((said, object)) = protocol_object(text) else {
@@ -45,12 +44,12 @@ pub(super) fn parse(text: &str) -> ParsedReply {
     }
 }
 
-/// Whether a text that is no whole object was meant as one.
+/// Whether a text was meant as the protocol's object.
 pub(super) fn looks_like_protocol(text: &str) -> bool {
     [CALLS, ANSWER].iter().any(|name| text.contains(&format!("\"{name}\"")))
 }
 
-/// Calls of an earlier turn, as the model should have written them.
+/// The calls of an earlier turn in the protocol's form.
 pub(super) fn written(said: &str, calls: &[ToolCall]) -> String {
     let written = calls.iter().map(|call| {
         let arguments =
@@ -61,7 +60,7 @@ pub(super) fn written(said: &str, calls: &[ToolCall]) -> String {
     if said.is_empty() { object.to_string() } else { format!("{said}\n{object}") }
 }
 
-/// The first object that has a field of the protocol, and what stands before it.
+/// The first object with a field of the protocol, and the text before it.
 fn protocol_object(text: &str) -> Option<(&str, Value)> {
     let mut from = 0;
     for _ in 0..MAX_PLACES {
@@ -78,7 +77,7 @@ fn protocol_object(text: &str) -> Option<(&str, Value)> {
     None
 }
 
-/// The calls that a value lists; none when one of them cannot be read.
+/// The calls in a value; none if one of them is malformed.
 fn calls(value: &Value) -> Option<Vec<ToolCall>> {
     let listed = match value {
         Value::Null => &[],
@@ -88,7 +87,7 @@ fn calls(value: &Value) -> Option<Vec<ToolCall>> {
     listed.iter().enumerate().map(|(index, value)| call(index, value)).collect()
 }
 
-/// `{"name": …, "arguments": …}`, or the same inside of `function`, as models have learnt it elsewhere.
+/// `{"name": …, "arguments": …}`, or the same inside `function`, as models learnt it elsewhere.
 fn call(index: usize, value: &Value) -> Option<ToolCall> {
     let call = value.get("function").filter(|function| function.is_object()).unwrap_or(value);
     let name = call["name"].as_str().map(str::trim).filter(|name| !name.trim_matches('.').is_empty())?;
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_found_whatever_stands_around_them() {
+    fn calls_are_found_in_surrounding_text() {
         let object = r#"{"tool_calls":[{"name":"ls","arguments":{"path":"."}}],"final_answer":""}"#;
         let arguments = r#"{"path":"."}"#;
         check_call(object, "", arguments);
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_taken_in_the_forms_that_models_write() {
+    fn calls_are_accepted_in_the_forms_that_models_write() {
         check_call(r#"{"tool_calls":{"name":"ls","arguments":"{\"path\":"}}"#, "", "{\"path\":");
         check_call(r#"{"tool_calls":[{"type":"function","function":{"name":"ls"}}]}"#, "", "{}");
         check_call(
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_protocol_is_an_answer() {
+    fn a_text_without_the_protocols_object_is_an_answer() {
         for text in
             ["There are 3 files.", r#"{"files":["a","b"]}"#, r#"{"name":"ls","arguments":{}}"#, "{", "[1]"]
         {
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_or_cannot_be_read_is_unusable() {
+    fn an_empty_or_malformed_object_is_unusable() {
         for text in [
             "",
             "  \n",
@@ -177,14 +176,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(path in "\\PC{0,20}", said in "[a-z .]{0,20}") {
+        fn written_calls_parse_back(path in "\\PC{0,20}", said in "[a-z .]{0,20}") {
             let call = call(&json!({"path": path}).to_string());
             let text = written(said.trim(), std::slice::from_ref(&call));
             prop_assert_eq!(parse(&text), ParsedReply::Calls { said: said.trim().to_owned(), calls: vec![call] });
         }
 
         #[test]
-        fn no_text_ends_the_reading_in_a_panic(text in "[{}\\[\\]\":,a-z`\\\\ é\n]{0,80}") {
+        fn no_text_panics_the_parser(text in "[{}\\[\\]\":,a-z`\\\\ é\n]{0,80}") {
             parse(&text);
         }
     }
