@@ -1,7 +1,7 @@
-//! What redaction costs: 50 kB of ordinary text and of hard text, beside a plain search for one byte.
+//! The cost of redaction: 50 kB of ordinary text and of hard text, compared with a search for one byte.
 //!
-//! Run it with `cargo run --release -p toolkit --example redaction_cost [file]`; a file is measured too,
-//! and what would be redacted in it is counted.
+//! Run it with `cargo run --release -p toolkit --example redaction_cost [file]`; it measures a file too and
+//! counts what would be redacted in it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

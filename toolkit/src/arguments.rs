@@ -1,7 +1,7 @@
 //! Arguments: from the raw body to what the tool's schema accepts, with errors that a model can act on.
 //!
-//! The schema is the only rule, so what the docs say and what is refused cannot differ. An unknown
-//! argument is refused with the nearest name that exists: a typo in a limit must not run without it.
+//! The schema is the only rule, so the docs and the validation cannot disagree. An unknown argument is
+//! refused, with the closest known name: a call with a typo in a limit must not run without the limit.
 
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
@@ -13,22 +13,24 @@ use crate::strict_json;
 /// The most problems that one error names.
 const MAX_PROBLEMS: usize = 5;
 
-/// The longest piece of a caller's own text that an error repeats, in characters.
+/// How much of the caller's own text an error repeats, in characters.
 const MAX_QUOTED_CHARS: usize = 60;
 
 /// Parses a body into an object.
 pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, ToolError> {
     if body.is_empty() {
-        return Err(invalid("The body is empty; it must be a JSON object, at least {}."));
+        return Err(invalid("The body is empty. Send a JSON object, at least {}."));
     }
     match strict_json::parse(body) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(invalid(format!("The body must be a JSON object, not {}.", describe(&other)))),
-        Err(error) => Err(invalid(format!("The body is no valid JSON: {}.", elide(&error.to_string(), 200)))),
+        Err(error) => {
+            Err(invalid(format!("The body is not valid JSON: {}.", elide(&error.to_string(), 200))))
+        }
     }
 }
 
-/// Holds arguments against a tool's schema.
+/// Checks arguments against a tool's schema.
 pub fn validate(validator: &Validator, schema: &Value, arguments: &Value) -> Result<(), ToolError> {
     if validator.is_valid(arguments) {
         return Ok(());
@@ -46,7 +48,7 @@ pub fn invalid(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorCode::InvalidArgument, message)
 }
 
-/// The nearest of `names` to what was written, if one is near enough to have been meant.
+/// The one of `names` that is closest to what was written, if it is close enough to be a typo.
 pub fn nearest<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|name| (strsim::jaro_winkler(&written.to_lowercase(), name), name))
@@ -74,7 +76,7 @@ fn problem(pointer: &str, instance: &Value, kind: &ValidationErrorKind, schema: 
         ValidationErrorKind::MaxItems { limit } => format!("{place} may have at most {limit} items."),
         ValidationErrorKind::MinLength { limit } => format!("{place} needs at least {limit} characters."),
         ValidationErrorKind::MaxLength { limit } => format!("{place} may have at most {limit} characters."),
-        other => format!("{place} breaks the schema's rule `{}`.", other.keyword()),
+        other => format!("{place} does not match the schema (`{}`).", other.keyword()),
     }
 }
 
@@ -103,7 +105,7 @@ fn accepted(schema: &Value) -> String {
     format!("The arguments are: {}.", names.join(", "))
 }
 
-/// The schema of the place that a JSON pointer leads to.
+/// The schema at a JSON pointer.
 fn subschema<'a>(pointer: &str, schema: &'a Value) -> &'a Value {
     pointer.split('/').skip(1).fold(schema, |schema, step| match step.parse::<usize>() {
         Ok(_) => &schema["items"],
@@ -117,7 +119,7 @@ fn expected_type(pointer: &str, schema: &Value) -> String {
         Value::Array(names) => {
             names.iter().filter_map(Value::as_str).map(with_article).collect::<Vec<_>>().join(" or ")
         }
-        _ => "of another type".to_owned(),
+        _ => "of a different type".to_owned(),
     }
 }
 
@@ -162,7 +164,7 @@ fn describe(value: &Value) -> String {
     }
 }
 
-/// A text of at most `max_chars` characters, with a mark where it was cut.
+/// The first `max_chars` characters of a text, with `…` where it was cut.
 pub fn elide(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -170,8 +172,8 @@ pub fn elide(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// The arguments for the record and the answer: strings over 200 characters are elided, and whatever is
-/// still larger than 16 KiB is left out.
+/// The arguments for the journal and the answer: strings over 200 characters are elided, and arguments that
+/// are still larger than 16 KiB are omitted.
 pub fn bounded(arguments: &Map<String, Value>) -> Map<String, Value> {
     let bounded: Map<String, Value> =
         arguments.iter().map(|(name, value)| (elide(name, 200), bounded_value(value))).collect();
@@ -179,7 +181,7 @@ pub fn bounded(arguments: &Map<String, Value>) -> Map<String, Value> {
     if size <= 16 * 1024 {
         return bounded;
     }
-    Map::from_iter([("…".to_owned(), Value::from(format!("{size} bytes of arguments are left out")))])
+    Map::from_iter([("…".to_owned(), Value::from(format!("{size} bytes of arguments omitted")))])
 }
 
 fn bounded_value(value: &Value) -> Value {
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_argument_and_what_would_be_right() {
+    fn errors_name_the_argument_and_what_is_accepted() {
         let check = |arguments, expected: &str| assert_eq!(message(arguments), expected);
         check(json!({"path": "a", "limit": 1}), "valid");
         check(json!({}), "`path` is required.");
@@ -227,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_object_says_what_it_is() {
+    fn a_body_that_is_not_an_object_is_refused_by_its_type() {
         assert_eq!(parse_object(b"[]").unwrap_err().message, "The body must be a JSON object, not an array.");
         assert!(parse_object(b"").unwrap_err().message.starts_with("The body is empty"));
-        assert!(parse_object(b"{").unwrap_err().message.starts_with("The body is no valid JSON: EOF"));
+        assert!(parse_object(b"{").unwrap_err().message.starts_with("The body is not valid JSON: EOF"));
     }
 
     #[test]
-    fn long_strings_are_elided_and_huge_arguments_left_out() {
+    fn long_strings_are_elided_and_huge_arguments_omitted() {
         let long = Map::from_iter([("content".to_owned(), Value::from("é".repeat(300)))]);
         assert_eq!(bounded(&long)["content"], format!("{}…", "é".repeat(200)));
         let huge = Map::from_iter([("edits".to_owned(), Value::from(vec![1; 20_000]))]);

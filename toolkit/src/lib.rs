@@ -1,9 +1,9 @@
-//! What a tool is, and all that follows from having one list of them.
+//! What a tool is, and everything that follows from one list of tools.
 //!
-//! A tool is a type that implements [`Tool`]; a process puts its tools into one [`Registry`]; the
-//! [`Runner`] takes every call past the same guards in the same order. Routes, OpenAPI and the schemas
-//! that models read are functions of the registry. Nothing here listens on a port, and no
-//! file is opened but the runner's own idempotency keys.
+//! A tool is a type that implements [`Tool`]. A process puts its tools into one [`Registry`], and the
+//! [`Runner`] runs every call past the same guards. Routes, OpenAPI and the schemas that models read are
+//! functions of the registry. Nothing here listens on a port or opens a file, except the runner's own
+//! state: idempotency keys and tool allow-lists.
 
 pub mod arguments;
 pub mod breaker;

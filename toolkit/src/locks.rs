@@ -1,9 +1,9 @@
 //! The optimistic lock: a session changes only what it has seen.
 //!
-//! Whoever has read a file in a session, any part of it, holds its fingerprint. A change is let through
-//! when the file still has that fingerprint; so a file that somebody else changed meanwhile is never
-//! overwritten unseen, and nothing has to be unlocked. What the sessions hold is bounded: the files and
-//! the sessions that were used longest ago are forgotten, which costs a new read and nothing else.
+//! A session that has read any part of a file remembers the file's fingerprint. A change is allowed while
+//! the file still has that fingerprint, so nobody overwrites a change that they have not seen, and nothing
+//! has to be unlocked. Memory is bounded: the least recently used files and sessions are forgotten, which
+//! costs a new read and nothing else.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use std::time::{Duration, Instant};
 
 use protocol::{ErrorCode, SessionId, ToolError};
 
-/// The most sessions that are remembered.
+/// How many sessions are remembered.
 const MAX_SESSIONS: usize = 256;
 
-/// The most files that are remembered for a session.
+/// How many files are remembered per session.
 const MAX_FILES: usize = 1024;
 
 /// How long an unused session is remembered.
 const MAX_IDLE: Duration = Duration::from_secs(24 * 3600);
 
-/// What a file was when it was looked at.
+/// What identifies the content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fingerprint {
     /// The SHA-256 of its content, in lower-case hex.
     Sha256(String),
-    /// Of a file too large to hash at every look: its size in bytes and its mtime in nanoseconds.
+    /// Of a file that is too large to hash each time: its size and its modification time.
     SizeAndMtime {
         /// Size in bytes.
         size_bytes: u64,
-        /// Time of the last change, in nanoseconds since the Unix epoch.
+        /// Time of the last modification, in nanoseconds since the Unix epoch.
         mtime_ns: i128,
     },
 }
@@ -38,9 +38,9 @@ pub enum Fingerprint {
 /// What a call has seen of a file, or that the file is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// The file, absolute, with links resolved.
+    /// The file, absolute, with symlinks resolved.
     pub path: PathBuf,
-    /// What it is now; none when it was deleted.
+    /// Its fingerprint now; none when it was deleted.
     pub fingerprint: Option<Fingerprint>,
 }
 
@@ -89,7 +89,7 @@ impl Locks {
     }
 }
 
-/// Forgets the entry that was used longest ago when there is no room for another.
+/// Forgets the least recently used entry when there is no room for another.
 fn make_room<K: Clone + Eq + std::hash::Hash, V>(
     entries: &mut HashMap<K, V>,
     most: usize,
@@ -102,7 +102,7 @@ fn make_room<K: Clone + Eq + std::hash::Hash, V>(
     oldest.and_then(|key| entries.remove(&key));
 }
 
-/// Whether a change is let through: the file is what the caller expects, or else what the session has seen.
+/// Allows a change when the file is what the caller expects, or else what the session has seen.
 pub(crate) fn judge(
     seen: Option<&Fingerprint>,
     expected_sha256: Option<&str>,
@@ -111,16 +111,18 @@ pub(crate) fn judge(
     match (expected_sha256, current) {
         (Some(expected), Fingerprint::Sha256(current)) if expected.eq_ignore_ascii_case(current) => Ok(()),
         (Some(expected), Fingerprint::Sha256(current)) => {
-            Err(conflict(format!("The file's SHA-256 is {current}, not the expected {expected}.")))
+            Err(conflict(format!("The file has SHA-256 {current}, not the expected {expected}.")))
         }
         (Some(_), Fingerprint::SizeAndMtime { .. }) => Err(ToolError::new(
             ErrorCode::FileTooLarge,
-            "The file is too large to compare it with expected_sha256; read a part of it instead.",
+            "The file is too large for expected_sha256. Read a part of it instead.",
         )),
         (None, _) => match seen {
             None => Err(ToolError::new(ErrorCode::NotRead, "The file was not read in this session.")),
             Some(seen) if seen == current => Ok(()),
-            Some(_) => Err(conflict(format!("The file has changed since it was read: {current}."))),
+            Some(_) => {
+                Err(conflict(format!("The file has changed since it was read; it now has {current}.")))
+            }
         },
     }
 }
@@ -132,8 +134,8 @@ fn conflict(message: String) -> ToolError {
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Sha256(hash) => write!(f, "its SHA-256 is {hash} now"),
-            Self::SizeAndMtime { size_bytes, .. } => write!(f, "it has {size_bytes} bytes now"),
+            Self::Sha256(hash) => write!(f, "SHA-256 {hash}"),
+            Self::SizeAndMtime { size_bytes, .. } => write!(f, "{size_bytes} bytes"),
         }
     }
 }
@@ -151,22 +153,22 @@ mod tests {
     }
 
     #[test]
-    fn a_change_needs_what_was_seen_or_what_is_expected() {
+    fn a_change_needs_the_seen_or_the_expected_content() {
         assert_eq!(code(Some(&hash("a")), None, &hash("a")), None);
         assert_eq!(code(None, None, &hash("a")), Some(ErrorCode::NotRead));
         assert_eq!(code(Some(&hash("a")), None, &hash("b")), Some(ErrorCode::Conflict));
-        assert_eq!(code(Some(&hash("a")), Some("b"), &hash("b")), None, "what is expected goes first");
+        assert_eq!(code(Some(&hash("a")), Some("b"), &hash("b")), None, "what is expected takes precedence");
         assert_eq!(code(Some(&hash("b")), Some("a"), &hash("b")), Some(ErrorCode::Conflict));
     }
 
     #[test]
-    fn the_conflict_says_the_current_hash() {
+    fn a_conflict_names_the_current_hash() {
         let message = judge(Some(&hash("a")), None, &hash("b")).unwrap_err().message;
-        assert!(message.contains("SHA-256 is b now"), "{message}");
+        assert!(message.ends_with("it now has SHA-256 b."), "{message}");
     }
 
     #[test]
-    fn sessions_see_apart_and_are_bounded() {
+    fn sessions_are_separate_and_bounded() {
         let locks = Locks::default();
         let session = |number: usize| format!("s{number}").parse::<SessionId>().unwrap();
         let file = |number: usize| PathBuf::from(format!("/f{number}"));
@@ -174,7 +176,7 @@ mod tests {
         for number in 0..=MAX_FILES {
             locks.remember(&session(0), seen(file(number)));
         }
-        assert_eq!(locks.last_seen(&session(0), &file(0)), None, "the oldest is forgotten");
+        assert_eq!(locks.last_seen(&session(0), &file(0)), None, "the least recently used is forgotten");
         assert_eq!(locks.last_seen(&session(0), &file(1)), Some(hash("a")));
         assert_eq!(locks.last_seen(&session(1), &file(1)), None, "another session has not seen it");
         for number in 1..=MAX_SESSIONS {

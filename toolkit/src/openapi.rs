@@ -1,6 +1,6 @@
-//! The OpenAPI 3.1 document: one typed operation per tool, made from the registry.
+//! The OpenAPI 3.1 document: one typed operation per tool, generated from the registry.
 //!
-//! OpenAPI 3.1 and the tools share JSON Schema 2020-12, so schemas go in as they are.
+//! OpenAPI 3.1 and the tools both use JSON Schema 2020-12, so schemas are copied unchanged.
 
 use protocol::{Envelope, ErrorCode, ToolSpec};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::Registry;
 use crate::schema::schema_of;
 
-/// The header parameter that only tools which change something have.
+/// The header parameter of tools that are not read-only.
 const IDEMPOTENCY_KEY: &str = "IdempotencyKey";
 
 /// The document for a registry's tools.
@@ -22,16 +22,16 @@ pub fn document(registry: &Registry) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Autonous tool server",
-            "description": "Tools for an agent that is not trusted. Every call is answered with one envelope: \
+            "description": "Tools for an untrusted agent. Every call returns the same envelope: \
                 `ok`, `exit_code`, `stdout`, `stderr`, what was cut, and `meta`. With `Accept: text/plain` the \
-                answer is the text that a model reads.",
+                answer is the text form for models.",
             "version": env!("CARGO_PKG_VERSION"),
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/"}],
         "tags": [
-            {"name": "tools", "description": "What an agent can ask for."},
-            {"name": "server", "description": "What the server is and whether it works."},
+            {"name": "tools", "description": "Tools that an agent can call."},
+            {"name": "server", "description": "The server's state and capabilities."},
         ],
         "security": [{}, {"bearer": []}],
         "paths": paths,
@@ -70,7 +70,7 @@ fn tool_path(spec: &ToolSpec, example: &Value) -> Value {
     }})
 }
 
-/// The answer of a tool that ran, and one answer per status that an error can have.
+/// The response of a tool that ran, and one response per HTTP status of an error.
 fn responses(data: &Value) -> Map<String, Value> {
     let typed = json!({"allOf": [
         {"$ref": "#/components/schemas/Envelope"},
@@ -119,15 +119,19 @@ fn error_response(status: u16) -> Value {
 /// The optional headers of a tool call, by component name.
 fn header_parameters() -> Map<String, Value> {
     let headers = [
-        ("SessionId", "X-Session-Id", "Whose reads and locks these are; `default` when absent."),
+        (
+            "SessionId",
+            "X-Session-Id",
+            "The session whose reads and locks the call uses; `default` if absent.",
+        ),
         ("TaskId", "X-Task-Id", "The task that the call belongs to."),
-        ("ParentEventId", "X-Parent-Event-Id", "The event that the call happens under."),
-        ("RequestId", "X-Request-Id", "The caller's own id for this request; it is sent back."),
+        ("ParentEventId", "X-Parent-Event-Id", "The parent of the call's event."),
+        ("RequestId", "X-Request-Id", "The caller's own ID for this request; echoed in the response."),
         ("Traceparent", "traceparent", "W3C trace context."),
         (
             IDEMPOTENCY_KEY,
             "Idempotency-Key",
-            "A call with this key acts at most once; its answer is kept for a day.",
+            "A call with this key takes effect at most once; its answer is kept for a day.",
         ),
     ];
     headers
@@ -149,13 +153,13 @@ fn service_paths() -> Map<String, Value> {
     });
     let report = json!({"type": "object"});
     let routes = [
-        ("/tools", "listTools", "The catalogue of tools", catalogue, true),
-        ("/livez", "livez", "Whether the server is alive", report.clone(), false),
-        ("/readyz", "readyz", "Whether the server can work, check by check", report.clone(), false),
+        ("/tools", "listTools", "List the tools", catalogue, true),
+        ("/livez", "livez", "Liveness", report.clone(), false),
+        ("/readyz", "readyz", "Readiness, with the result of each self-check", report.clone(), false),
         (
             "/capabilities",
             "capabilities",
-            "What the kernel grants and which layers are in force",
+            "What the kernel supports and which sandbox layers are active",
             report,
             true,
         ),

@@ -1,9 +1,9 @@
-//! How much a result may hold, and the page that fills up to it.
+//! How much a result may hold, and the page that is filled up to that.
 //!
-//! The only place that cuts: whole lines, the head of the result, at the line or the byte bound,
+//! The only place that cuts results: it keeps whole lines from the start, up to the line or the byte bound,
 //! whichever comes first.
 
-/// How much `stdout` may hold. The defaults are `AUTONOUS_TOOL_MAX_OUTPUT_LINES` and `…_BYTES`.
+/// How much `stdout` may hold: `AUTONOUS_TOOL_MAX_OUTPUT_LINES` and `…_BYTES`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The most lines.
@@ -18,10 +18,10 @@ impl Default for Bounds {
     }
 }
 
-/// Why a page ended before its result did.
+/// Which limit cut a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// The caller's own limit.
+    /// The caller's limit.
     Limit,
     /// The line bound of every output.
     Lines,
@@ -29,7 +29,7 @@ pub enum Full {
     Bytes,
 }
 
-/// Lines of a result, up to the caller's limit and the bounds.
+/// The lines of a result, up to the caller's limit and the bounds.
 #[derive(Debug)]
 pub struct Page {
     text: String,
@@ -45,17 +45,17 @@ impl Page {
         Self { text: String::new(), lines: 0, limit, bounds, full: None }
     }
 
-    /// How many lines still fit, as far as is known before their lengths are.
+    /// How many more lines fit at most; the byte bound may end the page sooner.
     pub fn room(&self) -> usize {
         if self.full.is_some() { 0 } else { self.limit.min(self.bounds.lines).saturating_sub(self.lines) }
     }
 
-    /// Adds a line without its newline; false when it does not fit, and then nothing fits any more.
+    /// Adds a line without its newline; false when it does not fit, and then the page is full.
     ///
-    /// The first line of a page always fits, so that every page makes progress.
+    /// The first line always fits, so that every page makes progress.
     pub fn push(&mut self, line: &str) -> bool {
         if self.full.is_none() {
-            self.full = self.what_is_exceeded_by(line);
+            self.full = self.limit_reached_by(line);
         }
         if self.full.is_some() {
             return false;
@@ -66,12 +66,12 @@ impl Page {
         true
     }
 
-    /// Ends the page although there was room, because what comes next is not known.
+    /// Ends the page although there is room, because the next line is not known.
     pub fn close(&mut self) {
         self.full.get_or_insert(Full::Limit);
     }
 
-    fn what_is_exceeded_by(&self, line: &str) -> Option<Full> {
+    fn limit_reached_by(&self, line: &str) -> Option<Full> {
         if self.lines >= self.limit {
             Some(Full::Limit)
         } else if self.lines >= self.bounds.lines {
@@ -83,7 +83,7 @@ impl Page {
         }
     }
 
-    /// Why the page ended early, if it did.
+    /// Which limit ended the page, if one did.
     pub fn full(&self) -> Option<Full> {
         self.full
     }
@@ -99,7 +99,7 @@ impl Page {
     }
 }
 
-/// The first `max_bytes` of a text, cut at a character.
+/// The first `max_bytes` of a text, cut between characters.
 pub fn head(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
 }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_ends_at_the_first_bound_that_it_meets() {
+    fn a_page_ends_at_the_first_limit_that_it_reaches() {
         let wide = Bounds { lines: 10, bytes: 100 };
         assert_eq!(filled(9, wide, &["a", "b"]), ("a\nb\n".into(), None));
         assert_eq!(filled(1, wide, &["a", "b"]), ("a\n".into(), Some(Full::Limit)));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_line_longer_than_the_bound_is_kept_so_that_pages_advance() {
+    fn a_first_line_over_the_bound_is_kept_so_that_pages_advance() {
         let tiny = Bounds { lines: 10, bytes: 3 };
         assert_eq!(filled(9, tiny, &["long", "b"]), ("long\n".into(), Some(Full::Bytes)));
     }

@@ -1,7 +1,7 @@
 //! The registry: the tools of a process, by name, ready to be called with JSON.
 //!
-//! Schemas and validators are made once, at the start. Names are unique, and every argument and every
-//! field of the data has a description; a process whose tools break that does not start.
+//! Schemas and validators are built once, at startup. A process does not start when two tools share a name or
+//! when a tool has no description.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub enum RegistryError {
     #[error("two tools have the name `{0}`")]
     DuplicateName(&'static str),
     /// The arguments' type has no doc comment.
-    #[error("the arguments of `{0}` have no doc comment, so the model could not know the tool")]
+    #[error("the arguments of `{0}` have no doc comment, so the tool has no description")]
     NoDescription(&'static str),
-    /// The schema that the type gives is not valid.
+    /// The schema of the arguments is not valid.
     #[error("the schema of `{0}` is not valid: {1}")]
     InvalidSchema(&'static str, String),
 }
 
-/// A tool whose types are erased.
+/// A tool with its types erased.
 pub(crate) trait AnyTool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
     fn slot(&self) -> Slot;
@@ -91,7 +91,7 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Value> {
         let arguments = serde_json::from_value(arguments)
-            .map_err(|error| invalid(format!("The arguments do not fit: {error}.")))?;
+            .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))?;
         self.tool.run(arguments, call).map(Success::erase)
     }
 }
@@ -103,7 +103,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// A registry without tools; add them with [`Registry::with`].
+    /// An empty registry; add tools with [`Registry::with`].
     pub fn new() -> Self {
         Self::default()
     }

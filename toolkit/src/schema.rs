@@ -16,7 +16,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Drops what only a Rust reader would use: type names as titles and integer widths as formats.
+/// Removes what only Rust readers would use: type names as titles and integer widths as formats.
 #[derive(Debug, Clone)]
 struct Plain;
 

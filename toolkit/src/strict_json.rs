@@ -1,7 +1,7 @@
-//! JSON as a strict server takes it: an object that names a key twice is refused.
+//! Strict JSON: an object with a duplicate key is refused.
 //!
-//! serde_json keeps the last of two equal keys in silence, so two readers of one body could disagree on
-//! what was asked. Depth is bounded by serde_json itself, at 128.
+//! serde_json silently keeps the last of two equal keys, so two readers of one body could disagree about
+//! what was asked. serde_json itself limits the depth to 128.
 
 use std::fmt;
 
@@ -89,13 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_key_is_refused_at_any_depth() {
+    fn a_duplicate_key_is_refused_at_any_depth() {
         let error = parse(br#"{"a":[{"b":1,"b":2}]}"#).unwrap_err();
         assert!(error.to_string().starts_with("the key `b` occurs twice"), "{error}");
     }
 
     #[test]
-    fn what_is_not_one_json_value_is_refused() {
+    fn anything_but_one_json_value_is_refused() {
         let deep = "[".repeat(200_000);
         for text in ["", "{} x", "{'a':1}", "[1e400]", "NaN", "{\"a\":\"\u{0}\"}", deep.as_str()] {
             assert!(parse(text.as_bytes()).is_err(), "{}", &text[..text.len().min(20)]);

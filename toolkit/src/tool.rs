@@ -1,8 +1,8 @@
 //! A tool: typed arguments in, typed data and text out.
 //!
-//! The arguments' type is the schema that OpenAPI and the model get, and its doc comments are the
-//! description that the model reads; there is no second description to keep. A tool does one thing and
-//! leaves everything that holds for all calls (journal, deadline, redaction …) to the runner.
+//! The type of the arguments is the schema that OpenAPI and the model get, and its doc comments are the
+//! description that the model reads; there is no second description to maintain. A tool does one thing and
+//! leaves what all calls share (journal, deadline, redaction …) to the runner.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,40 +18,40 @@ use serde_json::Value;
 use crate::locks::{self, Fingerprint, Locks};
 use crate::{Bounds, Outcome};
 
-/// Something that a model can ask for.
+/// Something that a model can call.
 pub trait Tool: Send + Sync + 'static {
-    /// The arguments. The type's doc comment is the tool's description, each field's its own; derive
-    /// `Deserialize` with `deny_unknown_fields`.
+    /// The arguments. The type's doc comment is the tool's description, a field's doc comment that of the
+    /// argument. Derive `Deserialize` with `deny_unknown_fields`.
     type Arguments: DeserializeOwned + JsonSchema;
-    /// What `meta.data` holds: exactly what `stdout` shows, as data.
+    /// The type of `meta.data`: exactly what `stdout` shows, as data.
     type Data: Serialize + JsonSchema;
     /// The name in `POST /tools/{name}`.
     const NAME: &'static str;
-    /// What a call can do at worst.
+    /// The worst that a call can do.
     const RISK: Risk;
     /// What a client may assume.
     const ANNOTATIONS: Annotations;
-    /// Which calls it shares its places with.
+    /// Which slots its calls take.
     const SLOT: Slot;
 
-    /// Arguments that work in any root, for the docs and for whoever tries the tool.
+    /// Arguments that work in any root, for the docs and for trying the tool out.
     fn example() -> Value;
 
-    /// What the description says beyond the doc comment, where that depends on the workplace.
+    /// What the description adds to the doc comment, where that depends on the server.
     fn more_description(&self) -> Option<String> {
         None
     }
 
-    /// How long a call with these arguments may take; none for the timeout of all calls.
+    /// How long a call with these arguments may take; none for the default timeout.
     fn timeout(_arguments: &Value) -> Option<Duration> {
         None
     }
 
-    /// Runs one call. It may block; long work asks [`Call::check`] now and then.
+    /// Runs one call. It may block; long work calls [`Call::check`] now and then.
     fn run(&self, arguments: Self::Arguments, call: &Call) -> Outcome<Self::Data>;
 }
 
-/// Which calls a tool shares its places with, so that slow commands never keep file tools waiting.
+/// Which slots a call takes. Commands have their own, so that slow ones never keep file tools waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     /// Tools that read and write files.
@@ -60,20 +60,20 @@ pub enum Slot {
     Command,
 }
 
-/// The call that a tool is running for.
+/// The call that a tool runs for.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The call's id.
     pub id: EventId,
-    /// Whose reads and locks the call uses.
+    /// The session whose reads and locks the call uses.
     pub session: SessionId,
-    /// When the call has to be over.
+    /// When the call has to end.
     pub deadline: Instant,
     /// How much `stdout` may hold.
     pub bounds: Bounds,
-    /// What the sessions have seen of files.
+    /// What each session has seen of files.
     pub(crate) locks: Arc<Locks>,
-    /// Set when the caller went away.
+    /// Set when the caller has gone.
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
@@ -83,8 +83,8 @@ impl Call {
         self.locks.last_seen(&self.session, path)
     }
 
-    /// Whether this call may change a file that is `current`: it has to be what `expected_sha256` says, or
-    /// else what the session has seen.
+    /// Fails unless this call may change a file: the file has to be what `expected_sha256` says, or else what
+    /// the session has seen.
     pub fn may_change(
         &self,
         path: &Path,
@@ -94,13 +94,13 @@ impl Call {
         locks::judge(self.last_seen(path).as_ref(), expected_sha256, current)
     }
 
-    /// Whether the caller went away.
+    /// Whether the caller has gone.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// An error once the deadline has passed or the caller has gone; a tool that only reads asks for it
-    /// wherever its work is unbounded.
+    /// Fails once the deadline has passed or the caller has gone. A tool that only reads calls it wherever its
+    /// work is unbounded.
     pub fn check(&self) -> Result<(), ToolError> {
         if self.is_cancelled() {
             return Err(ToolError::new(ErrorCode::Cancelled, "The caller went away before the call ended."));

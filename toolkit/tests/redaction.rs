@@ -1,6 +1,6 @@
-//! Redaction as its users see it: the attack corpus, our own secrets, JSON, and what holds for any text.
+//! Redaction from outside: the attack corpus, our own secrets, JSON, and properties of any text.
 //!
-//! The corpus is the copy in `tests/data`; its secrets are kept in parts so that no scanner sees one whole.
+//! The corpus is the copy in `tests/data`; its secrets are kept in parts, so that no scanner of source code finds one.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use toolkit::{PLACEHOLDER, Redactor};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/attacks.jsonl");
 
-/// A secret of ours with everything that an encoding can change.
+/// A secret of ours with every character that an encoding can change.
 const OWN: &str = "ours/ä \"1\"+x~y";
 
 fn redactor() -> &'static Redactor {
@@ -31,7 +31,7 @@ fn secret_of(case: &Value) -> String {
     case["secret_parts"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The ways in which a text reaches an answer: as it is, inside JSON, with line numbers, after `grep`.
+/// The forms of a text in an answer: unchanged, inside JSON, with line numbers, from `grep`.
 fn shown(text: &str) -> [String; 5] {
     let numbered = text.lines().zip(1..).map(|(line, number)| format!("{number}\t{line}\n")).collect();
     let found = text.lines().zip(1..).map(|(line, number)| format!("src/a.txt:{number}:{line}\n")).collect();
@@ -59,7 +59,7 @@ fn every_secret_of_the_corpus_is_redacted_in_every_form() {
 }
 
 #[test]
-fn every_honest_text_of_the_corpus_is_left_alone() {
+fn every_harmless_text_of_the_corpus_stays() {
     let cases = cases("redaction_negative");
     assert!(cases.len() >= 21, "{}", cases.len());
     for case in cases {
@@ -101,7 +101,7 @@ fn a_value_is_redacted_at_any_depth_and_under_the_name_of_a_secret() {
         "env": [{"name": "DB_PASSWORD", "value": "swordfish"}],
         "DB_PASSWORD": ["swordfish"],
         key: 1,
-        "honest": {"password": "Passwort", "token": "Zeichen", "count_token": 12},
+        "harmless": {"password": "Passwort", "token": "Zeichen", "count_token": 12},
     });
     assert!(redactor().redact_value(&mut value));
     let expected = json!({
@@ -110,21 +110,21 @@ fn a_value_is_redacted_at_any_depth_and_under_the_name_of_a_secret() {
         "env": [{"name": "DB_PASSWORD", "value": PLACEHOLDER}],
         "DB_PASSWORD": [PLACEHOLDER],
         PLACEHOLDER: 1,
-        "honest": {"password": "Passwort", "token": "Zeichen", "count_token": 12},
+        "harmless": {"password": "Passwort", "token": "Zeichen", "count_token": 12},
     });
     assert_eq!(value, expected);
     assert!(!redactor().redact_value(&mut value));
 }
 
-/// Numbers that look drawn and are always the same.
-fn drawn_bytes(count: usize) -> Vec<u8> {
+/// Pseudorandom bytes that are always the same.
+fn pseudorandom_bytes(count: usize) -> Vec<u8> {
     let next = |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695));
     std::iter::successors(Some(1_u64), next).skip(1).take(count).map(|state| state.to_be_bytes()[0]).collect()
 }
 
 #[test]
-fn pictures_and_hashes_are_left_alone() {
-    let bytes = drawn_bytes(300_000);
+fn images_and_hashes_stay() {
+    let bytes = pseudorandom_bytes(300_000);
     let zeros: Vec<u8> = bytes.iter().map(|byte| if *byte < 96 { *byte } else { 0 }).collect();
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let hashes: String = hex.as_bytes().chunks(64).map(|hash| format!("{}\n", hash.escape_ascii())).collect();
@@ -133,7 +133,7 @@ fn pictures_and_hashes_are_left_alone() {
     }
 }
 
-/// Pieces that rules look for, so that random texts are near to what they find.
+/// Texts made of pieces that rules look for, so that they nearly match.
 fn near_secrets() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("DB_PASSWORD=".to_owned()),
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn a_redacted_inside_of_a_json_text_is_still_one(text in near_secrets()) {
+    fn the_redacted_inside_of_a_json_string_is_still_valid(text in near_secrets()) {
         let quoted = json!(text).to_string();
         let clean = redactor().redact(&quoted[1..quoted.len() - 1]).into_owned();
         prop_assert!(serde_json::from_str::<Value>(&format!("\"{clean}\"")).is_ok(), "{}", clean);

@@ -1,4 +1,4 @@
-//! The forms that a secret takes when programs pass it on: base64, hex, URL encoding, JSON escapes.
+//! The forms that a secret takes in the output of programs: base64, hex, URL encoding, JSON escapes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,8 +6,8 @@ use std::fmt::Write;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
-/// Shorter pieces of base64 are found in honest text.
-const SHORTEST_PIECE: usize = 8;
+/// Shorter pieces of base64 occur in ordinary text.
+const MIN_PIECE: usize = 8;
 
 /// The secret and its encodings, each once.
 pub(super) fn of(secret: &str) -> BTreeSet<String> {
@@ -23,10 +23,11 @@ fn base64_forms(secret: &[u8]) -> Vec<String> {
     let whole =
         [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD].map(|engine| engine.encode(secret));
     let pieces = (0..3).flat_map(|lead| base64_pieces(secret, lead));
-    whole.into_iter().chain(pieces.filter(|piece| piece.len() >= SHORTEST_PIECE)).collect()
+    whole.into_iter().chain(pieces.filter(|piece| piece.len() >= MIN_PIECE)).collect()
 }
 
-/// What stays the same of a secret's base64 when `lead` bytes (modulo 3) and anything else surround it.
+/// The part of a secret's base64 that does not depend on what surrounds it, with `lead` bytes (modulo 3)
+/// before it.
 fn base64_pieces(secret: &[u8], lead: usize) -> [String; 2] {
     let framed = [vec![0; lead].as_slice(), secret].concat();
     let first = (lead * 8).div_ceil(6);
@@ -38,7 +39,7 @@ fn hex_forms(secret: &[u8]) -> [String; 2] {
     [each_byte(secret, |byte| format!("{byte:02x}")), each_byte(secret, |byte| format!("{byte:02X}"))]
 }
 
-/// RFC 3986, what JavaScript's `encodeURIComponent` and HTML forms make, and every byte encoded.
+/// RFC 3986, JavaScript's `encodeURIComponent`, HTML forms, and every byte encoded.
 fn url_forms(secret: &str) -> Vec<String> {
     let encoded = |plain: &str| {
         each_byte(secret.as_bytes(), |byte| match byte {
@@ -66,7 +67,7 @@ fn lower_escapes(encoded: &str) -> String {
     text
 }
 
-/// JSON as most write it, with `\/`, with everything beyond ASCII escaped, and with everything escaped.
+/// JSON as most programs write it, with `\/`, with all but ASCII escaped, and with everything escaped.
 fn escaped_forms(secret: &str) -> Vec<String> {
     let quoted = serde_json::Value::from(secret).to_string();
     let json = quoted[1..quoted.len() - 1].to_owned();

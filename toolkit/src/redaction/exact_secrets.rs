@@ -1,6 +1,4 @@
-//! Our own secrets, found by their exact values in every usual encoding.
-//!
-//! This does not depend on any format: a token of random letters is found because it is ours.
+//! Our own secrets, found by their exact values in every usual encoding, whatever their format is.
 
 use std::ops::Range;
 
@@ -8,13 +6,13 @@ use aho_corasick::AhoCorasick;
 
 use super::{PLACEHOLDER, encodings, spans};
 
-/// Values shorter than this are words that honest text could hold, so they are replaced as whole words.
-const SAFE_INSIDE_WORDS: usize = 8;
+/// Shorter values occur inside ordinary words, so they are replaced only as whole words.
+const MIN_INSIDE_WORDS: usize = 8;
 
-/// Values shorter than this are not replaced at all.
-const SHORTEST: usize = 4;
+/// Shorter values are never replaced.
+const MIN_CHARS: usize = 4;
 
-/// The values to look for.
+/// The values to find.
 pub(super) struct ExactSecrets {
     values: Vec<Value>,
     automaton: Option<AhoCorasick>,
@@ -26,7 +24,7 @@ struct Value {
 }
 
 impl ExactSecrets {
-    /// The given secrets in all encodings.
+    /// These secrets in all encodings.
     pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let values: Vec<Value> = secrets.into_iter().flat_map(values_of).collect();
         let patterns = values.iter().map(|value| value.text.as_bytes());
@@ -34,10 +32,10 @@ impl ExactSecrets {
         Self { values, automaton }
     }
 
-    /// Where the text holds one of them.
+    /// Where the text contains one of them.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let Some(automaton) = &self.automaton else { return Vec::new() };
-        // Asking whether there is any is several times cheaper than looking for all, and there hardly ever is.
+        // Asking for any is several times cheaper than finding all, and there is hardly ever one.
         if !automaton.is_match(text) {
             return Vec::new();
         }
@@ -55,14 +53,14 @@ impl std::fmt::Debug for ExactSecrets {
     }
 }
 
-/// A part of the placeholder is not looked for: replacing it would never end.
+/// A part of the placeholder is never replaced: that would not end.
 fn values_of(secret: &str) -> Vec<Value> {
-    if secret.chars().count() < SHORTEST || PLACEHOLDER.contains(secret) {
+    if secret.chars().count() < MIN_CHARS || PLACEHOLDER.contains(secret) {
         return Vec::new();
     }
     encodings::of(secret)
         .into_iter()
-        .map(|text| Value { whole_word: text.len() < SAFE_INSIDE_WORDS, text })
+        .map(|text| Value { whole_word: text.len() < MIN_INSIDE_WORDS, text })
         .collect()
 }
 

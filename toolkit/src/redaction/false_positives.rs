@@ -1,25 +1,26 @@
-//! What a value may be and still be no secret: a stand-in, a reference, a name, a word.
+//! Values that look like secrets and are none: dummies, references, names, words.
 //!
-//! These decide between a secret and honest text beside a secret's name. They are pure, and they lean to
-//! honest text where people would (`password = var.db_password`), to secrets where machines write.
+//! These pure functions decide whether the value next to a secret's name is a secret. They lean towards
+//! ordinary text in what people write (`password = var.db_password`), and towards secrets in the output of
+//! machines.
 
 use super::references::is_reference;
 use super::rule::Found;
 use super::shape::{is_monotonous, looks_random, words};
 
-/// What documentation writes where a secret would stand, in lower case.
+/// What documentation writes in place of a secret, in lower case.
 const DUMMIES: &str = "\
     example placeholder redacted changeme change-me change_me change-this change_this your- your_ \
     mytoken yourtoken yourapi yourpass yoursecret yourkey replace- replace_ insert- insert_ *** ... … •";
 
-/// Words that are no value: of types, of emptiness, of forms.
+/// Words for types, for empty values and for states.
 const WORDS: &str = "\
     none null nil true false undefined empty unset default required optional hidden masked secure \
     omitted invalid missing expired valid str string strings bytes bool boolean int integer number \
     object any text unknown void char varchar secretstr secretstring cstring symbol array self this \
     test disabled enabled prompt stdin keyring keychain argon2 argon2id";
 
-/// Words that name a secret; a value made of these alone is a name, not a secret.
+/// Words in names of secrets. A value that consists of these alone is a name.
 const NAMING_WORDS: &str = "\
     access account admin api apikey app application auth authorization authtoken base bearer bot \
     client confirm credential credentials csrf current database db default encryption env field \
@@ -28,17 +29,17 @@ const NAMING_WORDS: &str = "\
     refresh reset root secret secrets service session set signing slack some telegram the to token \
     tokens type user username value web webhook with x xsrf your";
 
-/// Whether a token of a known format is no stand-in for one.
+/// Whether a token in a known format is a real one.
 pub(super) fn is_not_dummy(found: &Found<'_>) -> bool {
     !is_dummy(found.value)
 }
 
-/// Whether a token of a weak format is as irregular as tokens are.
+/// Whether a token in a weak format looks random.
 pub(super) fn is_random(found: &Found<'_>) -> bool {
     !is_dummy(found.value) && looks_random(found.value)
 }
 
-/// Whether the value plainly is no secret, whatever it is assigned to.
+/// Whether the value is certainly no secret, whatever it is assigned to.
 pub(super) fn is_false_positive(name: &str, value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     is_dummy(value)
@@ -47,13 +48,13 @@ pub(super) fn is_false_positive(name: &str, value: &str) -> bool {
         || is_made_of_names(name, value)
 }
 
-/// Whether documentation or a mask put it where a secret would stand.
+/// Whether documentation or a mask put it in place of a secret.
 pub(super) fn is_dummy(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    DUMMIES.split_ascii_whitespace().any(|stand_in| lower.contains(stand_in)) || is_monotonous(value)
+    DUMMIES.split_ascii_whitespace().any(|dummy| lower.contains(dummy)) || is_monotonous(value)
 }
 
-/// Whether it is made of the name's own words and of words that name secrets, or ends in such a word:
+/// Whether it consists of the name's own words and of words in names of secrets, or ends in such a word:
 /// `access_token`, `app.token`, `my-secret`.
 fn is_made_of_names(name: &str, value: &str) -> bool {
     let values = words(value);
@@ -75,11 +76,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_plainly_no_secret_is_known() {
-        let honest = "\
+    fn names_references_and_dummies_are_no_secrets() {
+        let harmless = "\
             ${DB_PASSWORD} <your-token> *** var.db_password changeme your-api-key access_token password1 \
             xxxxxxxxxx String None app.token user_password my-secret //// dbPassword";
-        for value in honest.split_ascii_whitespace() {
+        for value in harmless.split_ascii_whitespace() {
             assert!(is_false_positive("password", value), "{value}");
         }
         for value in

@@ -1,4 +1,4 @@
-//! Redaction of JSON values: texts at any depth, and what stands under a key that names a secret.
+//! Redaction of JSON values: strings at any depth, and everything under a key that names a secret.
 
 use serde_json::{Map, Value};
 
@@ -35,14 +35,14 @@ fn redact_fields(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {
     redact_keys(redactor, fields) || changed
 }
 
-/// `{"name": "API_KEY", "value": "…"}`, as lists of variables are written.
+/// `{"name": "API_KEY", "value": "…"}`, as in lists of variables.
 fn redact_pair(fields: &mut Map<String, Value>) -> bool {
     let Some(Value::String(name)) = fields.get("name").or_else(|| fields.get("key")) else { return false };
     let name = name.clone();
     fields.get_mut("value").is_some_and(|value| redact_under(&name, value))
 }
 
-/// Replaces a text, or the texts of a list, under a key that names a secret.
+/// Replaces a string, or the strings of a list, under a key that names a secret.
 fn redact_under(key: &str, value: &mut Value) -> bool {
     match value {
         Value::String(text) if assignments::is_secret_under(key, text) => {
@@ -54,7 +54,7 @@ fn redact_under(key: &str, value: &mut Value) -> bool {
     }
 }
 
-/// A key can be a secret itself, such as a file's name. The order of the fields stays.
+/// A key can be a secret itself, for example a file name. The fields keep their order.
 fn redact_keys(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {
     if fields.keys().all(|key| matches!(redactor.redact(key), std::borrow::Cow::Borrowed(_))) {
         return false;

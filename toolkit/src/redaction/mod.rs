@@ -1,14 +1,14 @@
-//! Redaction: secrets leave no process in an answer, a journal record or a log line.
+//! Redaction: no secret leaves a process in an answer, a journal record or a log line.
 //!
 //! Three kinds are found in one pass over a text: the exact values of our own secrets in every usual
-//! encoding, tokens whose format names their vendor, and literal values that are assigned to a name such
-//! as `DB_PASSWORD`. All of it is data: a [`rule::Rule`] says what finds a secret and shows what it must
-//! redact and what it must leave. A keyword automaton looks at every byte once; a rule's pattern only looks
-//! at what follows its keyword, so ordinary text costs one scan.
+//! encoding, tokens in a vendor's format, and literal values that are assigned to a name such as
+//! `DB_PASSWORD`. The last two are data: a [`rule::Rule`] says how a secret is found and gives examples of
+//! what it must redact and what it must leave. A keyword automaton reads every byte once, and a rule's
+//! pattern only runs at its keyword, so ordinary text costs one scan.
 //!
-//! Nothing here does I/O but the writer that wraps somebody else's, and nothing here knows where a secret
-//! comes from. It never guesses by entropy alone: a hash, an identifier or a picture without a secret's
-//! name before it is left as it is, because whoever edits a redacted text has lost the original.
+//! Nothing here does I/O, except for the writer that wraps another one. Entropy alone never makes a secret:
+//! a hash, an ID or an image without a secret's name before it stays, because the original is lost to anyone
+//! who edits a redacted text.
 
 mod assignments;
 mod encodings;
@@ -28,13 +28,13 @@ use std::borrow::Cow;
 
 pub use writer::RedactingWriter;
 
-/// What stands in the place of a secret.
+/// What replaces a secret.
 pub const PLACEHOLDER: &str = "***REDACTED***";
 
-/// How often a text is looked at again after something was replaced.
+/// How often a text is scanned until nothing more is found.
 ///
-/// What stands beside a secret can look different once the secret is gone; texts settle after one pass
-/// more than they have nested secrets.
+/// Text next to a secret can match other rules once the secret is gone; a text needs one pass more than it
+/// has nested secrets.
 const MAX_PASSES: usize = 8;
 
 /// Whether a text holds the placeholder, so that storing it would destroy a secret.
@@ -42,22 +42,22 @@ pub fn contains_placeholder(text: &str) -> bool {
     text.contains(PLACEHOLDER)
 }
 
-/// Replaces secrets in texts.
+/// Replaces secrets in text.
 #[derive(Debug)]
 pub struct Redactor {
     own: exact_secrets::ExactSecrets,
 }
 
 impl Redactor {
-    /// A redactor that knows our own secrets besides the formats that everybody knows.
+    /// A redactor for these secrets of ours and all known formats.
     ///
-    /// Values shorter than 8 characters are replaced only as whole words, and shorter than 4 never: they
-    /// would be found in honest text.
+    /// Values shorter than 8 characters are replaced only as whole words, those shorter than 4 never: they
+    /// occur in ordinary text.
     pub fn new<'a>(own_secrets: impl IntoIterator<Item = &'a str>) -> Self {
         Self { own: exact_secrets::ExactSecrets::new(own_secrets) }
     }
 
-    /// The text with [`PLACEHOLDER`] for each secret; borrowed when there was none.
+    /// The text with each secret replaced by [`PLACEHOLDER`]; borrowed when it has none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(mut clean) = self.pass(text) else { return Cow::Borrowed(text) };
         for _ in 1..MAX_PASSES {
@@ -67,9 +67,9 @@ impl Redactor {
         Cow::Owned(clean)
     }
 
-    /// Redacts every text in a JSON value, at any depth; true when something was replaced.
+    /// Redacts every string in a JSON value, at any depth; true when something was replaced.
     ///
-    /// A text whose key names a secret is replaced as a whole, as if it were assigned.
+    /// A string under a key that names a secret is replaced as a whole.
     pub fn redact_value(&self, value: &mut serde_json::Value) -> bool {
         json::redact(self, value)
     }

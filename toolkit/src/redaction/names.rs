@@ -1,8 +1,8 @@
-//! Names that say that their value is secret: `DB_PASSWORD`, `apiKey`, `--auth-token`.
+//! Names of secrets: `DB_PASSWORD`, `apiKey`, `--auth-token`.
 
 use std::ops::Range;
 
-/// What such a name ends with, in whichever case.
+/// What such a name ends with, in any case.
 pub(super) const NAME_ENDINGS: &[&str] = &[
     "token",
     "secret",
@@ -45,7 +45,7 @@ pub(super) const NAME_ENDINGS: &[&str] = &[
     "secret_key_base",
 ];
 
-/// Tokens that say where to go on in a list, or that a language model splits text into.
+/// Tokens of pagination and of language models.
 const NO_SECRETS: &[&str] = &[
     "nexttoken",
     "pagetoken",
@@ -62,7 +62,7 @@ const NO_SECRETS: &[&str] = &[
     "masktoken",
 ];
 
-/// The longest name that is looked at.
+/// The longest name that is considered, in bytes.
 const LONGEST: usize = 64;
 
 /// The name that ends at `end`: the last part of a dotted path, without the dashes of a flag.
@@ -78,25 +78,25 @@ pub(super) fn before(text: &str, end: usize) -> Range<usize> {
     start + dashes..end
 }
 
-/// Whether a name says that its value is secret.
+/// Whether its value is secret.
 pub(super) fn names_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    NAME_ENDINGS.iter().any(|kind| lower.ends_with(kind)) && !is_harmless(name)
+    NAME_ENDINGS.iter().any(|ending| lower.ends_with(ending)) && !is_harmless(name)
 }
 
-/// Whether it is a known name for something else.
+/// Whether it is known to name something else.
 pub(super) fn is_harmless(name: &str) -> bool {
     let flat = flat(name);
     NO_SECRETS.iter().any(|harmless| flat.ends_with(harmless)) || matches!(flat.as_str(), "pwd" | "oldpwd")
 }
 
-/// Whether it is the name of an environment variable: capitals, as in `DB_PASSWORD`.
+/// Whether it is written like an environment variable, as `DB_PASSWORD`.
 pub(super) fn is_variable(name: &str) -> bool {
     name.bytes().any(|byte| byte.is_ascii_uppercase()) && !name.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-/// Whether it is only a kind, as in `PASSWORD`, which is also a heading or the key of a translation.
-pub(super) fn is_bare_kind(name: &str) -> bool {
+/// Whether it has no other part, as `PASSWORD`, which is also a heading or the key of a translation.
+pub(super) fn is_bare(name: &str) -> bool {
     NAME_ENDINGS.contains(&name.to_ascii_lowercase().as_str())
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_ends_where_its_keyword_ends_and_begins_at_its_last_part() {
+    fn a_name_starts_at_its_last_part_and_ends_with_its_keyword() {
         for (text, name) in [
             ("export DB_PASSWORD", "DB_PASSWORD"),
             ("spring.datasource.password", "password"),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_secrets_are_told_from_others() {
+    fn names_of_secrets_are_distinguished_from_others() {
         for name in ["GITHUB_TOKEN", "dbPassword", "api_key", "x-api-key", "clientSecret", "MYSQL_PWD"] {
             assert!(names_secret(name), "{name}");
         }

@@ -1,45 +1,45 @@
-//! Values that only say where a value is: variables, templates, fields, paths.
+//! Values that only refer to a secret: variables, templates, fields, paths.
 
 use super::shape::looks_random;
 
 /// What marks a reference anywhere in a value.
 const MARKS: &[&str] = &["${", "$(", "{{", "#{", "<%", "%(", "://"];
 
-/// What a reference begins with.
-const BEGINNINGS: &[&str] = &[
+/// What a reference starts with.
+const PREFIXES: &[&str] = &[
     "{", "<", "[", "(", "`", "%s", "%d", "%v", "%{", "arn:", "vault:", "env:", "file:", "op:", "ref+", "0x",
 ];
 
-/// Whether the value refers to something that is elsewhere.
+/// Whether the value refers to something elsewhere.
 pub(super) fn is_reference(value: &str) -> bool {
     is_variable(value)
         || MARKS.iter().any(|mark| value.contains(mark))
-        || BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
+        || PREFIXES.iter().any(|prefix| value.starts_with(prefix))
         || interpolates(value)
-        || [".", "::", "->"].iter().any(|mark| value.contains(mark)) && is_natural_path(value)
+        || [".", "::", "->"].iter().any(|mark| value.contains(mark)) && is_name_path(value)
         || is_file(value)
 }
 
-/// A name of several natural words, as code has them: `hash_of_v2`, `DEFAULT_TOKEN_V2`.
+/// A name of several words, as in code: `hash_of_v2`, `DEFAULT_TOKEN_V2`.
 pub(super) fn is_code_name(value: &str) -> bool {
     is_identifier(value) && value.contains('_') && !looks_random(value)
 }
 
-/// `$TOKEN`, `%TOKEN%`, `@token`, YAML's `*token` and `!secret`; digits after the others make a password.
+/// `$TOKEN`, `%TOKEN%`, `@token`, YAML's `*token` and `!secret`. With a digit all but `$…` are passwords.
 fn is_variable(value: &str) -> bool {
     let is_letters = |name: &str| is_identifier(name) && !name.bytes().any(|byte| byte.is_ascii_digit());
     let named = value.strip_prefix(['@', '!', '&', '*', '%']).map(|name| name.trim_end_matches('%'));
-    value.strip_prefix('$').is_some_and(is_natural_path) || named.is_some_and(is_letters)
+    value.strip_prefix('$').is_some_and(is_name_path) || named.is_some_and(is_letters)
 }
 
 /// Whether it has a part like `{password}` or `{}`.
 fn interpolates(value: &str) -> bool {
     let mut parts = value.split('{').skip(1);
-    parts.any(|part| part.split_once('}').is_some_and(|(name, _)| name.is_empty() || is_natural_path(name)))
+    parts.any(|part| part.split_once('}').is_some_and(|(name, _)| name.is_empty() || is_name_path(name)))
 }
 
-/// `self.password`, `settings::TOKEN`, `this->token`, `token`: natural names, one or more.
-fn is_natural_path(value: &str) -> bool {
+/// `self.password`, `settings::TOKEN`, `this->token`, `token`: names that do not look random.
+fn is_name_path(value: &str) -> bool {
     let dotted = value.replace("::", ".").replace("->", ".").replace("?.", ".");
     dotted.split('.').all(|part| is_identifier(part) && !looks_random(part))
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_told_from_values() {
+    fn references_are_distinguished_from_values() {
         let references = "\
             ${DB_PASSWORD} $TOKEN $(cat %TOKEN% !secret *token {{token}} <token> {user}:{password} \
             var.db_password process.env.API_KEY settings::TOKEN this->token %s /run/secrets/db ~/.ssh/id_rsa \

@@ -1,60 +1,60 @@
 //! A rule: what a kind of secret looks like, as data.
 
-/// A kind of secret, how it is found, and examples of what it must redact and what it must leave.
+/// A kind of secret: how it is found, and examples of what must be redacted and what must stay.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// What it finds, for whoever reads a failed test.
+    /// What it finds, for the message of a failed test.
     #[cfg(test)]
     pub(super) name: &'static str,
-    /// At least one of these must be in the text, in whichever case, before the pattern is tried.
+    /// The pattern is tried wherever one of these is in the text, in any case.
     pub(super) keywords: &'static [&'static str],
     /// Where the pattern starts.
     pub(super) start: Start,
-    /// A regular expression, matched where it starts and nowhere else. The first group that takes part is
-    /// replaced, or the whole match when there is no group.
+    /// A regular expression, anchored at `start`. The first group that participates is replaced, or the whole
+    /// match if it has no groups.
     pub(super) pattern: &'static str,
-    /// The last word on what the pattern found.
+    /// Whether a match is a secret.
     pub(super) is_secret: fn(&Found<'_>) -> bool,
     /// Texts that must be redacted exactly between « and ».
     #[cfg(test)]
     pub(super) redacts: &'static [&'static str],
-    /// Texts that must stay as they are.
+    /// Texts that must stay unchanged.
     #[cfg(test)]
     pub(super) leaves: &'static [&'static str],
 }
 
-/// Where a rule's pattern starts, seen from its keyword.
+/// Where a rule's pattern starts, relative to its keyword.
 #[derive(Clone, Copy)]
 pub(super) enum Start {
-    /// At the keyword, wherever it is.
+    /// At the keyword.
     Anywhere,
-    /// At the keyword, which continues no word: `ghp_` does not start in `xghp_`.
+    /// At a keyword that starts a word: not at `ghp_` in `xghp_`.
     Word,
-    /// At the keyword, which continues no word, dash or underscore: a long run is looked at only once.
+    /// At a keyword that starts a word and follows no dash or underscore, so that a long run is tried once.
     Run,
-    /// Before the keyword, at the start of the bytes of this kind that lead to it, at most so many.
+    /// Before the keyword, at the first of the bytes of this kind that precede it, up to this many.
     Back(fn(u8) -> bool, usize),
-    /// After the keyword, which ends a name such as `DB_PASSWORD`.
+    /// After a keyword that ends a name such as `DB_PASSWORD`.
     Name,
 }
 
-/// What a pattern found, with what stands around it.
+/// A match, with its surroundings.
 pub(super) struct Found<'a> {
-    /// The text up to the name or the pattern's start, at most some 160 bytes of it.
+    /// The text before the name or the pattern's start, about 160 bytes at most.
     pub(super) before: &'a str,
     /// The name that the value is assigned to; empty without one.
     pub(super) name: &'a str,
-    /// What stands between the name, or the pattern's start, and the value.
+    /// The text between the name, or the pattern's start, and the value.
     pub(super) between: &'a str,
-    /// What would be replaced.
+    /// What is replaced if it is a secret.
     pub(super) value: &'a str,
-    /// What follows the value, at most some 80 bytes of it.
+    /// The text after the value, about 80 bytes at most.
     pub(super) after: &'a str,
 }
 
-/// A table of rules: `rule name, keywords, pattern, is_secret, start;` and then its examples, each in one or
-/// more pieces. Without a `start` a rule starts at a [`Start::Word`]; without an `is_secret` it is that of a
-/// token that nothing else looks like.
+/// A table of rules: `rule name, keywords, pattern, is_secret, start;` and then the rule's examples, each in
+/// one or more pieces. The defaults suit a token with a prefix of its own: any match that is not a dummy is a
+/// secret, and it starts at a [`Start::Word`].
 macro_rules! rules {
     ($(
         rule $name:literal, $keywords:expr, $pattern:expr $(, $is_secret:ident $(, $start:expr)?)?;

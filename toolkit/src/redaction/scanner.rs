@@ -1,7 +1,7 @@
-//! The scanner: one automaton over the keywords of all rules, and a rule's pattern only where one is found.
+//! The scanner: one automaton finds the keywords of all rules, and a rule's pattern runs only at its keywords.
 //!
-//! Patterns are compiled when their keyword is met for the first time, because most never are. A rule does
-//! not look again inside what it has just found, so that a long run of keywords costs no more than others.
+//! A pattern is compiled when its keyword is first found, because most never are. A rule does not scan its own
+//! last match again, so that a long run of keywords costs no more than other text.
 
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
@@ -12,21 +12,21 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::rule::{Found, Rule, Start};
 use super::{assignments, formats, names, spans};
 
-/// How much of a line is looked at before and after what a pattern found.
+/// How much text a rule sees before and after a match.
 const BEFORE_BYTES: usize = 160;
 const AFTER_BYTES: usize = 80;
 
-/// What a rule has found to be no secret can still hold one, but a longer one is not looked at again and
-/// again: `token=token=token=…` would cost the square of its length.
-const LOOKED_AT_AGAIN: usize = 256;
+/// A match that is no secret can still contain one, but a longer match is not scanned again:
+/// `token=token=token=…` would take quadratic time.
+const MAX_RESCANNED_BYTES: usize = 256;
 
-/// The scanner for what is secret everywhere: formats and assignments.
+/// The scanner of all rules.
 pub(super) fn standard() -> &'static Scanner {
     static STANDARD: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(all_rules()));
     &STANDARD
 }
 
-/// Every rule there is.
+/// The rules of all formats and assignments.
 fn all_rules() -> impl Iterator<Item = &'static Rule> {
     formats::ALL.iter().copied().flatten().chain(assignments::RULES)
 }
@@ -68,7 +68,7 @@ impl Scanner {
         Self { automaton, rules, rules_of }
     }
 
-    /// Where the text holds a secret, in no order.
+    /// Where the text has secrets, in no particular order.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let mut done = vec![0; self.rules.len()];
@@ -77,8 +77,8 @@ impl Scanner {
                 if hit.start() < done[*rule] {
                     continue;
                 }
-                let Some((span, is_secret)) = self.rules[*rule].look_at(text, &hit) else { continue };
-                if is_secret || span.len() > LOOKED_AT_AGAIN {
+                let Some((span, is_secret)) = self.rules[*rule].match_at(text, &hit) else { continue };
+                if is_secret || span.len() > MAX_RESCANNED_BYTES {
                     done[*rule] = span.end;
                 }
                 found.extend(is_secret.then_some(span));
@@ -89,8 +89,8 @@ impl Scanner {
 }
 
 impl Compiled {
-    /// What the pattern finds at its keyword, and whether that is a secret.
-    fn look_at(&self, text: &str, hit: &Match) -> Option<(Range<usize>, bool)> {
+    /// The pattern's match at its keyword, and whether that is a secret.
+    fn match_at(&self, text: &str, hit: &Match) -> Option<(Range<usize>, bool)> {
         let start = start(text.as_bytes(), self.rule.start, hit)?;
         let span = spans::snapped(text, self.replaced(&text.as_bytes()[start..], start)?)?;
         let name = match self.rule.start {
@@ -122,7 +122,7 @@ impl Compiled {
     }
 }
 
-/// Without Unicode classes a pattern costs kilobytes instead of megabytes.
+/// Without Unicode classes a pattern takes kilobytes instead of megabytes.
 fn compiled(pattern: &str) -> Regex {
     RegexBuilder::new(&format!(r"\A(?:{pattern})"))
         .unicode(false)
@@ -133,10 +133,10 @@ fn compiled(pattern: &str) -> Regex {
 fn start(bytes: &[u8], start: Start, hit: &Match) -> Option<usize> {
     match start {
         Start::Anywhere => Some(hit.start()),
-        Start::Word => continues_no_word(bytes, hit.start()).then_some(hit.start()),
+        Start::Word => starts_word(bytes, hit.start()).then_some(hit.start()),
         Start::Run => {
             let previous = bytes[..hit.start()].last();
-            let begins = !matches!(previous, Some(b'-' | b'_')) && continues_no_word(bytes, hit.start());
+            let begins = !matches!(previous, Some(b'-' | b'_')) && starts_word(bytes, hit.start());
             begins.then_some(hit.start())
         }
         Start::Back(belongs, at_most) => {
@@ -150,9 +150,9 @@ fn start(bytes: &[u8], start: Start, hit: &Match) -> Option<usize> {
     }
 }
 
-/// Whether something else than a word's middle begins here. The last letter of an escape (`\n`, `%3D`, a
-/// terminal's colour) belongs to no word.
-fn continues_no_word(bytes: &[u8], at: usize) -> bool {
+/// Whether this is not inside a word. The last letter of an escape (`\n`, `%3D`, a terminal's colour) is not
+/// part of a word.
+fn starts_word(bytes: &[u8], at: usize) -> bool {
     match &bytes[..at] {
         [.., last] if !last.is_ascii_alphanumeric() => true,
         [] | [.., b'\\', b'n' | b'r' | b't'] => true,
@@ -196,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_has_a_name_of_its_own() {
+    fn every_rule_has_a_unique_name() {
         let mut names: Vec<_> = all_rules().map(|rule| rule.name).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
 
     #[test]
-    fn what_one_rule_must_leave_all_rules_leave() {
+    fn no_rule_redacts_what_another_must_leave() {
         for rule in all_rules() {
             for text in rule.leaves {
                 assert_eq!(redacted(standard(), text), *text, "{}", rule.name);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_after_an_escape_or_a_colour_is_found_and_one_inside_a_word_is_not() {
+    fn a_token_is_found_after_an_escape_and_not_inside_a_word() {
         let token = concat!("ghp_", "FAKEqB5MgSBLlDTieKDsetmpCkeevCuwbMjR");
         for before in ["", " ", "=", "\\n", "\\t", "%3D", "\u{1b}[1;32m", "\\u001b[0m", "é"] {
             let text = format!("{before}{token}");

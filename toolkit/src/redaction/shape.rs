@@ -1,10 +1,10 @@
-//! The shape of a value: generated, or made of words.
+//! The shape of a value: random, or made of words.
 //!
-//! Letters, capitals and digits take turns quickly in what a machine has drawn, and slowly in what people
-//! have named. This alone never makes a secret; it decides where a secret's name or prefix is before it.
+//! Letters, capitals and digits alternate quickly in random values and slowly in names. This alone never
+//! makes a secret: it decides only about values after a secret's name or prefix.
 
-/// Whether capitals, letters and digits take turns inside its words as in a generated value: on average
-/// after fewer than three and a half characters, or often after one or two.
+/// Whether capitals, letters and digits alternate inside its words as in a random value: on average after
+/// fewer than three and a half characters, or often after one or two.
 ///
 /// The runs of `camelCase`, of `sha256sum` and of `my-app-tls-v2` are longer.
 pub(super) fn looks_random(value: &str) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn looks_random(value: &str) -> bool {
     length >= 8 && letters * 5 >= value.len() && (quickly || often) || is_uuid(value)
 }
 
-/// The lengths of the runs of one kind in a word; a capital belongs to the small letters after it.
+/// The lengths of the runs of one kind in a word; a capital belongs to the lower-case letters after it.
 fn runs(word: &str) -> Vec<usize> {
     let mut runs: Vec<usize> = Vec::new();
     let mut previous = None;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generated_values_look_random_and_words_do_not() {
+    fn random_values_look_random_and_words_do_not() {
         for value in [
             "FAKEGOATXWhQvsTot5O3d1fz",
             "8a9783bf-0867-4e6e-a0eb-61232d8050fe",
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn words_end_at_capitals_and_at_what_is_no_letter() {
+    fn words_end_at_capitals_and_at_anything_but_letters() {
         assert_eq!(words("dbPassword2"), ["db", "password"]);
         assert_eq!(words("MY_API-key"), ["my", "api", "key"]);
     }

@@ -1,13 +1,13 @@
 //! Spans of secrets in a text, and their replacement.
 //!
-//! A span is moved to where a cut does no harm: never inside a character, and never inside a JSON escape,
-//! so that what was the inside of a JSON string still is.
+//! A span never starts or ends inside a character or inside a JSON escape, so that the inside of a JSON
+//! string stays valid.
 
 use std::ops::Range;
 
 use super::PLACEHOLDER;
 
-/// The text with the placeholder for each span; overlapping spans become one. None without spans.
+/// The text with each span replaced; overlapping spans become one. None if there are no spans.
 pub(super) fn replace(text: &str, mut spans: Vec<Range<usize>>) -> Option<String> {
     if spans.is_empty() {
         return None;
@@ -35,7 +35,7 @@ fn merged(sorted: &[Range<usize>]) -> Vec<Range<usize>> {
     merged
 }
 
-/// The span, moved off the middle of characters and escapes. None when nothing is left of it.
+/// The span without cut characters and escapes. None if nothing is left of it.
 pub(super) fn snapped(text: &str, span: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let mut start = text.floor_char_boundary(span.start);

@@ -1,50 +1,51 @@
-//! A writer that redacts what goes through it, for logs.
+//! A writer that redacts logs.
 //!
-//! Whole lines are redacted, never a part of one, because a secret that was cut in two is not found. What is
-//! written at once is looked at together, so that a private key of many lines is one block.
+//! It redacts whole lines, because a secret that is cut in two is not found. Lines that are written together
+//! are redacted together, so that a private key of many lines is one block.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::Redactor;
 
-/// A line that is longer is redacted in pieces: memory stays bounded even if no line ever ends.
+/// Longer lines are redacted in pieces, so that memory stays bounded when a line never ends.
 const LONGEST_LINE_BYTES: usize = 1024 * 1024;
 
-/// Redacts lines on their way to another writer. An unfinished line waits for its end or for the drop.
+/// Redacts lines and passes them to another writer. An unfinished line is held until it ends or the writer is
+/// dropped.
 #[derive(Debug)]
 pub struct RedactingWriter<W: Write> {
     inner: W,
     redactor: Arc<Redactor>,
-    waiting: Vec<u8>,
+    held: Vec<u8>,
 }
 
 impl<W: Write> RedactingWriter<W> {
-    /// A writer that redacts before `inner` gets to see anything.
+    /// A writer that redacts everything before it reaches `inner`.
     pub fn new(inner: W, redactor: Arc<Redactor>) -> Self {
-        Self { inner, redactor, waiting: Vec::new() }
+        Self { inner, redactor, held: Vec::new() }
     }
 
-    /// Passes on the first `length` of the waiting bytes. They leave the queue even when writing fails.
-    fn pass_on(&mut self, length: usize) -> io::Result<()> {
-        let lines: Vec<u8> = self.waiting.drain(..length).collect();
+    /// Writes the first `length` of the held bytes. They are dropped even when writing fails.
+    fn write_held(&mut self, length: usize) -> io::Result<()> {
+        let lines: Vec<u8> = self.held.drain(..length).collect();
         self.inner.write_all(self.redactor.redact(&String::from_utf8_lossy(&lines)).as_bytes())
     }
 }
 
 impl<W: Write> Write for RedactingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.waiting.extend_from_slice(bytes);
-        let whole = self.waiting.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        self.held.extend_from_slice(bytes);
+        let whole = self.held.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
         if whole > 0 {
-            self.pass_on(whole)?;
-        } else if self.waiting.len() > LONGEST_LINE_BYTES {
-            self.pass_on(self.waiting.len())?;
+            self.write_held(whole)?;
+        } else if self.held.len() > LONGEST_LINE_BYTES {
+            self.write_held(self.held.len())?;
         }
         Ok(bytes.len())
     }
 
-    /// Flushes whole lines; the rest of a line is not passed on before its end is known.
+    /// Flushes whole lines; the beginning of an unfinished one stays held.
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
@@ -52,8 +53,8 @@ impl<W: Write> Write for RedactingWriter<W> {
 
 impl<W: Write> Drop for RedactingWriter<W> {
     fn drop(&mut self) {
-        // Nobody is left to tell: a log that cannot be written has no other place to say so.
-        drop(self.pass_on(self.waiting.len()).and_then(|()| self.inner.flush()));
+        // A log that cannot be written has no other place to report that.
+        drop(self.write_held(self.held.len()).and_then(|()| self.inner.flush()));
     }
 }
 
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_does_not_grow_for_ever() {
+    fn a_line_that_never_ends_does_not_grow_without_bound() {
         let long = "x".repeat(LONGEST_LINE_BYTES + 1);
         assert_eq!(written(&[&long, "y"]).len(), long.len() + 1);
     }

@@ -14,7 +14,7 @@ use super::{CallIds, Request, RunnerSettings};
 use crate::registry::AnyTool;
 use crate::{Redactor, Registry, arguments};
 
-/// What a call is. The thread that runs the call and the task that answers when it is late share this.
+/// The facts of a call. The thread that runs it and the task that answers when it is late share them.
 pub(super) struct CallInfo {
     pub(super) ids: CallIds,
     pub(super) tool: String,
@@ -80,13 +80,13 @@ impl PendingCall {
         }
     }
 
-    /// The tool and its arguments; the error of the first that there is not.
+    /// The tool and its arguments, or the error of the first that is missing.
     pub(super) fn parts(&self) -> Result<(&Arc<dyn AnyTool>, &Value), ToolError> {
         let tool = self.tool.as_ref().map_err(Clone::clone)?;
         Ok((tool, self.arguments.as_ref().map_err(Clone::clone)?))
     }
 
-    /// Makes what is shown of the arguments; call it before the tool consumes them.
+    /// Prepares what is shown of the arguments. Call it before the tool consumes them.
     pub(super) fn show_arguments(&self, redactor: &Redactor) {
         let shown = self.arguments.as_ref().map(|arguments| ShownArguments::of(arguments, redactor));
         let _ = self.info.shown.set(shown.unwrap_or_default());
@@ -94,12 +94,12 @@ impl PendingCall {
 }
 
 impl CallInfo {
-    /// What is shown of the arguments; nothing before the call was begun.
+    /// What is shown of the arguments; empty before the call has started.
     pub(super) fn shown_arguments(&self) -> ShownArguments {
         self.shown.get().cloned().unwrap_or_default()
     }
 
-    /// True the first time: a call that was answered at its deadline ends later once more.
+    /// True the first time. A call that was answered at its deadline ends a second time later.
     pub(super) fn end(&self) -> bool {
         !self.ended.swap(true, Ordering::AcqRel)
     }

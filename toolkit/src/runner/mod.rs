@@ -43,33 +43,33 @@ pub use envelope::refusal;
 /// How long after its deadline a tool may take to notice it, before the runner answers for it.
 const DEADLINE_GRACE: Duration = Duration::from_millis(100);
 
-/// A call as it arrives, over whichever route.
+/// A call as it arrives, over any route.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The tool's name.
     pub tool: String,
     /// The arguments, as raw JSON.
     pub body: Vec<u8>,
-    /// Whose reads and locks the call uses.
+    /// The session whose reads and locks the call uses.
     pub session: SessionId,
     /// The task that it belongs to.
     pub task: Option<TaskId>,
-    /// The event that it happens under.
+    /// The parent of its event.
     pub parent: Option<EventId>,
     /// The caller's own id for the request.
     pub request_id: Option<String>,
     /// The caller's trace context.
     pub traceparent: Option<String>,
-    /// The key under which the call acts at most once.
+    /// The key under which the call takes effect at most once.
     pub idempotency_key: Option<String>,
 }
 
-/// Whom a record is about.
+/// The call that a record is about.
 #[derive(Debug, Clone)]
 pub struct CallIds {
     /// The call.
     pub call: EventId,
-    /// The event that it happens under.
+    /// The parent of its event.
     pub parent: Option<EventId>,
     /// The task that it belongs to.
     pub task: Option<TaskId>,
@@ -79,25 +79,25 @@ pub struct CallIds {
 
 /// Where calls are recorded.
 pub trait Recorder: Send + Sync + 'static {
-    /// Records that a call is about to act. When this fails, the call is not run.
+    /// Records that a call is about to run. If this fails, the call is not run.
     fn started(&self, ids: &CallIds, body: CallStarted) -> io::Result<()>;
 
-    /// Records how a call ended. A failure is the recorder's to report: the call is over.
+    /// Records how a call ended. The recorder itself reports a failure: the call is over.
     fn ended(&self, ids: &CallIds, body: CallEnded);
 }
 
-/// What holds for all calls of a runner.
+/// The settings of a runner.
 #[derive(Debug, Clone)]
 pub struct RunnerSettings {
-    /// Tools that are switched off.
+    /// The disabled tools.
     pub disabled: BTreeSet<String>,
-    /// How long a call may take.
+    /// How long a call may take, unless its tool has a timeout of its own.
     pub timeout: Duration,
     /// How much `stdout` may hold.
     pub bounds: Bounds,
     /// Where relative paths start.
     pub cwd: String,
-    /// Where the runner keeps what has to outlive the server: idempotency keys and bindings of tasks.
+    /// Where the runner keeps what outlives the server: idempotency keys and the tool allow-lists of tasks.
     pub state_dir: PathBuf,
 }
 
@@ -133,7 +133,7 @@ impl Runner {
         &self.registry
     }
 
-    /// The catalogue: the tools that are not switched off, sorted by name.
+    /// The catalogue: the tools that are not disabled, sorted by name.
     pub fn specs(&self) -> Vec<&ToolSpec> {
         self.registry.specs().filter(|spec| !self.settings.disabled.contains(&spec.name)).collect()
     }
@@ -201,7 +201,7 @@ impl Runner {
                 ErrorCode::IoError,
                 "The call could not be written to the journal, so it was not run.",
             )
-            .with_hint("The operator has to check the journal's disk. Try again after that.")
+            .with_hint("Ask the operator to check the journal's disk, then try again.")
         })
     }
 
@@ -222,7 +222,7 @@ impl Runner {
         Ok(success)
     }
 
-    /// Keeps what a call means for later ones.
+    /// Keeps what later calls depend on.
     fn remember(&self, info: &CallInfo, success: &Success<Value>) -> Result<(), ToolError> {
         if let Some(seen) = &success.seen {
             self.locks.remember(&info.ids.session, seen.clone());
@@ -254,7 +254,7 @@ fn internal(info: &CallInfo, cause: &str) -> ToolError {
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
 }
 
 #[cfg(test)]

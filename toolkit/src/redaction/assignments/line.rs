@@ -1,6 +1,6 @@
-//! Whether an assignment has its line for itself, as in a file of settings.
+//! Whether an assignment has a line of its own, as in a settings file.
 
-/// What may stand before a name that opens its line, besides numbers and punctuation.
+/// What may precede a name that starts its line, besides numbers and punctuation.
 const OPENERS: &[&str] = &["export", "set", "setx", "ENV", "ARG", "-x", "env:", "local", "readonly", "const"];
 
 pub(super) fn opens_line(before: &str) -> bool {
@@ -13,7 +13,7 @@ pub(super) fn opens_line(before: &str) -> bool {
     !cut && (lead.is_empty() || numbered || is_location(line) || OPENERS.contains(&last) || is_dotted(line))
 }
 
-/// `src/a.env:12:` and `src/a.env-12-`, as searches write before a line.
+/// `src/a.env:12:` and `src/a.env-12-`, as `grep` writes before a line.
 fn is_location(line: &str) -> bool {
     let mut parts = line.trim_end().trim_end_matches([':', '-']).rsplit([':', '-']);
     let number =
@@ -21,7 +21,7 @@ fn is_location(line: &str) -> bool {
     number && line.trim_end().ends_with([':', '-'])
 }
 
-/// The path before the last part of a property's name: `spring.datasource.`.
+/// The path before the last part of a property name: `spring.datasource.`.
 fn is_dotted(line: &str) -> bool {
     let path = line.trim_start();
     path.ends_with('.') && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))

@@ -1,4 +1,4 @@
-//! Whether what is assigned to a secret's name is a secret itself, one decision for each notation.
+//! Whether a value that is assigned to a secret's name is a secret: one decision for each notation.
 
 use super::super::false_positives::is_false_positive;
 use super::super::names;
@@ -23,7 +23,7 @@ pub(super) fn is_quoted_secret(found: &Found<'_>) -> bool {
     let tight = found.between.starts_with('=');
     let is_sentence = found.value.contains(char::is_whitespace);
     let mapped = !found.between.contains('=');
-    if !names::is_variable(found.name) || names::is_bare_kind(found.name) && mapped {
+    if !names::is_variable(found.name) || names::is_bare(found.name) && mapped {
         return !is_sentence && looks_chosen_or_generated(found);
     }
     found.value.len() >= 4 && (tight || !is_sentence && !found.value.ends_with(':')) && !is_count(found)
@@ -78,12 +78,12 @@ fn is_excluded(found: &Found<'_>) -> bool {
     names::is_harmless(found.name) || is_false_positive(found.name, found.value)
 }
 
-/// What is given as a flag or in an address is a literal: letters and digits are enough.
+/// A value of a flag or in an address is a literal: letters and digits are enough.
 fn looks_typed(found: &Found<'_>) -> bool {
     looks_chosen_or_generated(found) || found.value.len() >= 8 && is_mixed(found.value)
 }
 
-/// Letters and digits as in `hunter2` where people choose; elsewhere a long word of both, or a generated one.
+/// Letters and digits as in `hunter2` where people choose; else a long word of both, or a random one.
 fn looks_chosen_or_generated(found: &Found<'_>) -> bool {
     let is_long_word = found.value.len() >= 16 && !found.value.contains(['-', '_', '.', '/', ':']);
     let is_chosen = names::is_chosen_by_people(found.name) && found.value.len() >= 6;
@@ -102,13 +102,13 @@ fn is_width(value: &str) -> bool {
     WIDTHS.contains(&width)
 }
 
-/// A number that is no password: `MAX_TOKEN=4096`.
+/// A number that is not a password: `MAX_TOKEN=4096`.
 fn is_count(found: &Found<'_>) -> bool {
     let number = found.value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_' || byte == b'.');
     number && (found.value.len() < 6 || !names::is_chosen_by_people(found.name))
 }
 
-/// A number after a quoted key is JSON, and a placeholder without quotes would break it.
+/// A number after a quoted key is JSON, which an unquoted placeholder would break.
 fn is_json_number(found: &Found<'_>) -> bool {
     let quoted = found.between.trim_start_matches('\\').starts_with(['"', '\'']);
     quoted && found.value.starts_with(|first: char| first.is_ascii_digit() || first == '-')

@@ -1,8 +1,8 @@
-//! Values that are assigned to a name such as `DB_PASSWORD`, in every notation that people and machines use.
+//! Values that are assigned to a name such as `DB_PASSWORD`, in every notation of people and machines.
 //!
-//! Only the value is replaced. Capitals (`DB_PASSWORD=`) are how environments are written: there nearly
-//! every literal counts. Other names are also the names of variables, types and translations: there the
-//! value has to look like a secret.
+//! Only the value is replaced. In an environment (`DB_PASSWORD=`, all capitals) nearly every literal is a
+//! secret. Other names also belong to variables, types and translations, so there the value has to look like
+//! a secret.
 
 mod line;
 mod literal;

@@ -1,6 +1,6 @@
-//! Formats that say what they are: tokens with a vendor's prefix, headers, addresses, key blocks.
+//! Formats that identify a secret: tokens with a vendor's prefix, headers, addresses, key blocks.
 //!
-//! A new vendor is one rule in one of these lists. A format that honest text shares does not belong here.
+//! A format that also occurs in ordinary text does not belong here.
 
 mod private_keys;
 mod transport;

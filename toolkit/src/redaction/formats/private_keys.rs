@@ -1,11 +1,11 @@
 //! Private keys, replaced as whole blocks, with or without their last line.
 //!
-//! The lines of a key count even when a tool has put numbers, file names or quotes before them, and even
-//! when the text was cut before the end. A mere mention of the first line, as code has it, is left alone.
+//! The lines of a key are found even when a tool has put numbers, file names or quotes before them, and when
+//! the text was cut before the end. The first line alone, as in code, stays.
 
 use super::super::rule::{Found, Rule, Start, rules};
 
-/// Between two lines of a key: the end of a line, whatever a tool writes before the next; or a space.
+/// Between two lines of a key: the end of a line and what a tool writes before the next, or a space.
 macro_rules! gap {
     () => {
         concat!(
@@ -15,7 +15,7 @@ macro_rules! gap {
     };
 }
 
-/// The lines that may stand before the key itself: blank ones, and `Proc-Type: 4,ENCRYPTED`.
+/// Lines that may precede the key itself: blank ones, and headers such as `Proc-Type: 4,ENCRYPTED`.
 macro_rules! headers {
     () => {
         concat!("(?:", gap!(), r#"(?:[A-Z][A-Za-z-]{2,20}: [^"\r\n\\]{1,100})?)*?"#)

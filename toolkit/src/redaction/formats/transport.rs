@@ -1,6 +1,6 @@
-//! Secrets on their way: headers, addresses with a password, signed tokens, files of credentials.
+//! Secrets in transport: headers, addresses with a password, signed tokens, files of credentials.
 //!
-//! The words around them are kept, so that a reader still sees which header or which host it was.
+//! The text around them stays, so that a reader still sees which header or which host it was.
 
 use super::super::false_positives::{self, is_false_positive, is_not_dummy};
 use super::super::references::is_code_name;
@@ -107,7 +107,7 @@ fn is_authorization(found: &Found<'_>) -> bool {
         && is_generated(found.value)
 }
 
-/// An unusual mixture, or base64 that ends as only base64 does, or letters with digits.
+/// A random value, padded base64, or letters with digits.
 fn is_generated(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     looks_random(value) || value.ends_with('=') || digits > 0 && digits < value.len()
@@ -117,7 +117,7 @@ fn is_literal_password(found: &Found<'_>) -> bool {
     !is_false_positive("password", found.value)
 }
 
-/// A password that only repeats the user's name, as in test set-ups, tells nobody anything.
+/// A password that equals the user name, as in test set-ups, is not secret.
 fn is_address_password(found: &Found<'_>) -> bool {
     let user = found.between.trim_start_matches("://").trim_end_matches(':');
     user != found.value && !is_false_positive("password", found.value) && !found.value.contains(['{', '$'])

@@ -392,7 +392,7 @@ pub(super) static RULES: &[Rule] = rules! {
         redacts "«AGE-SECRET-KEY-1" "FAKEMLNTQIKDO3VTZU7TDUFSDU6PJLP3BMUH67X47TEGEY14EQ6O2U40X8»"
 };
 
-/// Types of security keys for SSH (`sk-ssh-ed25519`) begin as keys of models do.
+/// SSH key types of security keys (`sk-ssh-ed25519`) start like the keys of model providers.
 fn is_random_key(found: &Found<'_>) -> bool {
     !found.value.starts_with("sk-ssh-") && !found.value.starts_with("sk-ecdsa-") && is_random(found)
 }
@@ -413,7 +413,7 @@ fn is_hex(byte: u8) -> bool {
     byte.is_ascii_hexdigit()
 }
 
-/// Pictures in base64 have such runs, but after a slash or a plus.
+/// Images in base64 contain such runs, but after a slash or a plus.
 fn is_random_outside_base64(found: &Found<'_>) -> bool {
     !found.before.ends_with(['/', '+']) && is_random(found)
 }

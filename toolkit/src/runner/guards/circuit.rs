@@ -1,4 +1,4 @@
-//! The circuit breaker: a tool that keeps failing by itself is paused for the session that it fails in.
+//! The circuit breaker: a tool that keeps failing is paused for the session that it fails in.
 //!
 //! Only real failures count: time-outs, I/O, the server's own mistakes. A caller's mistakes never do, and
 //! neither does a command that ran into its own deadline. Other sessions go on.

@@ -28,7 +28,7 @@ impl Guard for Enabled {
         if !self.disabled.contains(name) {
             return Ok(()).into();
         }
-        let message = format!("The tool `{name}` is switched off by AUTONOUS_TOOL_DISABLED.");
+        let message = format!("The tool `{name}` is disabled by AUTONOUS_TOOL_DISABLED.");
         Err(ToolError::new(ErrorCode::ToolNotAllowed, message)).into()
     }
 }

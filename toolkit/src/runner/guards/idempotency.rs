@@ -22,7 +22,7 @@ use crate::runner::call::PendingCall;
 /// How long an answer is kept.
 const KEEP: Duration = Duration::from_secs(24 * 3600);
 
-/// Claims the key of a call that has one, unless its tool only reads.
+/// The guard. Keys of read-only tools are ignored.
 pub(super) struct Idempotency {
     keys: Arc<Keys>,
 }
@@ -56,7 +56,7 @@ impl Guard for Idempotency {
     }
 }
 
-/// A key that this call holds. It is given back when the call does not act.
+/// A key that this call holds. It is released when the call does not reach its tool.
 pub(in crate::runner) struct Claim {
     keys: Arc<Keys>,
     name: String,
@@ -65,12 +65,12 @@ pub(in crate::runner) struct Claim {
 }
 
 impl Claim {
-    /// From now on the call acts, so its key is never given back.
+    /// The call takes effect from now on, so its key is never released.
     pub(in crate::runner) fn begin(&mut self) {
         self.acts = true;
     }
 
-    /// Keeps the answer of a call that has acted.
+    /// Keeps the answer of a call that has reached its tool.
     pub(in crate::runner) fn keep(self, answer: &Envelope) {
         if !self.acts {
             return;
@@ -89,7 +89,7 @@ impl Drop for Claim {
             return;
         }
         if let Err(error) = fs::remove_file(self.keys.path(&self.name)) {
-            tracing::error!(%error, "could not give an idempotency key back");
+            tracing::error!(%error, "could not release an idempotency key");
         }
         self.keys.running().remove(&self.name);
     }
@@ -155,13 +155,13 @@ impl Keys {
         File::open(&self.directory)?.sync_all()
     }
 
-    /// What a call gets whose key exists.
+    /// How a call ends whose key was used before.
     fn used_before(&self, name: &str, body_sha256: &str, is_running: bool) -> Stop {
         let text = match fs::read(self.path(name)) {
             Ok(text) => text,
             Err(error) => return storage_failed("read", &error).into(),
         };
-        // A claim that was torn by a power loss says nothing but that it was made.
+        // A claim that a power loss cut short only proves that there was one.
         let (code, message) = match serde_json::from_slice::<Stored>(&text).ok() {
             Some(stored) if stored.body_sha256 != body_sha256 => (
                 ErrorCode::IdempotencyConflict,

@@ -21,13 +21,13 @@ impl Guard for KnownTool {
     }
 }
 
-/// The tool of a name, or the error that lists the tools.
+/// The tool with this name, or an error that lists the tools.
 pub(in crate::runner) fn find(registry: &Registry, name: &str) -> Result<Arc<dyn AnyTool>, ToolError> {
     registry.get(name).cloned().ok_or_else(|| {
         let near = arguments::nearest(name, registry.names());
         let meant = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
         let names = registry.names().collect::<Vec<_>>().join(", ");
-        let message = format!("There is no tool `{}`.{meant}", arguments::elide(name, 60));
+        let message = format!("No such tool: `{}`.{meant}", arguments::elide(name, 60));
         ToolError::new(ErrorCode::UnknownTool, message).with_hint(format!("The tools are: {names}."))
     })
 }

@@ -1,4 +1,4 @@
-//! What every call has to pass before its tool runs: one list, one file for each guard.
+//! The checks that every call has to pass before its tool runs: one list, one file for each guard.
 //!
 //! A new guard is a file here and a line in [`guards`]; the list in the documentation of the
 //! [runner](super) names it at the same position.
@@ -37,7 +37,7 @@ pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>
     ])
 }
 
-/// One thing that every call has to pass.
+/// One of the checks.
 pub(super) trait Guard: Send + Sync {
     /// Its name in the documented list.
     fn name(&self) -> &'static str;
@@ -45,15 +45,15 @@ pub(super) trait Guard: Send + Sync {
     /// Lets the call pass, stops it, or says what to wait for.
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a>;
 
-    /// Takes note of what a tool did; an error here fails the call.
+    /// Called when a tool has succeeded; an error here fails the call.
     fn succeeded(&self, _call: &CallInfo, _success: &Success<Value>) -> Result<(), ToolError> {
         Ok(())
     }
 
-    /// Takes note of a call's end, once per call, also when a guard has stopped it.
+    /// Called once at the end of every call, including those that a guard has stopped.
     fn ended(&self, _call: &CallInfo, _envelope: &Envelope) {}
 
-    /// Forgets what has expired.
+    /// Forgets what has expired. Called hourly.
     fn sweep(&self, _now: SystemTime) -> io::Result<()> {
         Ok(())
     }
@@ -94,7 +94,7 @@ mod tests {
     use crate::Bounds;
 
     #[test]
-    fn the_guards_stand_in_the_order_that_the_runner_documents() {
+    fn the_guards_are_in_the_documented_order() {
         let directory = std::env::temp_dir().join(format!("guards-{}", protocol::TaskId::new()));
         let settings = RunnerSettings {
             disabled: BTreeSet::new(),

@@ -1,6 +1,6 @@
-//! The task's tool allow-list: a task that has read a skill may call only the tools which that skill allows.
+//! The task's tool allow-list: a task that has read a skill may call only the tools that the skill allows.
 //!
-//! The list only ever narrows: another skill removes more tools and gives none back. It is kept on disk for
+//! The list only gets shorter: another skill removes more tools and gives none back. It is kept on disk for
 //! a day, so a server that restarts in the middle of a task does not forget it.
 
 use std::collections::{BTreeSet, HashMap};
@@ -48,7 +48,7 @@ impl Guard for ToolAllowlist {
         let (Some(task), Some(tools)) = (&call.ids.task, &success.allowed_tools) else { return Ok(()) };
         self.narrow(task, tools).map_err(|error| {
             tracing::error!(%task, %error, "could not store the task's tool allow-list");
-            let message = "The task could not be restricted to the skill's tools, so the skill is not shown.";
+            let message = "Could not restrict the task to the skill's tools, so the skill is not shown.";
             ToolError::new(ErrorCode::IoError, message)
         })
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_narrows_is_kept_and_never_widens() {
+    fn a_list_gets_shorter_is_kept_and_never_grows() {
         let directory = std::env::temp_dir().join(format!("allowlist-{}", TaskId::new()));
         let (task, other) = (TaskId::new(), TaskId::new());
         let tools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
