@@ -10,7 +10,8 @@ use anyhow::Context as _;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use rusqlite::Connection;
-use supervisor::channel::Chat;
+use supervisor::channel::{Channels, Chat};
+use supervisor::channels::telegram;
 use supervisor::store::attempt::{self, Ending};
 use supervisor::store::claim::{self, Claim, Claimed};
 use supervisor::store::inbox::{self, Arrival};
@@ -119,7 +120,7 @@ async fn have_done(store: Store, run: EventId, person: u32, tasks: u32) -> Resul
         store.write(move |tx| inbox::enqueue(tx, &arrival, &at)).await?;
         let task = claimed(&store, &run).await?;
         let ending = Ending::Done { reply: "Buy milk.".to_owned() };
-        store.write(move |tx| attempt::end(tx, &task, &ending)).await?;
+        store.write(move |tx| attempt::end(tx, &Channels::new([]), &task, &ending)).await?;
     }
     Ok(())
 }
@@ -138,7 +139,7 @@ async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
 
 fn arrival(chat: u32, update_id: i64) -> Arrival {
     let text = "What is in the notes?".to_owned();
-    Arrival { chat: Chat::telegram(chat), update_id: Some(update_id), message_id: None, text }
+    Arrival { chat: Chat::new(telegram::NAME, chat), update_id: Some(update_id), message_id: None, text }
 }
 
 /// Claims a task and takes the claim back, without a commit: the disk would hide what is asked.

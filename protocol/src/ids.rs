@@ -78,7 +78,7 @@ id! {
     TaskId
 }
 id! {
-    /// Names whose reads and locks a call uses: one chat (`chat:<id>`), or `default`.
+    /// Names whose reads and locks a call uses: one chat (`<channel>:<chat ID>`), or `default`.
     SessionId
 }
 
@@ -106,6 +106,6 @@ mod tests {
         for bad in ["", "a b", "a\nb", "é", long.as_str()] {
             assert_eq!(bad.parse::<SessionId>(), Err(InvalidId), "{bad:?}");
         }
-        assert!("chat:-100123".parse::<SessionId>().is_ok());
+        assert!("telegram:-100123".parse::<SessionId>().is_ok());
     }
 }

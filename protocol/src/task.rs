@@ -13,7 +13,7 @@ pub struct Task {
     pub task_id: TaskId,
     /// Which attempt this is, from 1; results of an older attempt are ignored.
     pub attempt: u32,
-    /// The chat, as `chat:<id>`.
+    /// The chat, as `<channel>:<chat ID>`.
     pub session_id: SessionId,
     /// The event that the worker's events hang under.
     pub parent_event_id: EventId,

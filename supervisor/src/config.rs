@@ -44,8 +44,8 @@ pub struct Config {
     pub system_prompt: Option<String>,
     /// How often a task is tried.
     pub tasks: TaskSettings,
-    /// The bot; none without `AUTONOUS_TELEGRAM_TOKEN`.
-    pub telegram: Option<TelegramSettings>,
+    /// The channels.
+    pub channels: ChannelSettings,
     /// What the children get.
     pub children: ChildSettings,
 }
@@ -57,6 +57,13 @@ pub struct TaskSettings {
     pub max_attempts: u32,
     /// `AUTONOUS_TASK_RETRY_BASE_MS` (2000): the pause after the first failure; it doubles from there.
     pub retry_base: Duration,
+}
+
+/// The channels that need settings.
+#[derive(Debug, Clone, Default)]
+pub struct ChannelSettings {
+    /// The bot; none without `AUTONOUS_TELEGRAM_TOKEN`.
+    pub telegram: Option<TelegramSettings>,
 }
 
 /// The bot and who may talk to it.
@@ -87,7 +94,7 @@ impl Config {
             roots: roots(variables, &data)?,
             system_prompt: system_prompt(variables)?,
             tasks: TaskSettings::from_variables(variables)?,
-            telegram: TelegramSettings::from_variables(variables)?,
+            channels: ChannelSettings { telegram: TelegramSettings::from_variables(variables)? },
             children: ChildSettings::from_variables(variables, own_directory()?),
             data,
         })
@@ -242,7 +249,7 @@ mod tests {
         assert_eq!(config.tool_listen.to_string(), "127.0.0.1:8701");
         assert_eq!(config.roots, ["/data/workspace", "/data/state"]);
         assert_eq!(config.tasks.max_attempts, 3);
-        assert!(config.telegram.is_none());
+        assert!(config.channels.telegram.is_none());
     }
 
     #[test]

@@ -11,23 +11,25 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::cancel_signal::CancelSignal;
+use crate::channel::{Channel, Channels, Delivery};
+use crate::channels::inbound::Inbound;
+use crate::channels::local::{self, Local};
+use crate::channels::sender;
+use crate::channels::telegram::Telegram;
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::tool_server::ToolServer;
-use crate::children::worker::Worker;
 use crate::children::{ChildState, ChildrenStates};
-use crate::config::{Config, TelegramSettings};
+use crate::config::{ChannelSettings, Config};
 use crate::control::{self, Control};
 use crate::data_dir::DataDirError;
 use crate::dispatch::Dispatcher;
-use crate::dispatch::cancel_signal::CancelSignal;
 use crate::dispatch::task_template::TaskTemplate;
+use crate::dispatch::worker::Worker;
 use crate::journal::{self, Journal};
 use crate::ports::{Port, PortError};
 use crate::random;
 use crate::store::{Store, StoreError, events, tool_calls};
-use crate::telegram::bot::TelegramBot;
-use crate::telegram::receive::Receiver;
-use crate::telegram::send::Sender;
 use crate::tokens::{Tokens, TokensError};
 
 /// How long open connections to the control port may take at the end.
@@ -69,6 +71,14 @@ pub enum RunError {
     Client(#[from] reqwest::Error),
 }
 
+/// All channels: a new one gets its line here.
+pub fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<Channels, reqwest::Error> {
+    Ok(Channels::new([
+        Arc::new(Local) as Arc<dyn Channel>,
+        Arc::new(Telegram::new(settings.telegram.as_ref(), inbound)?),
+    ]))
+}
+
 /// Runs until `stop`. `announce` is called once, when both children are ready for the first time.
 pub async fn run(
     config: Config,
@@ -94,7 +104,10 @@ pub async fn run(
     let (journal, following) = journal::follow(config.data.journal(), store.clone(), stop_journal.clone());
     let following = tokio::spawn(following);
     let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
-    let system = System { config, store, run, journal, tokens, cancel_signal, rejection, stop, tracker };
+    let inbound = Inbound { store: store.clone(), run: run.clone(), cancel_signal: cancel_signal.clone() };
+    let channels = channels(&config.channels, inbound)?;
+    let system =
+        System { config, store, run, journal, tokens, channels, cancel_signal, rejection, stop, tracker };
     let children = system.start_children(ports.tool).await?;
     system.start_channels(ports.control, &children)?;
     system.announce_when_ready(children, announce);
@@ -161,6 +174,7 @@ struct System {
     run: EventId,
     journal: Journal,
     tokens: Tokens,
+    channels: Channels,
     cancel_signal: CancelSignal,
     rejection: SettingsRejection,
     stop: CancellationToken,
@@ -207,6 +221,7 @@ impl System {
             store: self.store.clone(),
             journal: self.journal.clone(),
             run: self.run.clone(),
+            channels: self.channels.clone(),
             settings: self.config.tasks,
             cancel_signal: self.cancel_signal.clone(),
             task_template: Arc::new(TaskTemplate {
@@ -218,9 +233,20 @@ impl System {
 
     fn start_channels(&self, port: Port, children: &ChildrenStates) -> Result<(), RunError> {
         self.start_control(port, children)?;
-        match &self.config.telegram {
-            Some(settings) => self.start_telegram(settings)?,
-            None => tracing::info!("Telegram is off: AUTONOUS_TELEGRAM_TOKEN is not set"),
+        for channel in self.channels.iter().cloned() {
+            match channel.delivery() {
+                Delivery::Push => {
+                    let sending = sender::send_queued(channel.clone(), self.store.clone(), self.stop.clone());
+                    self.tracker.spawn(sending);
+                }
+                Delivery::Pull => {}
+                Delivery::Off => {
+                    tracing::info!(channel = %channel.name(), "the channel is off: it is not configured");
+                    continue;
+                }
+            }
+            let stop = self.stop.clone();
+            self.tracker.spawn(async move { channel.receive(stop).await });
         }
         Ok(())
     }
@@ -235,7 +261,7 @@ impl System {
             run: self.run.clone(),
             children: children.clone(),
             cancel_signal: self.cancel_signal.clone(),
-            telegram_chats: self.config.telegram.as_ref().map(|settings| settings.allowed_chats.clone()),
+            channels: self.channels.clone(),
             stop: self.stop.clone(),
         };
         let stop = self.stop.clone();
@@ -245,26 +271,12 @@ impl System {
                 tokio::time::sleep(CONTROL_PATIENCE).await;
             };
             tokio::select! {
-                served = control::serve(listener, control) => if let Err(error) = served {
+                served = control::serve(listener, control, local::routes()) => if let Err(error) = served {
                     tracing::error!(%error, "the control port failed");
                 },
                 () = patience => {}
             }
         });
-        Ok(())
-    }
-
-    fn start_telegram(&self, settings: &TelegramSettings) -> Result<(), RunError> {
-        if settings.allowed_chats.is_empty() {
-            tracing::warn!("AUTONOUS_TELEGRAM_ALLOWED_CHATS is empty: the bot works for nobody");
-        }
-        let bot = TelegramBot::new(settings)?;
-        let (store, run) = (self.store.clone(), self.run.clone());
-        let sender =
-            Sender { bot: bot.clone(), store: store.clone(), max_attempts: settings.send_max_attempts };
-        let receiver = Receiver::new(bot, settings, store, run, self.cancel_signal.clone());
-        self.tracker.spawn(receiver.run(self.stop.clone()));
-        self.tracker.spawn(sender.run(self.stop.clone()));
         Ok(())
     }
 

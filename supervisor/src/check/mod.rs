@@ -56,7 +56,7 @@ pub async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec<Findin
             findings.push(Finding::ok("settings", "all values are good, tokens have their shape"));
             findings.push(children::programs(&config.children).await);
             findings.push(children::sandbox(&config).await);
-            findings.push(telegram::telegram(config.telegram.as_ref()).await);
+            findings.push(telegram::telegram(config.channels.telegram.as_ref()).await);
             findings.push(children::model(&config.children).await);
         }
     }

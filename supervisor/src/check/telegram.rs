@@ -6,8 +6,8 @@ use teloxide::requests::Requester;
 use tokio::time::timeout;
 
 use super::Finding;
+use crate::channels::telegram::bot::TelegramBot;
 use crate::config::TelegramSettings;
-use crate::telegram::bot::TelegramBot;
 
 const NAME: &str = "Telegram";
 

@@ -10,7 +10,6 @@ pub mod restart;
 pub mod spawn;
 pub mod terminate;
 pub mod tool_server;
-pub mod worker;
 
 use serde::Serialize;
 use tokio::sync::watch;

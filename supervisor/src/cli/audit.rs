@@ -168,7 +168,7 @@ mod tests {
         let call = Call {
             id: "c".to_owned(),
             task_id: Some("01939b3e-0000-7000-8000-0000deadbeef".to_owned()),
-            session_id: Some("chat:7".parse().unwrap()),
+            session_id: Some("telegram:7".parse().unwrap()),
             started_at_ms: 0,
             started_at: "1970-01-01 00:00".to_owned(),
             tool_name: started.tool_name,
@@ -190,7 +190,8 @@ mod tests {
             sha256_after: Some("b".repeat(64)),
         });
         let text = report_of("done", completed.into(), true);
-        for expected in ["update", "sha256 aaaaaaaaaaaa to bbbbbbbbbbbb, session chat:7", "-old", "+new"] {
+        for expected in ["update", "sha256 aaaaaaaaaaaa to bbbbbbbbbbbb, session telegram:7", "-old", "+new"]
+        {
             assert!(text.contains(expected), "{expected}:\n{text}");
         }
         assert!(!text.contains("+++"), "{text}");

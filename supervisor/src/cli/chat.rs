@@ -6,7 +6,7 @@ use clap::Args;
 use tokio::time::Instant;
 
 use super::control_client::{ControlClient, ControlClientError};
-use crate::control::messages::{MessageStatus, NewMessage};
+use crate::channels::local::messages::{MessageStatus, NewMessage};
 use crate::data_dir::DataDir;
 
 /// One request waits this long; the next goes on where it ended.

@@ -2,8 +2,13 @@
 
 use protocol::EventId;
 
+use crate::cancel_signal::CancelSignal;
+use crate::channel::Channels;
+use crate::channels::inbound::Inbound;
+use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
 use crate::queries::{self, QueryError};
+use crate::run::channels;
 use crate::store::{Store, StoreError, events};
 
 /// Who may write to the database.
@@ -18,6 +23,8 @@ pub enum DatabaseAccess {
 pub struct ExclusiveStore {
     /// The database.
     pub store: Store,
+    /// All channels, without their settings: enough to format replies.
+    pub channels: Channels,
     /// The last run: what is done now is recorded under it.
     pub run: EventId,
     _lock: DataDirLock,
@@ -35,6 +42,9 @@ pub enum DatabaseAccessError {
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A channel could not be created.
+    #[error("could not create the HTTP client")]
+    Client(#[from] reqwest::Error),
 }
 
 /// Locks and opens the database, unless a running supervisor holds the lock.
@@ -46,9 +56,8 @@ pub async fn database_access(data: &DataDir) -> Result<DatabaseAccess, DatabaseA
     };
     let store = Store::open(&data.database())?;
     let run = store.write(|tx| events::newest_run(tx)).await?;
-    Ok(DatabaseAccess::Exclusive(ExclusiveStore {
-        store,
-        run: run.unwrap_or_else(EventId::new),
-        _lock: lock,
-    }))
+    let run = run.unwrap_or_else(EventId::new);
+    let inbound = Inbound { store: store.clone(), run: run.clone(), cancel_signal: CancelSignal::default() };
+    let channels = channels(&ChannelSettings::default(), inbound)?;
+    Ok(DatabaseAccess::Exclusive(ExclusiveStore { store, channels, run, _lock: lock }))
 }

@@ -126,7 +126,8 @@ pub async fn requeue(data: &DataDir, arguments: &RequeueArguments) -> Result<Com
 /// Cancels tasks.
 pub async fn cancel(data: &DataDir, arguments: &CancelArguments) -> Result<CommandOutput, QueueError> {
     let outcomes = each(data, &arguments.tasks, "cancel", async |exclusive, task| {
-        Ok(match exclusive.store.write(move |tx| cancel::task(tx, &task, BY)).await? {
+        let channels = exclusive.channels.clone();
+        Ok(match exclusive.store.write(move |tx| cancel::task(tx, &channels, &task, BY)).await? {
             Cancellation::Cancelled => Ok("cancelled"),
             Cancellation::Asked => Ok("cancelling"),
             Cancellation::Ended { state } => Err(ControlError::TaskEnded(state)),

@@ -1,11 +1,14 @@
 //! What the control port answers when it can not do what it was asked:
 //! `{"error": {"code": …, "message": …, "hint": …}}`.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::channel::{ChannelName, Rejection};
 use crate::store::StoreError;
 
 /// Why a request was refused.
@@ -52,12 +55,9 @@ pub enum ControlError {
     /// The message was kept without a text.
     #[error("this message was kept without a text: there is nothing to run")]
     NothingToRun,
-    /// There is no bot.
-    #[error("Telegram is off")]
-    TelegramIsOff,
-    /// The bot must not write to this chat.
-    #[error("the chat {0} is not on the allowlist")]
-    ChatNotAllowed(i64),
+    /// The channel does not take the message.
+    #[error("{}", rejected(.0, .1))]
+    Rejected(ChannelName, Rejection),
     /// There is no such row.
     #[error("there is nothing in the outbox with this id")]
     NoSuchDeparture,
@@ -70,8 +70,12 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    fn status_and_code(&self) -> (StatusCode, &'static str) {
-        match self {
+    fn status_and_code(&self) -> (StatusCode, Cow<'static, str>) {
+        let (status, code) = match self {
+            Self::Rejected(channel, Rejection::Off { .. }) => {
+                let code = format!("{}_OFF", channel.as_str().to_ascii_uppercase());
+                return (StatusCode::CONFLICT, code.into());
+            }
             Self::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
             Self::ForeignHost(_) => (StatusCode::FORBIDDEN, "ORIGIN_REFUSED"),
             Self::NoSuchRoute | Self::NoSuchTask | Self::NoSuchDeparture => {
@@ -85,11 +89,14 @@ impl ControlError {
             Self::TaskOpen(_) => (StatusCode::CONFLICT, "TASK_OPEN"),
             Self::TaskDone => (StatusCode::CONFLICT, "TASK_DONE"),
             Self::NothingToRun => (StatusCode::CONFLICT, "NOTHING_TO_RUN"),
-            Self::TelegramIsOff => (StatusCode::CONFLICT, "TELEGRAM_OFF"),
-            Self::ChatNotAllowed(_) => (StatusCode::FORBIDDEN, "CHAT_NOT_ALLOWED"),
+            Self::Rejected(_, Rejection::ChatNotAllowed { .. }) => {
+                (StatusCode::FORBIDDEN, "CHAT_NOT_ALLOWED")
+            }
+            Self::Rejected(_, Rejection::Invalid(_)) => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT"),
             Self::PruneFailed => (StatusCode::INTERNAL_SERVER_ERROR, "PRUNE_FAILED"),
             Self::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED"),
-        }
+        };
+        (status, code.into())
     }
 
     fn hint(&self) -> &'static str {
@@ -111,8 +118,8 @@ impl ControlError {
                 "It would be done twice. If that is wanted: force, as ?force=true or \"force\": true."
             }
             Self::NothingToRun => "Only messages with a text, from an allowed chat, can be run.",
-            Self::TelegramIsOff => "Start the supervisor with AUTONOUS_TELEGRAM_TOKEN.",
-            Self::ChatNotAllowed(_) => "Add its number to AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
+            Self::Rejected(_, Rejection::Off { hint } | Rejection::ChatNotAllowed { hint }) => hint,
+            Self::Rejected(_, Rejection::Invalid(_)) => super::outbox::HINT,
             Self::NoSuchDeparture => "POST /outbox answers with the ids of its rows.",
             Self::NoSuchTask => "POST /messages answers with the task's id.",
             Self::PruneFailed => {
@@ -120,6 +127,14 @@ impl ControlError {
             }
             Self::Store(_) => "Try again; the supervisor's log has the cause.",
         }
+    }
+}
+
+fn rejected(channel: &ChannelName, rejection: &Rejection) -> String {
+    match rejection {
+        Rejection::Off { .. } => format!("the channel {channel} is off"),
+        Rejection::ChatNotAllowed { .. } => "the chat is not on the allowlist".to_owned(),
+        Rejection::Invalid(message) => message.clone(),
     }
 }
 

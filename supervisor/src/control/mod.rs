@@ -7,12 +7,10 @@ pub mod body;
 pub mod error;
 pub mod guard;
 pub mod health;
-pub mod messages;
 pub mod outbox;
 pub mod retention;
 pub mod tasks;
 
-use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,8 +24,9 @@ use protocol::EventId;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::cancel_signal::CancelSignal;
+use crate::channel::Channels;
 use crate::children::ChildrenStates;
-use crate::dispatch::cancel_signal::CancelSignal;
 use crate::store::Store;
 use error::ControlError;
 
@@ -51,23 +50,27 @@ pub struct Control {
     pub children: ChildrenStates,
     /// Rung when a task is to be cancelled.
     pub cancel_signal: CancelSignal,
-    /// The chats that the bot may write to; none without a bot.
-    pub telegram_chats: Option<HashSet<i64>>,
+    /// They format replies, and take what `POST /outbox` sends.
+    pub channels: Channels,
     /// Ends long polls.
     pub stop: CancellationToken,
 }
 
-/// Serves until it is told to stop.
-pub async fn serve(listener: TcpListener, control: Control) -> std::io::Result<()> {
+/// Serves until it is told to stop. `channel_routes` are those of channels that receive on this port.
+pub async fn serve(
+    listener: TcpListener,
+    control: Control,
+    channel_routes: Router<Arc<Control>>,
+) -> std::io::Result<()> {
     let stop = control.stop.clone();
-    axum::serve(listener, router(Arc::new(control))).with_graceful_shutdown(stop.cancelled_owned()).await
+    axum::serve(listener, router(Arc::new(control), channel_routes))
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
 }
 
-/// All routes.
-pub fn router(control: Arc<Control>) -> Router {
+fn router(control: Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router {
     let with_token = Router::new()
-        .route("/messages", post(messages::post_message))
-        .route("/messages/{task_id}", get(messages::get_message))
+        .merge(channel_routes)
         .route("/tasks/requeue", post(tasks::requeue_many))
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))

@@ -1,7 +1,6 @@
-//! `POST /outbox` and `GET /outbox/{id}`: a message, edit, file or reaction for a Telegram chat, over the
-//! same durable way that replies take.
+//! `POST /outbox` and `GET /outbox/{id}`: a message, edit, file or reaction for a chat, by the same
+//! outbox as replies.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -15,20 +14,17 @@ use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::ControlError;
 use crate::channel::Chat;
-use crate::store::content::{Content, File};
+use crate::channel::content::{Content, File};
 use crate::store::outbox::{self, Departure};
-use crate::telegram::split::{self, MAX_UNITS};
 
 /// The largest file, in bytes: it lies in the database until it is sent.
 pub const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
 /// The body of the largest file: base64 needs a third more, and there are other fields.
 pub const MAX_BODY_BYTES: usize = MAX_FILE_BYTES / 3 * 4 + 64 * 1024;
-/// The most UTF-16 units of a caption (<https://core.telegram.org/bots/api#senddocument>).
-const MAX_CAPTION_UNITS: usize = 1024;
 /// No emoji is longer than this, in bytes.
 const MAX_EMOJI_BYTES: usize = 64;
 
-const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the other kinds are edit \
+pub(super) const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the other kinds are edit \
                     (message_id, text), reaction (message_id, emoji), document (file_name, content_base64, \
                     caption) and voice (content_base64, caption).";
 
@@ -38,14 +34,14 @@ const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"�
 pub enum NewDeparture {
     /// A message; a long one leaves in several.
     Text {
-        /// The Telegram chat.
+        /// The chat.
         chat: String,
         /// What it says.
         text: String,
     },
     /// Another text for one of the bot's messages.
     Edit {
-        /// The Telegram chat.
+        /// The chat.
         chat: String,
         /// The message's number in the chat.
         message_id: i32,
@@ -54,7 +50,7 @@ pub enum NewDeparture {
     },
     /// A file.
     Document {
-        /// The Telegram chat.
+        /// The chat.
         chat: String,
         /// Its name.
         file_name: String,
@@ -66,7 +62,7 @@ pub enum NewDeparture {
     },
     /// A voice message: OGG with Opus.
     Voice {
-        /// The Telegram chat.
+        /// The chat.
         chat: String,
         /// What is in it.
         content_base64: String,
@@ -76,11 +72,11 @@ pub enum NewDeparture {
     },
     /// A reaction to a message.
     Reaction {
-        /// The Telegram chat.
+        /// The chat.
         chat: String,
         /// The message's number in the chat.
         message_id: i32,
-        /// One of the emojis that Telegram takes for it.
+        /// The emoji.
         emoji: String,
     },
 }
@@ -121,9 +117,15 @@ pub async fn post_outbox(
 ) -> Result<(StatusCode, Json<Queued>), ControlError> {
     let wanted: NewDeparture = body::parse(&headers, body, HINT)?;
     let (chat, content) = validate(wanted)?;
-    let chat = allowed(&chat, control.telegram_chats.as_ref())?;
+    let channel = control.channels.outgoing().ok_or(ControlError::NoSuchRoute)?;
+    let contents = channel
+        .prepare(&chat, content)
+        .map_err(|rejection| ControlError::Rejected(channel.name(), rejection))?;
+    let (chat, delivery) = (Chat::new(channel.name(), chat), channel.delivery());
     let run = control.run.clone();
-    let queued = control.store.write(move |tx| outbox::queue_one(tx, &chat, content, &run)).await?;
+    let queued =
+        control.store.write(move |tx| outbox::queue(tx, None, &chat, contents, delivery, Some(&run)));
+    let queued = queued.await?;
     Ok((StatusCode::ACCEPTED, Json(Queued { outbox_ids: queued })))
 }
 
@@ -147,20 +149,11 @@ pub async fn get_outbox(
     }))
 }
 
-/// The bot writes to no chat that may not write to it, whoever asks.
-fn allowed(chat: &str, allowed: Option<&HashSet<i64>>) -> Result<Chat, ControlError> {
-    let allowed = allowed.ok_or(ControlError::TelegramIsOff)?;
-    let id: i64 = chat.parse().map_err(|_| invalid("`chat` is the number of a Telegram chat", HINT))?;
-    if allowed.contains(&id) { Ok(Chat::telegram(id)) } else { Err(ControlError::ChatNotAllowed(id)) }
-}
-
-/// What Telegram would refuse is refused here, where somebody can still correct it.
 fn validate(wanted: NewDeparture) -> Result<(String, Content), ControlError> {
     match wanted {
         NewDeparture::Text { chat, text } => Ok((chat, Content::Text(filled("text", text)?))),
         NewDeparture::Edit { chat, message_id, text } => {
-            let text = bounded("text", filled("text", text)?, MAX_UNITS)?;
-            Ok((chat, Content::Edit { message_id: message_id.into(), text }))
+            Ok((chat, Content::Edit { message_id: message_id.into(), text: filled("text", text)? }))
         }
         NewDeparture::Document { chat, file_name, content_base64, caption } => {
             let name = filled("file_name", file_name)?;
@@ -187,17 +180,9 @@ fn file(name: String, content_base64: &str, caption: String) -> Result<File, Con
         let rule = format!("a file has 1 to {MAX_FILE_BYTES} bytes, and this one {}", bytes.len());
         return Err(invalid(rule, HINT));
     }
-    Ok(File { name, caption: bounded("caption", caption, MAX_CAPTION_UNITS)?, bytes })
+    Ok(File { name, caption, bytes })
 }
 
 fn filled(name: &str, text: String) -> Result<String, ControlError> {
     if text.trim().is_empty() { Err(invalid(format!("`{name}` is empty"), HINT)) } else { Ok(text) }
-}
-
-fn bounded(name: &str, text: String, most: usize) -> Result<String, ControlError> {
-    let units = split::units(&text);
-    if units > most {
-        return Err(invalid(format!("`{name}` has at most {most} UTF-16 units, and this one {units}"), HINT));
-    }
-    Ok(text)
 }

@@ -1,6 +1,6 @@
 //! `POST /tasks/{id}/cancel`, `POST /tasks/{id}/requeue` and `POST /tasks/requeue`.
 //!
-//! The local channel and the command line come in here; Telegram's `/cancel` takes the same verbs.
+//! For people and the command line; `/cancel` in a chat does the same.
 
 use std::sync::Arc;
 
@@ -73,8 +73,9 @@ pub async fn cancel(
     Path(task): Path<String>,
 ) -> Result<(StatusCode, Json<TaskState>), ControlError> {
     let task_id: TaskId = task.parse().map_err(|_| ControlError::NoSuchTask)?;
-    let id = task_id.clone();
-    let (status, state) = match control.store.write(move |tx| cancel::task(tx, &id, BY)).await? {
+    let (id, channels) = (task_id.clone(), control.channels.clone());
+    let cancelled = control.store.write(move |tx| cancel::task(tx, &channels, &id, BY)).await?;
+    let (status, state) = match cancelled {
         Cancellation::Cancelled => (StatusCode::OK, "cancelled"),
         Cancellation::Asked => (StatusCode::ACCEPTED, "cancelling"),
         Cancellation::Ended { state } => return Err(ControlError::TaskEnded(state)),

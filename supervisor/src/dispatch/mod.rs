@@ -3,11 +3,11 @@
 //! A task's result is committed only after the journal was drained, so its tree is complete when it is
 //! done. Whatever is in progress when no worker runs is given back to the queue as a failed attempt.
 
-pub mod cancel_signal;
 pub mod decide;
 mod requeue_abandoned;
 mod state;
 pub mod task_template;
+pub mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,8 @@ use protocol::{Event, EventId, FromWorker, TaskResult, ToWorker, now_ms};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use crate::cancel_signal::CancelSignal;
+use crate::channel::Channels;
 use crate::children::ChildState;
 use crate::children::link::{LineError, WorkerLink};
 use crate::config::TaskSettings;
@@ -24,12 +26,13 @@ use crate::random;
 use crate::store::attempt;
 use crate::store::claim::{self, Claim};
 use crate::store::{Store, StoreError, cancel, events};
-use cancel_signal::CancelSignal;
 use state::{DispatchState, Running, Work};
 use task_template::{PriorContext, TaskTemplate};
 
 /// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How long the worker may take to end a cancelled task before the worker itself is ended.
+const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// How long a claim holds without news from its worker.
 const LEASE: Duration = Duration::from_secs(60);
 /// A lease is renewed at most this often.
@@ -48,6 +51,8 @@ pub struct Dispatcher {
     pub run: EventId,
     /// Rung when the task that runs may be one to cancel.
     pub cancel_signal: CancelSignal,
+    /// Formats replies.
+    pub channels: Channels,
     /// How often a task is tried.
     pub settings: TaskSettings,
     /// What every task is told.
@@ -64,7 +69,7 @@ pub enum DisconnectReason {
     #[error("it said nothing for {} s", SILENCE.as_secs())]
     Silent,
     /// It goes on with a task that was cancelled.
-    #[error("it did not end a cancelled task within {} s", cancel_signal::GRACE_PERIOD.as_secs())]
+    #[error("it did not end a cancelled task within {} s", CANCEL_GRACE_PERIOD.as_secs())]
     WillNotStop,
     /// It broke the protocol.
     #[error(transparent)]
@@ -173,7 +178,7 @@ impl Dispatcher {
         match self.store.write(move |tx| cancel::requested_by(tx, &id, number)).await {
             Ok(Some(by)) => {
                 tracing::info!(task_id = %running.task.id, by, "the running task is being cancelled");
-                running.stop_by = Some(Instant::now() + cancel_signal::GRACE_PERIOD);
+                running.stop_by = Some(Instant::now() + CANCEL_GRACE_PERIOD);
                 link.send(&ToWorker::Cancel { task_id: running.task.id.clone() }).await
             }
             Ok(None) => Ok(()),
@@ -222,7 +227,8 @@ impl Dispatcher {
         self.journal.drain().await;
         let ending = decide::ending(result.outcome, task.tries, &self.settings, random::unit());
         tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task came back");
-        match self.store.write_until_done(move |tx| attempt::end(tx, &task, &ending)).await {
+        let channels = self.channels.clone();
+        match self.store.write_until_done(move |tx| attempt::end(tx, &channels, &task, &ending)).await {
             Ok(true) => {}
             Ok(false) => tracing::warn!("a result came too late and was dropped"),
             Err(error) => tracing::error!(%error, "a result could not be stored"),

@@ -28,9 +28,10 @@ impl Dispatcher {
 
     async fn end_all(&self, ending: impl Fn(&Claimed) -> Ending + Clone + Send + 'static) {
         self.journal.drain().await;
+        let channels = self.channels.clone();
         let ended = self.store.write_until_done(move |tx| {
             let tasks = claim::in_progress(tx)?;
-            tasks.iter().try_for_each(|task| attempt::end(tx, task, &ending(task)).map(|_| ()))
+            tasks.iter().try_for_each(|task| attempt::end(tx, &channels, task, &ending(task)).map(|_| ()))
         });
         if let Err(error) = ended.await {
             tracing::error!(%error, "tasks in progress could not be given back to the queue");

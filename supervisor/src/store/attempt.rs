@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 
 use super::claim::{Claimed, after};
 use super::{StoreError, cancel, events, history, outbox};
+use crate::channel::Channels;
 
 /// What becomes of a task after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +42,12 @@ pub enum Ending {
 }
 
 /// Ends an attempt. False when the task is no longer this attempt's: then nothing changed.
-pub fn end(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<bool, StoreError> {
+pub fn end(
+    connection: &Connection,
+    channels: &Channels,
+    task: &Claimed,
+    ending: &Ending,
+) -> Result<bool, StoreError> {
     let claimed = events::newest_of::<TaskClaimed>(connection, &task.id)?;
     let cancelled_by = cancel::requested_by(connection, &task.id, task.attempt)?;
     let ending = &match &cancelled_by {
@@ -54,7 +60,7 @@ pub fn end(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<b
     record(connection, task, ending, cancelled_by, claimed.as_ref())?;
     if let Ending::Done { reply } | Ending::Cancelled { reply } | Ending::Dead { reply, .. } = ending {
         history::keep(connection, &task.chat, &task.id, &task.text, reply)?;
-        outbox::queue(connection, &task.id, &task.chat, reply, claimed.as_ref())?;
+        outbox::queue_reply(connection, channels, &task.id, &task.chat, reply, claimed.as_ref())?;
     }
     Ok(true)
 }
@@ -120,7 +126,7 @@ mod tests {
     use super::*;
     use crate::channel::Chat;
     use crate::store::claim::{self, Claim};
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{Fixture, channels, local_chat, test_chat};
     use crate::store::inbox::{self, Arrival};
 
     async fn claimed(fixture: &Fixture, chat: Chat) -> Claimed {
@@ -141,7 +147,7 @@ mod tests {
 
     async fn end_it(fixture: &Fixture, task: &Claimed, ending: Ending) -> bool {
         let task = task.clone();
-        fixture.store.write(move |tx| end(tx, &task, &ending)).await.unwrap()
+        fixture.store.write(move |tx| end(tx, &channels(), &task, &ending)).await.unwrap()
     }
 
     fn done(reply: &str) -> Ending {
@@ -151,7 +157,7 @@ mod tests {
     #[tokio::test]
     async fn a_done_task_leaves_its_reply_its_history_and_its_events() {
         let fixture = Fixture::new().await;
-        let task = claimed(&fixture, Chat::telegram(1)).await;
+        let task = claimed(&fixture, test_chat(1)).await;
         assert!(end_it(&fixture, &task, done("answer")).await);
         let said: Vec<String> = fixture.column("select role || ' ' || text from history order by seq").await;
         assert_eq!(said, ["user hello", "assistant answer"]);
@@ -165,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn a_stale_worker_never_finishes_another_attempt_of_the_task() {
         let fixture = Fixture::new().await;
-        let first = claimed(&fixture, Chat::telegram(1)).await;
+        let first = claimed(&fixture, test_chat(1)).await;
         let retry = Ending::Retry { error: "silent".to_owned(), after: Duration::ZERO };
         assert!(end_it(&fixture, &first, retry).await);
         let run = fixture.run.clone();
@@ -182,7 +188,7 @@ mod tests {
     #[tokio::test]
     async fn a_dead_task_tells_the_user_once() {
         let fixture = Fixture::new().await;
-        let task = claimed(&fixture, Chat::telegram(1)).await;
+        let task = claimed(&fixture, test_chat(1)).await;
         let dead = Ending::Dead { error: "no model".to_owned(), reply: "I could not do it.".to_owned() };
         assert!(end_it(&fixture, &task, dead).await);
         let leaves: Vec<String> = fixture.column("select text from outbox").await;
@@ -195,10 +201,10 @@ mod tests {
     #[tokio::test]
     async fn a_reply_that_can_not_be_stored_leaves_the_task_in_progress() {
         let fixture = Fixture::new().await;
-        let task = claimed(&fixture, Chat::local("local")).await;
+        let task = claimed(&fixture, local_chat()).await;
         let id = task.id.clone();
         let refused = fixture.store.write(move |tx| {
-            let first = end(tx, &task, &done("answer"))?;
+            let first = end(tx, &channels(), &task, &done("answer"))?;
             tx.execute("insert into kv (key, value) values ('a', null)", [])?;
             Ok(first)
         });

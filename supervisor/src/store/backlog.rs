@@ -5,12 +5,12 @@ use protocol::{EventId, TaskId, now_ms};
 use rusqlite::{Connection, params};
 
 use super::{StoreError, events};
-use crate::channel::Channel;
+use crate::channel::ChannelName;
 
 /// Skips the oldest tasks that wait since `first` when there are more than `most` of them.
 pub fn keep_newest(
     connection: &Connection,
-    channel: Channel,
+    channel: &ChannelName,
     since_seq: i64,
     most: u32,
     run: &EventId,
@@ -39,8 +39,7 @@ pub fn newest_seq(connection: &Connection) -> Result<i64, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::Chat;
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{CHANNEL, Fixture, test_chat};
     use crate::store::inbox::{Arrival, enqueue};
 
     #[tokio::test]
@@ -49,7 +48,7 @@ mod tests {
         let run = fixture.run.clone();
         let skipped = fixture.store.write(move |tx| {
             let arrival = |n: i64| Arrival {
-                chat: Chat::telegram(1),
+                chat: test_chat(1),
                 update_id: Some(n),
                 message_id: None,
                 text: n.to_string(),
@@ -59,7 +58,7 @@ mod tests {
             for n in 1..=5 {
                 enqueue(tx, &arrival(n), &run)?;
             }
-            keep_newest(tx, Channel::Telegram, since, 2, &run)
+            keep_newest(tx, &CHANNEL, since, 2, &run)
         });
         assert_eq!(skipped.await.unwrap(), 3);
         let queued: Vec<String> =

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::{chat, task_id};
 use super::{StoreError, events, history, outbox, prior_context};
-use crate::channel::Chat;
+use crate::channel::{Channels, Chat};
 
 /// So many calls are named in a reply; the event tree has all of them.
 const CALLS_TOLD: usize = 10;
@@ -50,7 +50,12 @@ struct Open {
 
 /// Cancels a task. Whoever asked in its chat is told once: now if it waits, and when it has stopped if it
 /// runs.
-pub fn task(connection: &Connection, id: &TaskId, by: &str) -> Result<Cancellation, StoreError> {
+pub fn task(
+    connection: &Connection,
+    channels: &Channels,
+    id: &TaskId,
+    by: &str,
+) -> Result<Cancellation, StoreError> {
     let sql = "select id, channel, chat_id, text, state from inbox where id = ?1";
     let found = connection.prepare_cached(sql)?.query_row([id.as_str()], |row| Ok((open(row)?, row.get(4)?)));
     let Some((task, state)) = found.optional()? else { return Ok(Cancellation::NoSuchTask) };
@@ -59,7 +64,7 @@ pub fn task(connection: &Connection, id: &TaskId, by: &str) -> Result<Cancellati
         "queued" => {
             let reply = cancel_waiting(connection, &task, by)?;
             let cancelled = events::newest_of::<TaskCancelled>(connection, &task.id)?;
-            outbox::queue(connection, &task.id, &task.chat, &reply, cancelled.as_ref())?;
+            outbox::queue_reply(connection, channels, &task.id, &task.chat, &reply, cancelled.as_ref())?;
             Ok(Cancellation::Cancelled)
         }
         "in_progress" => ask(connection, &task, by).map(|()| Cancellation::Asked),
@@ -167,7 +172,7 @@ mod tests {
     use super::*;
     use crate::store::attempt::{self, Ending};
     use crate::store::claim::{self, Claim, Claimed};
-    use crate::store::fixture::{Fixture, call_started};
+    use crate::store::fixture::{Fixture, call_started, channels, test_chat};
     use crate::store::inbox::{Arrival, enqueue};
 
     async fn add(fixture: &Fixture, chat: Chat) -> TaskId {
@@ -186,13 +191,13 @@ mod tests {
 
     async fn cancel(fixture: &Fixture, id: &TaskId) -> Cancellation {
         let id = id.clone();
-        fixture.store.write(move |tx| task(tx, &id, "control")).await.unwrap()
+        fixture.store.write(move |tx| task(tx, &channels(), &id, "control")).await.unwrap()
     }
 
     #[tokio::test]
     async fn a_task_that_waits_is_cancelled_at_once_and_its_user_is_told_once() {
         let fixture = Fixture::new().await;
-        let id = add(&fixture, Chat::telegram(1)).await;
+        let id = add(&fixture, test_chat(1)).await;
         assert_eq!(cancel(&fixture, &id).await, Cancellation::Cancelled);
         assert_eq!(cancel(&fixture, &id).await, Cancellation::Ended { state: "cancelled".to_owned() });
         let told: Vec<String> = fixture.column("select text from outbox").await;
@@ -204,7 +209,7 @@ mod tests {
     #[tokio::test]
     async fn an_attempt_that_was_to_be_cancelled_is_never_tried_again() {
         let fixture = Fixture::new().await;
-        let id = add(&fixture, Chat::telegram(1)).await;
+        let id = add(&fixture, test_chat(1)).await;
         let running = claim_one(&fixture).await;
         for _ in 0..2 {
             assert_eq!(cancel(&fixture, &id).await, Cancellation::Asked);
@@ -213,7 +218,7 @@ mod tests {
         let ended = fixture.store.write(move |tx| {
             events::append(tx, &started)?;
             let retry = Ending::Retry { error: "killed".to_owned(), after: Duration::ZERO };
-            attempt::end(tx, &running, &retry)
+            attempt::end(tx, &channels(), &running, &retry)
         });
         assert!(ended.await.unwrap());
         let states: Vec<String> = fixture.column("select state from inbox").await;
@@ -229,14 +234,14 @@ mod tests {
     }
 
     async fn cancel_in_chat(fixture: &Fixture, all: bool) -> InChat {
-        fixture.store.write(move |tx| in_chat(tx, &Chat::telegram(1), all, "telegram")).await.unwrap()
+        fixture.store.write(move |tx| in_chat(tx, &test_chat(1), all, "telegram")).await.unwrap()
     }
 
     #[tokio::test]
     async fn in_a_chat_what_runs_is_cancelled_before_what_waits_and_another_chat_is_left_alone() {
         let fixture = Fixture::new().await;
         for chat in [1, 1, 1, 2] {
-            add(&fixture, Chat::telegram(chat)).await;
+            add(&fixture, test_chat(chat)).await;
         }
         assert_eq!(cancel_in_chat(&fixture, false).await, InChat { running: false, queued: 1 });
         claim_one(&fixture).await;

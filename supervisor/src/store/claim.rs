@@ -127,13 +127,13 @@ fn take(
 mod tests {
     use super::*;
     use crate::store::attempt::{self, Ending};
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{Fixture, channels, test_chat};
     use crate::store::inbox::{Arrival, enqueue};
 
     const LEASE: Duration = Duration::from_secs(60);
 
     fn arrival(chat: &str, update_id: Option<i64>) -> Arrival {
-        Arrival { chat: Chat::telegram(chat), update_id, message_id: None, text: format!("from {chat}") }
+        Arrival { chat: test_chat(chat), update_id, message_id: None, text: format!("from {chat}") }
     }
 
     async fn enqueue_one(fixture: &Fixture, arrival: Arrival) -> Option<TaskId> {
@@ -155,7 +155,7 @@ mod tests {
 
     async fn end(fixture: &Fixture, task: &Claimed, ending: Ending) -> bool {
         let task = task.clone();
-        fixture.store.write(move |tx| attempt::end(tx, &task, &ending)).await.unwrap()
+        fixture.store.write(move |tx| attempt::end(tx, &channels(), &task, &ending)).await.unwrap()
     }
 
     #[tokio::test]

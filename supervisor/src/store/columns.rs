@@ -1,23 +1,44 @@
-//! Columns that hold ids and chats, read back as what they are.
+//! Reads typed values from columns.
+
+use std::error::Error;
+use std::str::FromStr;
 
 use protocol::TaskId;
 use rusqlite::Row;
 
-use crate::channel::{Channel, Chat};
+use crate::channel::Chat;
+use crate::channel::content::{Content, File};
 
-/// Reads a task's id from a column.
+/// Reads a task's ID from a column.
 pub(super) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+    parsed(row, column)
+}
+
+/// Reads a chat from a column with its channel and the next one with its ID.
+pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
+    Ok(Chat { channel: parsed(row, column)?, id: row.get(column + 1)? })
+}
+
+/// Reads a content from five columns: kind, text, target, file name, content.
+pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
+    let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
+    let file = |caption| {
+        Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, bytes: row.get(first + 4)? })
+    };
+    Ok(match kind.as_str() {
+        "edit" => Content::Edit { message_id: row.get(first + 2)?, text },
+        "document" => Content::Document(file(text)?),
+        "voice" => Content::Voice(file(text)?),
+        "reaction" => Content::Reaction { message_id: row.get(first + 2)?, emoji: text },
+        _ => Content::Text(text),
     })
 }
 
-/// Reads a chat from a column with its channel and the next one with its id.
-pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
-    let channel = match row.get_ref(column)?.as_str()? {
-        "telegram" => Channel::Telegram,
-        _ => Channel::Local,
-    };
-    Ok(Chat { channel, id: row.get(column + 1)? })
+fn parsed<T: FromStr<Err: Error + Send + Sync + 'static>>(
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<T> {
+    row.get_ref(column)?.as_str()?.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+    })
 }

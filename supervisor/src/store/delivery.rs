@@ -10,10 +10,9 @@ use protocol::{Event, EventBody, EventId, TaskId, millis, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::claim::after;
-use super::columns::chat;
-use super::content::Content;
+use super::columns::{chat, content};
 use super::{StoreError, events};
-use crate::channel::{Channel, Chat};
+use crate::channel::{ChannelName, Chat, Content};
 
 /// Something that is to be sent.
 #[derive(Debug, Clone)]
@@ -45,7 +44,7 @@ pub enum Next {
 }
 
 /// The oldest message of a channel that may leave now. Later ones of the same chat wait for it.
-pub fn next(connection: &Connection, channel: Channel) -> Result<Next, StoreError> {
+pub fn next(connection: &Connection, channel: &ChannelName) -> Result<Next, StoreError> {
     const FIRST_OF_ITS_CHAT: &str = "state = 'queued' and channel = ?1 and not exists (
         select 1 from outbox as earlier
         where earlier.state = 'queued' and earlier.channel = message.channel
@@ -128,28 +127,35 @@ fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<Outgoing> {
         chat: chat(row, 2)?,
         attempt: row.get(4)?,
         event: event.parse().unwrap_or_else(|_| EventId::new()),
-        content: Content::from_row(row, 6)?,
+        content: content(row, 6)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::content::File;
-    use crate::store::fixture::Fixture;
-    use crate::store::outbox::queue_one;
+    use crate::channel::Delivery;
+    use crate::channel::content::File;
+    use crate::store::fixture::{CHANNEL, Fixture, test_chat};
+    use crate::store::outbox;
 
-    async fn queue(fixture: &Fixture, chat: i64, content: Content) {
+    async fn queue(fixture: &Fixture, id: i64, content: Content) {
         let run = fixture.run.clone();
-        fixture.store.write(move |tx| queue_one(tx, &Chat::telegram(chat), content, &run)).await.unwrap();
+        fixture
+            .store
+            .write(move |tx| {
+                outbox::queue(tx, None, &test_chat(id), vec![content], Delivery::Push, Some(&run))
+            })
+            .await
+            .unwrap();
     }
 
-    async fn queue_text(fixture: &Fixture, chat: i64, text: &str) {
-        queue(fixture, chat, Content::Text(text.to_owned())).await;
+    async fn queue_text(fixture: &Fixture, id: i64, text: &str) {
+        queue(fixture, id, Content::Text(text.to_owned())).await;
     }
 
     async fn next_message(fixture: &Fixture) -> Option<Outgoing> {
-        match fixture.store.write(|tx| next(tx, Channel::Telegram)).await.unwrap() {
+        match fixture.store.write(|tx| next(tx, &CHANNEL)).await.unwrap() {
             Next::Message(message) => Some(*message),
             Next::Nothing { .. } => None,
         }

@@ -69,13 +69,13 @@ mod tests {
 
     use super::*;
     use crate::store::events;
-    use crate::store::fixture::{Fixture, call_started};
+    use crate::store::fixture::{Fixture, call_started, test_chat};
     use crate::store::inbox::{Arrival, enqueue};
 
     async fn tell(fixture: &Fixture, asked: String, told: String) -> TaskId {
         let run = fixture.run.clone();
         let kept = fixture.store.write(move |tx| {
-            let chat = Chat::telegram(1);
+            let chat = test_chat(1);
             let arrival =
                 Arrival { chat: chat.clone(), update_id: None, message_id: None, text: asked.clone() };
             let task = enqueue(tx, &arrival, &run)?.unwrap();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     async fn messages(fixture: &Fixture) -> Vec<HistoryMessage> {
-        fixture.store.write(|tx| of_chat(tx, &Chat::telegram(1))).await.unwrap()
+        fixture.store.write(|tx| of_chat(tx, &test_chat(1))).await.unwrap()
     }
 
     #[tokio::test]

@@ -12,9 +12,9 @@ use crate::channel::Chat;
 pub struct Arrival {
     /// Where it came from.
     pub chat: Chat,
-    /// Telegram's number of it.
+    /// The number that the channel gave to the update.
     pub update_id: Option<i64>,
-    /// Its number in its Telegram chat.
+    /// The message's number in its chat.
     pub message_id: Option<i64>,
     /// What it says.
     pub text: String,
@@ -106,10 +106,10 @@ fn insert(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{Fixture, test_chat};
 
     fn arrival(chat: &str, update_id: Option<i64>) -> Arrival {
-        Arrival { chat: Chat::telegram(chat), update_id, message_id: None, text: format!("from {chat}") }
+        Arrival { chat: test_chat(chat), update_id, message_id: None, text: format!("from {chat}") }
     }
 
     async fn enqueue_one(fixture: &Fixture, arrival: Arrival) -> Option<TaskId> {

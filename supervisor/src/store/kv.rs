@@ -4,8 +4,6 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::StoreError;
 
-/// How far Telegram's updates are stored: the next offset to ask for.
-pub const TELEGRAM_OFFSET: &str = "telegram.offset";
 /// How far the tool server's journal is taken in.
 pub const JOURNAL_POSITION: &str = "journal.position";
 /// Up to which event every tool call is known to have its end.

@@ -12,7 +12,6 @@ pub mod backlog;
 pub mod cancel;
 pub mod claim;
 mod columns;
-pub mod content;
 pub mod delivery;
 pub mod events;
 pub mod history;
@@ -36,6 +35,7 @@ use std::time::Duration;
 use rusqlite::Transaction;
 use tokio::sync::{mpsc, watch};
 
+use crate::channel::ChannelName;
 use writer::{Asked, Job, Notices, work_off};
 
 /// More waiting closures than this make their senders wait.
@@ -77,6 +77,9 @@ pub enum StoreError {
     /// Something in the database does not have its shape.
     #[error("the database holds something malformed")]
     Malformed(#[from] serde_json::Error),
+    /// A channel whose replies are fetched was given something else.
+    #[error("a chat of the channel {0} only gets replies to its own messages")]
+    NotAReply(ChannelName),
     /// The thread that writes could not be started.
     #[error("the thread that writes to the database could not be started")]
     Thread(#[source] std::io::Error),
@@ -109,6 +112,7 @@ impl StoreError {
             | Self::Newer { .. }
             | Self::Migration(_)
             | Self::Malformed(_)
+            | Self::NotAReply(_)
             | Self::Thread(_)
             | Self::Closed => false,
         }
@@ -212,6 +216,8 @@ impl Store {
 pub(crate) mod fixture {
     //! A database in a directory that goes away, with one run's `process.started` in it.
 
+    use std::sync::Arc;
+
     use protocol::event::{ProcessStarted, ToolCallCompleted, ToolCallStarted};
     use protocol::journal::{CallEnded, CallStarted};
     use protocol::{Event, EventBody, EventId, Risk, SessionId, TaskId};
@@ -220,6 +226,25 @@ pub(crate) mod fixture {
     use tempfile::TempDir;
 
     use super::{Store, events};
+    use crate::channel::{Channel, ChannelName, Channels, Chat};
+    use crate::channels::local::{self, Local};
+
+    /// A chat of a channel that the program does not have, as for the store one is like another.
+    pub(crate) fn test_chat(id: impl std::fmt::Display) -> Chat {
+        Chat::new(CHANNEL, id)
+    }
+
+    pub(crate) fn local_chat() -> Chat {
+        Chat::new(local::NAME, "local")
+    }
+
+    /// The channel of [`test_chat`].
+    pub(crate) const CHANNEL: ChannelName = ChannelName::new("test");
+
+    /// The local channel alone: replies to other chats are queued whole.
+    pub(crate) fn channels() -> Channels {
+        Channels::new([Arc::new(Local) as Arc<dyn Channel>])
+    }
 
     pub(crate) struct Fixture {
         pub(crate) store: Store,

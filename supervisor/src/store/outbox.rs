@@ -7,15 +7,11 @@ use protocol::event::{ReplyQueued, ReplySent};
 use protocol::{Event, EventId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::content::{Content, File};
 use super::{StoreError, events};
-use crate::channel::{Channel, Chat};
+use crate::channel::{Channels, Chat, Content, Delivery};
 
-/// What a reply without any text leaves as: no channel accepts an empty message.
+/// Sent in place of an empty reply: no channel accepts an empty message.
 const EMPTY_REPLY: &str = "(The answer is empty.)";
-/// A reply of more messages than this leaves as its first one and a file with the whole.
-const MOST_MESSAGES: usize = 8;
-
 /// How something that leaves is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Departure {
@@ -33,39 +29,49 @@ pub struct Departure {
     pub message_id: Option<i64>,
 }
 
-/// Queues a task's reply. For the local channel the row is the delivery: whoever asked fetches it from here.
-pub fn queue(
+/// Queues a task's reply as the messages that its channel sends it as.
+pub fn queue_reply(
     connection: &Connection,
+    channels: &Channels,
     task: &TaskId,
     chat: &Chat,
     text: &str,
     parent: Option<&EventId>,
 ) -> Result<(), StoreError> {
-    for row in rows(Some(task), chat, reply(chat.channel, text)) {
-        let queued = insert(connection, &row, parent)?;
-        if chat.channel == Channel::Local {
-            events::record(connection, ReplySent { message_id: None }, Some(&queued), task)?;
-        }
-    }
-    Ok(())
+    let text = if text.trim().is_empty() { EMPTY_REPLY } else { text };
+    let (contents, delivery) = match channels.get(&chat.channel) {
+        Some(channel) => (channel.decorate(text), channel.delivery()),
+        // Kept whole for a program that has this channel.
+        None => (vec![Content::Text(text.to_owned())], Delivery::Off),
+    };
+    queue(connection, Some(task), chat, contents, delivery, parent).map(|_| ())
 }
 
-/// Queues what somebody asked for, and returns the numbers of its rows: a long text needs several.
-pub fn queue_one(
+/// Queues messages that belong together, and returns the numbers of their rows. A reply of a pulled channel is
+/// sent once it is stored; such a channel takes nothing but the texts of a task's reply, because nobody would
+/// fetch anything else.
+pub fn queue(
     connection: &Connection,
+    task: Option<&TaskId>,
     chat: &Chat,
-    content: Content,
-    parent: &EventId,
+    contents: Vec<Content>,
+    delivery: Delivery,
+    parent: Option<&EventId>,
 ) -> Result<Vec<i64>, StoreError> {
-    let contents = match content {
-        Content::Text(text) => chat.channel.parts(&text).into_iter().map(Content::Text).collect(),
-        other => vec![other],
+    let of = contents.len();
+    let queue_row = |(part, content): (u32, Content)| {
+        let row = NewRow { task, chat, content, part, of, is_sent: delivery == Delivery::Pull };
+        if row.is_sent && !matches!((task, &row.content), (Some(_), Content::Text(_))) {
+            return Err(StoreError::NotAReply(chat.channel.clone()));
+        }
+        let queued = insert(connection, &row, parent)?;
+        let seq = connection.last_insert_rowid();
+        if let (true, Some(task)) = (row.is_sent, task) {
+            events::record(connection, ReplySent { message_id: None }, Some(&queued), task)?;
+        }
+        Ok(seq)
     };
-    let queue_row = |row: &NewRow<'_>| {
-        insert(connection, row, Some(parent))?;
-        Ok(connection.last_insert_rowid())
-    };
-    rows(None, chat, contents).iter().map(queue_row).collect()
+    (1..).zip(contents).map(queue_row).collect()
 }
 
 /// How something that leaves is.
@@ -93,22 +99,6 @@ pub fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<String>
     Ok((!parts.is_empty()).then(|| parts.join("\n")))
 }
 
-/// What a reply leaves as.
-fn reply(channel: Channel, text: &str) -> Vec<Content> {
-    let text = if text.trim().is_empty() { EMPTY_REPLY } else { text };
-    let mut parts = channel.parts(text);
-    let of = parts.len();
-    if of <= MOST_MESSAGES {
-        return parts.into_iter().map(Content::Text).collect();
-    }
-    let file = File {
-        name: "answer.md".to_owned(),
-        caption: format!("The whole answer; as text it would be {of} messages."),
-        bytes: text.as_bytes().to_vec(),
-    };
-    vec![Content::Text(parts.swap_remove(0)), Content::Document(file)]
-}
-
 /// A row that is to be made.
 struct NewRow<'a> {
     task: Option<&'a TaskId>,
@@ -116,11 +106,7 @@ struct NewRow<'a> {
     content: Content,
     part: u32,
     of: usize,
-}
-
-fn rows<'a>(task: Option<&'a TaskId>, chat: &'a Chat, contents: Vec<Content>) -> Vec<NewRow<'a>> {
-    let of = contents.len();
-    (1..).zip(contents).map(|(part, content)| NewRow { task, chat, content, part, of }).collect()
+    is_sent: bool,
 }
 
 /// Adds a row with its `reply.queued`, whose id it returns.
@@ -129,7 +115,7 @@ fn insert(
     row: &NewRow<'_>,
     parent: Option<&EventId>,
 ) -> Result<EventId, StoreError> {
-    let NewRow { task, chat, content, part, of } = row;
+    let NewRow { task, chat, content, part, of, is_sent } = row;
     let file = content.file();
     let reply = ReplyQueued {
         kind: content.kind().to_owned(),
@@ -145,10 +131,7 @@ fn insert(
     let queued = Event::now(reply, parent, *task);
     events::append(connection, &queued)?;
     let now = now_ms();
-    let (state, finished_at) = match chat.channel {
-        Channel::Telegram => ("queued", None),
-        Channel::Local => ("sent", Some(now)),
-    };
+    let (state, finished_at) = if *is_sent { ("sent", Some(now)) } else { ("queued", None) };
     let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id, file_name,
                                    content, state, available_at_ms, event_id, created_at_ms, updated_at_ms,
                                    finished_at_ms)
@@ -175,25 +158,25 @@ fn insert(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{Fixture, channels, local_chat, test_chat};
     use crate::store::inbox::{Arrival, enqueue};
 
-    async fn queue_text(fixture: &Fixture, chat: Chat, text: String) -> TaskId {
+    async fn reply(fixture: &Fixture, chat: Chat, text: &'static str) -> TaskId {
         let run = fixture.run.clone();
         let queued = fixture.store.write(move |tx| {
             let arrival =
                 Arrival { chat: chat.clone(), update_id: None, message_id: None, text: "hello".to_owned() };
             let task = enqueue(tx, &arrival, &run)?.unwrap();
-            queue(tx, &task, &chat, &text, None)?;
+            queue_reply(tx, &channels(), &task, &chat, text, None)?;
             Ok(task)
         });
         queued.await.unwrap()
     }
 
     #[tokio::test]
-    async fn a_local_reply_is_delivered_by_its_row() {
+    async fn a_reply_of_a_pulled_channel_is_sent_once_it_is_stored() {
         let fixture = Fixture::new().await;
-        let task = queue_text(&fixture, Chat::local("local"), "answer".to_owned()).await;
+        let task = reply(&fixture, local_chat(), "answer").await;
         let reply = fixture.store.write(move |tx| reply_of(tx, &task)).await.unwrap();
         assert_eq!(reply.as_deref(), Some("answer"));
         let sent: Vec<i64> = fixture.column("select count(*) from events where type = 'reply.sent'").await;
@@ -201,37 +184,46 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_empty_reply_says_that_it_is_empty() {
+    async fn a_pulled_channel_takes_nothing_but_the_texts_of_a_reply() {
         let fixture = Fixture::new().await;
-        queue_text(&fixture, Chat::telegram(1), "  \n".to_owned()).await;
-        let texts: Vec<String> = fixture.column("select text from outbox").await;
-        assert_eq!(texts, [EMPTY_REPLY]);
+        let task = reply(&fixture, test_chat(1), "answer").await;
+        let text = Content::Text("a".to_owned());
+        let reaction = Content::Reaction { message_id: 7, emoji: "👀".to_owned() };
+        for (task, content, expected) in
+            [(Some(&task), text.clone(), true), (None, text, false), (Some(&task), reaction, false)]
+        {
+            let (task, described) = (task.cloned(), format!("{content:?} of {task:?}"));
+            let queued = fixture.store.write(move |tx| {
+                tx.execute("delete from outbox", [])?;
+                queue(tx, task.as_ref(), &test_chat(1), vec![content], Delivery::Pull, None)
+            });
+            assert_eq!(queued.await.is_ok(), expected, "{described}");
+        }
     }
 
     #[tokio::test]
-    async fn a_very_long_reply_leaves_as_its_beginning_and_a_file_with_the_whole() {
+    async fn an_empty_reply_says_so_and_a_reply_of_an_unknown_channel_waits() {
         let fixture = Fixture::new().await;
-        let whole = "a line of an endless answer\n".repeat(2000);
-        queue_text(&fixture, Chat::telegram(1), whole.clone()).await;
-        let kinds: Vec<String> = fixture.column("select kind from outbox order by part").await;
-        assert_eq!(kinds, ["text", "document"]);
-        let files: Vec<Vec<u8>> = fixture.column("select content from outbox where kind = 'document'").await;
-        assert_eq!(files, [whole.into_bytes()]);
+        reply(&fixture, test_chat(1), "  \n").await;
+        let rows: Vec<String> = fixture.column("select text || ' ' || state from outbox").await;
+        assert_eq!(rows, [format!("{EMPTY_REPLY} queued")]);
     }
 
     #[tokio::test]
-    async fn what_makes_no_sense_can_not_leave() {
+    async fn an_invalid_row_cannot_be_stored() {
         let fixture = Fixture::new().await;
         let run = fixture.run.clone();
-        let edit = Content::Edit { message_id: 7, text: "better".to_owned() };
-        fixture.store.write(move |tx| queue_one(tx, &Chat::telegram(1), edit, &run)).await.unwrap();
+        let edit = vec![Content::Edit { message_id: 7, text: "better".to_owned() }];
+        let queued =
+            fixture.store.write(move |tx| queue(tx, None, &test_chat(1), edit, Delivery::Push, Some(&run)));
+        queued.await.unwrap();
         for sql in [
             "update outbox set kind = 'telepathy'",
             "update outbox set kind = 'text'",
             "update outbox set kind = 'document'",
             "update outbox set target_message_id = null",
             "update outbox set text = ''",
-            "update outbox set channel = 'local'",
+            "update outbox set channel = ''",
             "update outbox set message_id = 8",
             "update outbox set state = 'sent'",
             "update outbox set state = 'dead', finished_at_ms = 1",

@@ -11,9 +11,9 @@ use rusqlite::Connection;
 use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Claimed};
 use super::columns::task_id;
+use super::fixture::{self, channels};
 use super::inbox::{self, Arrival};
 use super::{cancel, open, requeue};
-use crate::channel::Chat;
 
 /// Something that can happen.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl World {
         let (database, run) = (&self.database, &self.run);
         match step {
             Step::Message { chat, update } => {
-                let (chat, update_id) = (Chat::telegram(chat), update.map(i64::from));
+                let (chat, update_id) = (fixture::test_chat(chat), update.map(i64::from));
                 let arrival = Arrival { chat, update_id, message_id: None, text: "hello".to_owned() };
                 inbox::enqueue(database, &arrival, run).unwrap();
             }
@@ -75,17 +75,20 @@ impl World {
             Step::Claim => {}
             Step::End { ending } => {
                 if let Some(task) = self.running.take() {
-                    assert!(attempt::end(database, &task, &ending).unwrap(), "the running attempt ends");
+                    assert!(
+                        attempt::end(database, &channels(), &task, &ending).unwrap(),
+                        "the running attempt ends"
+                    );
                 }
             }
             Step::StaleEnd { which, ending } => self.end_stale(which, &ending),
             Step::Cancel { which } => {
                 if let Some(id) = self.any_task(which) {
-                    cancel::task(database, &id, "control").unwrap();
+                    cancel::task(database, &channels(), &id, "control").unwrap();
                 }
             }
             Step::CancelInChat { chat, all } => {
-                cancel::in_chat(database, &Chat::telegram(chat), all, "telegram").unwrap();
+                cancel::in_chat(database, &fixture::test_chat(chat), all, "telegram").unwrap();
             }
             Step::Requeue { which, force } => {
                 if let Some(id) = self.any_task(which) {
@@ -103,7 +106,7 @@ impl World {
         let stale: Vec<&Claimed> = self.given.iter().filter(|task| !runs(task)).collect();
         if !stale.is_empty() {
             assert!(
-                !attempt::end(&self.database, stale[which.index(stale.len())], ending).unwrap(),
+                !attempt::end(&self.database, &channels(), stale[which.index(stale.len())], ending).unwrap(),
                 "it is not taken"
             );
         }

@@ -150,14 +150,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::channel::Chat;
     use crate::store::attempt::{self, Ending};
     use crate::store::claim::{self, Claim, Claimed};
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::{Fixture, channels, test_chat};
     use crate::store::inbox::{Arrival, enqueue, store_skipped};
 
     fn arrival(text: &str) -> Arrival {
-        Arrival { chat: Chat::telegram(1), update_id: None, message_id: None, text: text.to_owned() }
+        Arrival { chat: test_chat(1), update_id: None, message_id: None, text: text.to_owned() }
     }
 
     async fn claim_one(fixture: &Fixture) -> Claimed {
@@ -170,7 +169,7 @@ mod tests {
 
     async fn end(fixture: &Fixture, task: &Claimed, ending: Ending) -> bool {
         let task = task.clone();
-        fixture.store.write(move |tx| attempt::end(tx, &task, &ending)).await.unwrap()
+        fixture.store.write(move |tx| attempt::end(tx, &channels(), &task, &ending)).await.unwrap()
     }
 
     async fn ended(fixture: &Fixture, ending: Ending) -> Claimed {

@@ -115,8 +115,7 @@ mod tests {
     use protocol::event::{WorkerExited, WorkerSpawned};
 
     use super::*;
-    use crate::channel::Chat;
-    use crate::store::fixture::{Fixture, started};
+    use crate::store::fixture::{Fixture, channels, local_chat, started};
     use crate::store::inbox::{Arrival, enqueue};
     use crate::store::{cancel, events as stored};
 
@@ -129,14 +128,14 @@ mod tests {
         let filled = fixture.store.write(move |tx| {
             for number in 0..3 {
                 let arrival = Arrival {
-                    chat: Chat::local("local"),
+                    chat: local_chat(),
                     update_id: None,
                     message_id: None,
                     text: format!("say {number}"),
                 };
                 let task = enqueue(tx, &arrival, &run)?.ok_or(StoreError::Closed)?;
                 if number < 2 {
-                    cancel::task(tx, &task, "test")?;
+                    cancel::task(tx, &channels(), &task, "test")?;
                 }
             }
             Ok(())

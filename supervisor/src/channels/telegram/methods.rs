@@ -5,10 +5,10 @@ use teloxide::prelude::Requester;
 use teloxide::types::{ChatId, InputFile, Message, MessageId, ReactionType};
 use teloxide::{ApiError, Bot, RequestError};
 
-use crate::store::content::{Content, File};
+use crate::channel::content::{Content, File};
 
 /// Sends it, and returns the number that Telegram gave to the message, if it made one.
-pub async fn send(api: &Bot, chat: ChatId, content: &Content) -> Result<Option<i64>, RequestError> {
+pub(super) async fn send(api: &Bot, chat: ChatId, content: &Content) -> Result<Option<i64>, RequestError> {
     match content {
         Content::Text(text) => api.send_message(chat, text.as_str()).await.map(|sent| number(&sent)),
         Content::Edit { message_id, text } => edit(api, chat, *message_id, text).await,

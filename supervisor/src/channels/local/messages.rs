@@ -1,4 +1,4 @@
-//! The local channel: `POST /messages` stores a message, `GET /messages/{task_id}` gets its reply.
+//! `POST /messages` stores a message, `GET /messages/{task_id}` gets its reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use protocol::TaskId;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 
-use super::Control;
-use super::body::{self, Body, invalid};
-use super::error::ControlError;
-use crate::channel::{Chat, is_local_name};
+use super::{NAME, is_chat_name};
+use crate::channel::Chat;
+use crate::control::Control;
+use crate::control::body::{self, Body, invalid};
+use crate::control::error::ControlError;
 use crate::store::inbox::{self, Arrival, Status};
 
 /// The longest that a request may wait for a reply.
@@ -61,7 +62,7 @@ pub async fn post_message(
     body: Body,
 ) -> Result<(StatusCode, Json<MessageStatus>), ControlError> {
     let message = validate(body::parse(&headers, body, HINT)?)?;
-    let chat = Chat::local(&message.chat);
+    let chat = Chat::new(NAME, &message.chat);
     let arrival = Arrival { chat, update_id: None, message_id: None, text: message.text };
     let run = control.run.clone();
     let task = control.store.write(move |tx| inbox::enqueue(tx, &arrival, &run)).await?;
@@ -107,7 +108,7 @@ fn validate(message: NewMessage) -> Result<NewMessage, ControlError> {
     if message.text.trim().is_empty() {
         return Err(invalid("`text` is empty", HINT));
     }
-    if !is_local_name(&message.chat) {
+    if !is_chat_name(&message.chat) {
         let rule = "`chat` begins with a letter and has at most 64 letters, digits, `.`, `_` and `-`";
         return Err(invalid(rule, HINT));
     }

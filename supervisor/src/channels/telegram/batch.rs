@@ -3,13 +3,17 @@
 use protocol::{EventId, TaskId, now_ms};
 use rusqlite::Transaction;
 
+use super::NAME;
 use super::classify::{ClassifiedUpdate, UpdateAction};
-use crate::channel::{Channel, Chat};
+use crate::channel::{Chat, Content, Delivery};
 use crate::store::cancel::{self, InChat};
 use crate::store::inbox::{Arrival, enqueue, store_skipped};
 use crate::store::{StoreError, backlog, kv, outbox};
 
-/// A stranger is answered at most this often.
+/// The key of the next offset to ask for: updates before it are stored.
+pub(super) const OFFSET: &str = "telegram.offset";
+
+/// An unknown chat is answered at most this often.
 const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;
 
 /// The messages that waited at start; none once they are through.
@@ -42,9 +46,9 @@ impl Batch {
         let since_seq = self.backlog.map(begins).transpose()?;
         self.updates.iter().try_for_each(|update| store_update(tx, update, &self.run))?;
         if let Some(since) = since_seq {
-            backlog::keep_newest(tx, Channel::Telegram, since, self.pending_max, &self.run)?;
+            backlog::keep_newest(tx, &NAME, since, self.pending_max, &self.run)?;
         }
-        kv::set(tx, kv::TELEGRAM_OFFSET, &self.next_offset.to_string())?;
+        kv::set(tx, OFFSET, &self.next_offset.to_string())?;
         Ok(since_seq)
     }
 }
@@ -141,5 +145,7 @@ fn answer(
     reply: &str,
     run: &EventId,
 ) -> Result<(), StoreError> {
-    task.map_or(Ok(()), |task| outbox::queue(tx, &task, chat, reply, Some(run)))
+    let Some(task) = task else { return Ok(()) };
+    let contents = vec![Content::Text(reply.to_owned())];
+    outbox::queue(tx, Some(&task), chat, contents, Delivery::Push, Some(run)).map(|_| ())
 }

@@ -4,12 +4,8 @@
 //! spurious signal does no harm, and one that nobody is waiting for is kept.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Notify;
-
-/// How long the worker may take to end a cancelled task before the worker itself is ended.
-pub const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Sent after a commit that may have asked to cancel the running task.
 #[derive(Debug, Clone, Default)]

@@ -4,16 +4,36 @@
 //! the end of a paragraph if it can, else of a line, else of a word. A code block that goes on in the next
 //! message is closed in the one and opened again in the other.
 
+use crate::channel::content::{Content, File};
+
 /// The most UTF-16 units of one message.
-pub const MAX_UNITS: usize = 4096;
+pub(super) const MAX_UNITS: usize = 4096;
 
 /// A message that would be shorter than this part of the bound is not worth a nicer end.
 const LEAST_FILL: usize = 4;
 
 const FENCE: &str = "```";
 
-/// The messages that a text leaves as; one, as it is, when it fits.
-pub fn into_messages(text: &str) -> Vec<String> {
+/// A reply of more messages than this is sent as its first one and a file with the whole text.
+const MAX_MESSAGES: usize = 8;
+
+/// What a reply is sent as.
+pub(super) fn reply(text: &str) -> Vec<Content> {
+    let mut messages = into_messages(text);
+    let of = messages.len();
+    if of <= MAX_MESSAGES {
+        return messages.into_iter().map(Content::Text).collect();
+    }
+    let file = File {
+        name: "answer.md".to_owned(),
+        caption: format!("The whole answer; as text it would be {of} messages."),
+        bytes: text.as_bytes().to_vec(),
+    };
+    vec![Content::Text(messages.swap_remove(0)), Content::Document(file)]
+}
+
+/// The messages of a text: the text itself if it fits into one.
+pub(super) fn into_messages(text: &str) -> Vec<String> {
     into_pieces(text, MAX_UNITS)
 }
 
@@ -42,7 +62,7 @@ fn into_pieces(text: &str, max_units: usize) -> Vec<String> {
 }
 
 /// The length of a text as Telegram counts it.
-pub fn units(text: &str) -> usize {
+pub(super) fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
@@ -129,6 +149,17 @@ mod tests {
         assert!(messages.iter().all(|message| units(message) <= MAX_UNITS && !message.is_empty()));
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&messages.join("\n")), words(&text));
+    }
+
+    #[test]
+    fn a_very_long_reply_is_sent_as_its_beginning_and_a_file_with_the_whole() {
+        let whole = "a line of an endless answer\n".repeat(2000);
+        match reply(&whole).as_slice() {
+            [Content::Text(first), Content::Document(file)] => {
+                assert!(whole.starts_with(first.as_str()) && file.bytes == whole.as_bytes());
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

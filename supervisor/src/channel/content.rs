@@ -1,8 +1,6 @@
 //! What a row of the outbox holds: a text, an edit, a file or a reaction, each with what it needs and
 //! nothing else.
 
-use rusqlite::Row;
-
 /// Something that leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
@@ -74,20 +72,5 @@ impl Content {
             Self::Document(file) | Self::Voice(file) => Some(file),
             Self::Text(_) | Self::Edit { .. } | Self::Reaction { .. } => None,
         }
-    }
-
-    /// Reads it from five columns: kind, text, target, file name, content.
-    pub(super) fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
-        let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
-        let file = |caption| {
-            Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, bytes: row.get(first + 4)? })
-        };
-        Ok(match kind.as_str() {
-            "edit" => Self::Edit { message_id: row.get(first + 2)?, text },
-            "document" => Self::Document(file(text)?),
-            "voice" => Self::Voice(file(text)?),
-            "reaction" => Self::Reaction { message_id: row.get(first + 2)?, emoji: text },
-            _ => Self::Text(text),
-        })
     }
 }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use teloxide::types::{Message, MessageKind, Update, UpdateKind};
 
+use super::NAME;
 use crate::channel::Chat;
 
 /// What is to be done with an update.
@@ -62,7 +63,7 @@ const NO_CHAT: &str = "none";
 
 /// Judges one update.
 pub fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
-    let chat = update.chat().map_or_else(|| Chat::telegram(NO_CHAT), |chat| Chat::telegram(chat.id));
+    let chat = update.chat().map_or_else(|| Chat::new(NAME, NO_CHAT), |chat| Chat::new(NAME, chat.id));
     let action = match &update.kind {
         UpdateKind::Message(message) => classify_message(message, rules),
         UpdateKind::Error(_) => UpdateAction::Skip("the update could not be read"),

@@ -4,20 +4,20 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use protocol::{EventId, now_ms};
+use protocol::now_ms;
 use teloxide::payloads::GetUpdatesSetters;
 use teloxide::prelude::Requester;
 use teloxide::types::{AllowedUpdate, Update};
 use tokio_util::sync::CancellationToken;
 
-use super::batch::{Backlog, Batch};
+use super::batch::{Backlog, Batch, OFFSET};
 use super::bot::{LONG_POLL, RetryPolicy, TelegramBot, pause, retry_policy};
 use super::classify::{ClassifiedUpdate, Rules, UpdateAction, classify};
 use super::store_outage::StoreOutage;
 use crate::channel::Chat;
+use crate::channels::inbound::Inbound;
 use crate::config::TelegramSettings;
-use crate::dispatch::cancel_signal::CancelSignal;
-use crate::store::{Store, StoreError, kv};
+use crate::store::{StoreError, kv};
 
 /// The most updates that Telegram gives at once.
 const BATCH: u8 = 100;
@@ -26,35 +26,28 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The loop that takes updates in.
-pub struct Receiver {
+pub(super) struct Receiver {
     bot: TelegramBot,
-    store: Store,
-    run: EventId,
+    inbound: Inbound,
     allowed_chats: HashSet<i64>,
     pending_max: u32,
-    cancel_signal: CancelSignal,
     backlog: Option<Backlog>,
     failures: u32,
     outage: StoreOutage,
 }
 
 impl Receiver {
-    /// A loop for this bot; it begins with what has waited.
-    pub fn new(
-        bot: TelegramBot,
-        settings: &TelegramSettings,
-        store: Store,
-        run: EventId,
-        cancel_signal: CancelSignal,
-    ) -> Self {
+    /// A loop for this bot; it begins with the messages that waited.
+    pub(super) fn new(bot: TelegramBot, settings: &TelegramSettings, inbound: Inbound) -> Self {
+        if settings.allowed_chats.is_empty() {
+            tracing::warn!("AUTONOUS_TELEGRAM_ALLOWED_CHATS is empty: the bot works for nobody");
+        }
         let window = i64::try_from(settings.pending_window.as_secs()).unwrap_or(i64::MAX);
         Self {
             bot,
-            store,
-            run,
+            inbound,
             allowed_chats: settings.allowed_chats.clone(),
             pending_max: settings.pending_max,
-            cancel_signal,
             backlog: Some(Backlog { not_before: now_ms() / 1000 - window, since_seq: None }),
             failures: 0,
             outage: StoreOutage::default(),
@@ -62,7 +55,7 @@ impl Receiver {
     }
 
     /// Receives until it is told to stop. Trouble with Telegram is logged and waited out.
-    pub async fn run(mut self, stop: CancellationToken) {
+    pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {
             let pause = tokio::select! {
                 () = stop.cancelled() => return,
@@ -77,7 +70,7 @@ impl Receiver {
 
     /// One request; returns the pause before the next.
     async fn receive(&mut self) -> Duration {
-        let offset = match self.store.write(|tx| kv::get(tx, kv::TELEGRAM_OFFSET)).await {
+        let offset = match self.inbound.store.write(|tx| kv::get(tx, OFFSET)).await {
             Ok(offset) => offset.and_then(|offset| offset.parse().ok()).unwrap_or(0),
             Err(error) => return self.stumble(&error),
         };
@@ -122,9 +115,9 @@ impl Receiver {
             next_offset: i64::from(last) + 1,
             backlog: self.backlog,
             pending_max: self.pending_max,
-            run: self.run.clone(),
+            run: self.inbound.run.clone(),
         };
-        let since_seq = match self.store.write(move |tx| batch.store(tx)).await {
+        let since_seq = match self.inbound.store.write(move |tx| batch.store(tx)).await {
             Ok(since_seq) => since_seq,
             Err(error) => {
                 self.outage.notify(&self.bot, askers).await;
@@ -133,7 +126,7 @@ impl Receiver {
         };
         self.outage.ended();
         if cancels {
-            self.cancel_signal.notify();
+            self.inbound.cancel_signal.notify();
         }
         self.backlog = self.backlog.filter(|_| !is_last_of_backlog);
         if let Some(backlog) = &mut self.backlog {

@@ -6,12 +6,12 @@ use process::Secret;
 use tokio::process::Child;
 use tokio::sync::watch;
 
-use super::ChildState;
-use super::child_supervisor::ManagedChild;
-use super::environment::ChildSettings;
-use super::link::WorkerLink;
-use super::spawn::{SpawnError, SpawnSpec};
-use crate::dispatch::Dispatcher;
+use super::Dispatcher;
+use crate::children::ChildState;
+use crate::children::child_supervisor::ManagedChild;
+use crate::children::environment::ChildSettings;
+use crate::children::link::WorkerLink;
+use crate::children::spawn::{SpawnError, SpawnSpec};
 
 /// What the worker is started and served with.
 pub struct Worker {

@@ -1,0 +1,125 @@
+//! What a channel is: a way for messages to come in and for replies to go out.
+//!
+//! The store, the dispatcher and the control port know channels by this module alone, which imports nothing of
+//! theirs. To add a channel, implement [`Channel`] in a folder of `channels/` and add a line to the list in
+//! `run.rs`.
+
+pub mod chat;
+pub mod content;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+pub use chat::{ChannelName, Chat, InvalidChannelName};
+pub use content::Content;
+
+/// A future behind a pointer, so that channels can be kept in one list.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A channel.
+pub trait Channel: Send + Sync {
+    /// Its name in the tables and in session IDs.
+    fn name(&self) -> ChannelName;
+
+    /// How its replies reach their chats in this run.
+    fn delivery(&self) -> Delivery;
+
+    /// Receives messages into the store until `stop`.
+    fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()>;
+
+    /// The messages that a reply is sent as, in order.
+    fn decorate(&self, reply: &str) -> Vec<Content>;
+
+    /// Checks a message that somebody wants to send to a chat, and returns the messages that it is sent as.
+    fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection>;
+
+    /// Sends one message; `attempt` counts from 1.
+    fn send<'a>(&'a self, chat_id: &'a str, content: &'a Content, attempt: u32)
+    -> BoxFuture<'a, SendOutcome>;
+}
+
+/// How the replies of a channel reach their chats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// `channels/sender.rs` sends what is in the outbox.
+    Push,
+    /// The client fetches replies: one that is stored counts as sent.
+    Pull,
+    /// The channel is not configured: replies wait in the outbox for a run in which it is.
+    Off,
+}
+
+/// What became of an attempt to send a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// It was sent.
+    Sent {
+        /// The number that the channel gave to it, if any.
+        message_id: Option<i64>,
+    },
+    /// Try again after a pause.
+    Retry {
+        /// Why it was not sent.
+        error: String,
+        /// How long to wait.
+        pause: Duration,
+    },
+    /// It will never be sent.
+    GiveUp {
+        /// Why.
+        error: String,
+    },
+}
+
+/// Why a channel does not accept an outgoing message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rejection {
+    /// The channel is not configured.
+    Off {
+        /// How to turn it on.
+        hint: &'static str,
+    },
+    /// The channel may not write to this chat.
+    ChatNotAllowed {
+        /// How to allow it.
+        hint: &'static str,
+    },
+    /// The message or the chat's ID is invalid.
+    Invalid(String),
+}
+
+/// All channels of a run.
+#[derive(Clone)]
+pub struct Channels(Arc<[Arc<dyn Channel>]>);
+
+impl Channels {
+    /// A list of channels.
+    pub fn new(channels: impl IntoIterator<Item = Arc<dyn Channel>>) -> Self {
+        Self(channels.into_iter().collect())
+    }
+
+    /// Each channel.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Channel>> {
+        self.0.iter()
+    }
+
+    /// The channel of this name. The database may hold chats of a channel that this program does not have.
+    pub fn get(&self, name: &ChannelName) -> Option<&Arc<dyn Channel>> {
+        self.iter().find(|channel| channel.name() == *name)
+    }
+
+    /// The channel for messages that people send through the control port: the first one that is not pulled.
+    pub fn outgoing(&self) -> Option<&Arc<dyn Channel>> {
+        self.iter().find(|channel| channel.delivery() != Delivery::Pull)
+    }
+}
+
+impl fmt::Debug for Channels {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.iter().map(|channel| channel.name())).finish()
+    }
+}

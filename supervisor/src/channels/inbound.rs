@@ -1,0 +1,17 @@
+//! What a channel needs to store what it receives.
+
+use protocol::EventId;
+
+use crate::cancel_signal::CancelSignal;
+use crate::store::Store;
+
+/// Where received messages go.
+#[derive(Debug, Clone)]
+pub struct Inbound {
+    /// Where they are stored.
+    pub store: Store,
+    /// This run's `process.started`.
+    pub run: EventId,
+    /// Sent when a message asks to cancel what runs.
+    pub cancel_signal: CancelSignal,
+}

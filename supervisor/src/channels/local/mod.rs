@@ -1,0 +1,79 @@
+//! The local channel: the control port and `supervisor chat`. It works without any account.
+//!
+//! Messages come in over `POST /messages`; whoever sent one fetches its reply.
+
+pub mod messages;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+use tokio_util::sync::CancellationToken;
+
+use crate::channel::{BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendOutcome};
+use crate::control::Control;
+
+/// The channel's name.
+pub const NAME: ChannelName = ChannelName::new("local");
+
+/// The longest name of a chat.
+const MAX_CHAT_BYTES: usize = 64;
+
+/// The local channel.
+#[derive(Debug)]
+pub struct Local;
+
+impl Channel for Local {
+    fn name(&self) -> ChannelName {
+        NAME
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery::Pull
+    }
+
+    /// The control port receives.
+    fn receive(&self, _: CancellationToken) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn decorate(&self, reply: &str) -> Vec<Content> {
+        vec![Content::Text(reply.to_owned())]
+    }
+
+    fn prepare(&self, _: &str, _: Content) -> Result<Vec<Content>, Rejection> {
+        Err(Rejection::Invalid("a local chat only gets replies to its own messages".to_owned()))
+    }
+
+    /// Never asked for: a reply that is stored counts as sent.
+    fn send<'a>(&'a self, _: &'a str, _: &'a Content, _: u32) -> BoxFuture<'a, SendOutcome> {
+        Box::pin(std::future::ready(SendOutcome::Sent { message_id: None }))
+    }
+}
+
+/// The channel's routes on the control port.
+pub fn routes() -> Router<Arc<Control>> {
+    Router::new()
+        .route("/messages", post(messages::post_message))
+        .route("/messages/{task_id}", get(messages::get_message))
+}
+
+/// Whether a text can name a local chat: a letter, then letters, digits, `.`, `_` and `-`.
+pub fn is_chat_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.len() <= MAX_CHAT_BYTES
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_chat_cannot_take_the_id_of_a_telegram_chat() {
+        for bad in ["", "42", "-42", "a b", "ä", "a/b", &"a".repeat(65)] {
+            assert!(!is_chat_name(bad), "{bad:?}");
+        }
+        assert!(is_chat_name("local") && is_chat_name("build-7.x_y"));
+    }
+}
