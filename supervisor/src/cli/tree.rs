@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::data_dir::DataDir;
+use crate::queries::QueryError;
 use crate::terminal::COLUMNS;
-use crate::tree::load::LoadError;
 use crate::tree::{Node, Scope, grow, load, render};
 
 /// What `supervisor tree` takes.
@@ -32,7 +32,7 @@ pub struct TreeArguments {
 }
 
 /// The text to print.
-pub fn run(data: &DataDir, arguments: &TreeArguments) -> Result<String, LoadError> {
+pub fn run(data: &DataDir, arguments: &TreeArguments) -> Result<String, QueryError> {
     let scope = match (&arguments.task, &arguments.id) {
         (Some(task), _) => Scope::Task(task.clone()),
         (None, Some(event)) => Scope::Event(event.clone()),

@@ -1,43 +1,38 @@
-//! The chain of hashes that the journal's lines form: pure reading, no files.
+//! The hash chain of the journal's lines. Pure: no files.
 
 use protocol::journal::FIRST_PREV;
 use protocol::{Event, JournalRecord};
 use serde::{Deserialize, Serialize};
 
-/// How far the journal is taken in.
+/// How far the journal has been read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    /// The number of the file, from 1, that it has or will have once it is full.
+pub(crate) struct Position {
+    /// The file's number, from 1: the one that it has or will get once it is full.
     #[serde(default = "first_file")]
-    pub file: u64,
-    /// The byte in it after the last line that was taken in.
-    pub offset: u64,
-    /// The hash of the last line that was taken in; empty where it is not known.
-    pub last_hash: String,
-    /// How long that line is, without its newline.
-    pub last_line_bytes: u64,
+    pub(crate) file: u64,
+    /// The offset in it after the last line that was read.
+    pub(crate) offset: u64,
+    /// The hash of the last line that was read; empty if unknown.
+    pub(crate) last_hash: String,
+    /// The length of that line, without its newline.
+    pub(crate) last_line_bytes: u64,
 }
 
 impl Position {
-    /// The beginning of a journal.
-    pub fn start() -> Self {
+    /// The start of a journal.
+    pub(crate) fn start() -> Self {
         Self::start_at(first_file())
     }
 
-    /// The beginning of the oldest file that is there. What came before it is known only of the first.
-    pub fn start_at(file: u64) -> Self {
+    /// The start of the oldest file. Only the first file of a journal has a known hash before it.
+    pub(crate) fn start_at(file: u64) -> Self {
         let last_hash = if file == first_file() { FIRST_PREV } else { "" };
         Self { file, offset: 0, last_hash: last_hash.to_owned(), last_line_bytes: 0 }
     }
 
-    /// Whether a line with this hash of the line before it comes next.
-    fn follows(&self, prev: &str) -> bool {
-        self.last_hash.is_empty() || self.last_hash == prev
-    }
-
-    /// The beginning of the file after this one, which is full and taken in.
+    /// The start of the next file, once this one is full and read.
     #[must_use]
-    pub fn next_file(self) -> Self {
+    pub(crate) fn next_file(self) -> Self {
         Self { file: self.file + 1, offset: 0, ..self }
     }
 }
@@ -48,52 +43,53 @@ fn first_file() -> u64 {
 
 /// A line that does not continue the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Break {
-    /// Where the line begins.
-    pub offset: u64,
+pub(crate) struct ChainBreak {
+    /// The offset of the line.
+    pub(crate) offset: u64,
     /// What is wrong with it.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
 }
 
-/// What a piece of the journal says.
+/// What a piece of the journal contains.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Taken {
+pub(crate) struct Batch {
     /// The events of its complete lines.
-    pub events: Vec<Event>,
-    /// The lines that break the chain. What they say is taken in if it can be read: a record that may be
-    /// false is worth more than a gap, and the break itself is reported.
-    pub breaks: Vec<Break>,
-    /// Where the next piece begins.
-    pub position: Position,
+    pub(crate) events: Vec<Event>,
+    /// The lines that break the chain. Their events are kept if they parse: a record that may be forged is
+    /// worth more than a gap, and the break itself is reported.
+    pub(crate) breaks: Vec<ChainBreak>,
+    /// Where the next piece starts.
+    pub(crate) position: Position,
 }
 
-/// Reads the complete lines of a piece that begins at `position`. A last line without its newline is left
-/// for the next time.
-pub fn take_in(position: &Position, piece: &[u8]) -> Taken {
-    let mut taken = Taken { events: Vec::new(), breaks: Vec::new(), position: position.clone() };
+/// Parses the complete lines of a piece that starts at `position`. A last line without a newline is left for
+/// the next time.
+pub(crate) fn parse(position: &Position, piece: &[u8]) -> Batch {
+    let mut batch = Batch { events: Vec::new(), breaks: Vec::new(), position: position.clone() };
     for line in piece.split_inclusive(|byte| *byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else { break };
-        taken.add(line);
+        batch.add(line);
     }
-    taken
+    batch
 }
 
-impl Taken {
+impl Batch {
     fn add(&mut self, line: &[u8]) {
+        let Position { file, offset, last_hash, .. } = &self.position;
         let record: Option<JournalRecord> = serde_json::from_slice(line).ok();
         let reason = match &record {
-            None => Some("the line is no journal record"),
-            Some(record) if !self.position.follows(&record.prev) => {
+            None => Some("the line is not a journal record"),
+            Some(record) if !last_hash.is_empty() && record.prev != *last_hash => {
                 Some("the line before it was changed, removed or reordered")
             }
             Some(_) => None,
         };
-        self.breaks.extend(reason.map(|reason| Break { offset: self.position.offset, reason }));
+        self.breaks.extend(reason.map(|reason| ChainBreak { offset: *offset, reason }));
         self.events.extend(record.and_then(JournalRecord::into_event));
         let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
         self.position = Position {
-            file: self.position.file,
-            offset: self.position.offset + length + 1,
+            file: *file,
+            offset: offset + length + 1,
             last_hash: JournalRecord::line_hash(line),
             last_line_bytes: length,
         };
@@ -148,18 +144,18 @@ mod tests {
     use super::fixture::chained;
     use super::*;
 
-    fn names(taken: &Taken) -> Vec<&str> {
-        let calls = taken.events.iter().filter_map(|event| ToolCallStarted::of(&event.body));
+    fn names(batch: &Batch) -> Vec<&str> {
+        let calls = batch.events.iter().filter_map(|event| ToolCallStarted::of(&event.body));
         calls.map(|started| started.call.tool_name.as_str()).collect()
     }
 
     #[test]
-    fn a_whole_chain_is_taken_in_in_any_pieces() {
+    fn a_whole_chain_is_read_in_any_pieces() {
         let text = chained(&["a", "b", "c"]).concat();
         for cut in 0..text.len() {
-            let first = take_in(&Position::start(), &text.as_bytes()[..cut]);
+            let first = parse(&Position::start(), &text.as_bytes()[..cut]);
             let rest = usize::try_from(first.position.offset).unwrap();
-            let second = take_in(&first.position, &text.as_bytes()[rest..]);
+            let second = parse(&first.position, &text.as_bytes()[rest..]);
             assert_eq!([names(&first), names(&second)].concat(), ["a", "b", "c"], "{cut}");
             assert!(first.breaks.is_empty() && second.breaks.is_empty(), "{cut}");
         }
@@ -176,8 +172,8 @@ mod tests {
             ([changed.as_str(), &lines[1], &lines[2]].concat(), vec![first]),
             (["nonsense\n", &lines[0]].concat(), vec![0, 9]),
         ] {
-            let taken = take_in(&Position::start(), text.as_bytes());
-            let offsets: Vec<u64> = taken.breaks.iter().map(|found| found.offset).collect();
+            let batch = parse(&Position::start(), text.as_bytes());
+            let offsets: Vec<u64> = batch.breaks.iter().map(|found| found.offset).collect();
             assert_eq!(offsets, expected, "{text}");
         }
     }

@@ -1,7 +1,7 @@
-//! The files of a journal: the one that is written, and the full ones that were put aside, by number.
+//! The files of a journal: the current one, and the full ones that were rotated away, by number.
 //!
-//! A file has the number that it will have once it is full, so a position stays true when its file is put
-//! aside. Nothing here writes.
+//! The current file counts under the number that it will get, so a position stays valid when its file is
+//! rotated. Nothing here writes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 use protocol::journal::archive_number;
 
-/// The files as they were at one moment.
+/// The files at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Files {
-    own: PathBuf,
+    current: PathBuf,
     archives: BTreeMap<u64, PathBuf>,
 }
 
 impl Files {
-    /// Looks which there are.
+    /// Lists the files.
     pub(crate) fn list(journal: &Path) -> io::Result<Self> {
         let name = journal.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let directory = journal.parent().unwrap_or(Path::new("."));
@@ -32,32 +32,32 @@ impl Files {
             let number = entry.file_name().to_str().and_then(|file| archive_number(name, file));
             archives.extend(number.map(|number| (number, entry.path())));
         }
-        Ok(Self { own: journal.to_owned(), archives })
+        Ok(Self { current: journal.to_owned(), archives })
     }
 
-    /// The number of the oldest that is there.
+    /// The number of the oldest file.
     pub(crate) fn oldest(&self) -> u64 {
         self.archives.first_key_value().map_or_else(|| self.newest(), |(number, _)| *number)
     }
 
-    /// The number of the file that is written.
+    /// The number of the current file.
     pub(crate) fn newest(&self) -> u64 {
         self.archives.last_key_value().map_or(1, |(number, _)| number + 1)
     }
 
-    /// Whether a file is full and never changes again.
+    /// Whether a file is full and will not change any more.
     pub(crate) fn is_full(&self, number: u64) -> bool {
         self.archives.contains_key(&number)
     }
 
-    /// The full files before a number, oldest first.
+    /// The full files below a number, oldest first.
     pub(crate) fn full_before(&self, number: u64) -> impl Iterator<Item = &Path> {
         self.archives.range(..number).map(|(_, path)| path.as_path())
     }
 
-    /// Opens a file by its number; none while it is not there.
+    /// Opens a file by its number; none if it does not exist.
     pub(super) fn open(&self, number: u64) -> io::Result<Option<File>> {
-        let path = self.archives.get(&number).or_else(|| (number == self.newest()).then_some(&self.own));
+        let path = self.archives.get(&number).or_else(|| (number == self.newest()).then_some(&self.current));
         match path.map(File::open) {
             None => Ok(None),
             Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -1,8 +1,8 @@
-//! Follows the journal: whenever the kernel says that it grew, and to its end when somebody asks.
+//! Follows the journal: whenever the kernel reports a change, and to its end on request.
 //!
-//! A journal that was changed behind our back is reported loudly and never stops the work. One that
-//! became shorter, or whose last known line is another one, is read again from its beginning: events
-//! that are known by their id are not taken in twice, so nothing is lost and nothing doubled.
+//! A journal that somebody tampered with is reported loudly and never stops the work. One that became
+//! shorter, or whose last known line changed, is read again from the start: events are stored once per ID,
+//! so nothing is lost and nothing is duplicated.
 
 use std::fs::File;
 use std::io;
@@ -12,32 +12,31 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::chain::{Position, Taken};
+use super::chain::{Batch, Position};
 use super::files::Files;
-use super::reading::{ends_as_known, read_on};
+use super::read::{is_unchanged, next_batch};
 use super::watch::Watch;
 use crate::store::{Store, StoreError, events, kv};
 
 /// The pause after a failure of the disk or the database.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Asks the follower to go on to the end.
+/// A handle to the follower.
 #[derive(Debug, Clone)]
 pub struct Journal {
     requests: mpsc::Sender<oneshot::Sender<()>>,
 }
 
-/// Why the journal could not be taken in just now.
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
-    #[error("it could not be read: {0}")]
+    #[error("could not read it: {0}")]
     Read(#[from] io::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Journal {
-    /// Resolves once everything that the journal holds by now is in the events.
+    /// Resolves once everything that is in the journal by now is stored as events.
     pub async fn drain(&self) {
         let (done, drained) = oneshot::channel();
         if self.requests.send(done).await.is_ok() {
@@ -46,35 +45,35 @@ impl Journal {
     }
 }
 
-/// The handle, and the work behind it, which ends when `stop` says so.
+/// The handle, and the work behind it, which runs until `stop`.
 pub fn follow(
     path: PathBuf,
     store: Store,
     stop: CancellationToken,
 ) -> (Journal, impl Future<Output = ()> + Send + 'static) {
-    let (requests, asked) = mpsc::channel(16);
+    let (requests, incoming) = mpsc::channel(16);
     let follower = Follower { path, store, position: None };
-    (Journal { requests }, follower.run(asked, stop))
+    (Journal { requests }, follower.run(incoming, stop))
 }
 
 struct Follower {
     path: PathBuf,
     store: Store,
-    /// None until it is known from the database and holds for the file.
+    /// None until it was loaded from the database.
     position: Option<Position>,
 }
 
 impl Follower {
-    async fn run(mut self, mut asked: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
+    async fn run(mut self, mut requests: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
         let watch = self.watch();
         loop {
-            self.go_to_the_end(&stop).await;
+            self.catch_up(&stop).await;
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = changed(watch.as_ref()) => {}
-                request = asked.recv() => match request {
+                request = requests.recv() => match request {
                     Some(done) => {
-                        self.go_to_the_end(&stop).await;
+                        self.catch_up(&stop).await;
                         let _ = done.send(());
                     }
                     None => return,
@@ -84,18 +83,17 @@ impl Follower {
     }
 
     fn watch(&self) -> Option<Watch> {
-        let directory = self.path.parent()?;
-        let watch = Watch::directory(directory);
+        let watch = Watch::directory(self.path.parent()?);
         if let Err(error) = &watch {
-            tracing::warn!(%error, "no notice of changes to the journal: it is read when tasks end");
+            tracing::warn!(%error, "cannot watch the journal: reading it when a task ends");
         }
         watch.ok()
     }
 
-    /// Tries until it works: a task's end waits for its calls.
-    async fn go_to_the_end(&mut self, stop: &CancellationToken) {
-        while let Err(error) = self.take_in_all().await {
-            tracing::error!(%error, "the journal could not be taken in; trying again");
+    /// Retries until it works, because a task's end waits for its calls.
+    async fn catch_up(&mut self, stop: &CancellationToken) {
+        while let Err(error) = self.read_all().await {
+            tracing::error!(%error, "could not store the journal's records; retrying");
             self.position = None;
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -104,9 +102,9 @@ impl Follower {
         }
     }
 
-    /// Goes on from file to file. A full file is left for the next only after it was read when it was known
-    /// to be full: until then records may still be added to it.
-    async fn take_in_all(&mut self) -> Result<(), FollowError> {
+    /// Reads file after file. A file must be read once after it is known to be full, because records are
+    /// appended to it until then.
+    async fn read_all(&mut self) -> Result<(), FollowError> {
         loop {
             let files = Files::list(&self.path)?;
             let position = self.position_in(&files).await?;
@@ -115,15 +113,15 @@ impl Follower {
                 return Ok(());
             };
             if Files::list(&self.path)? != files {
-                // Files were put aside meanwhile: the one that was opened may be another.
+                // Rotated meanwhile: the file that was opened may be another one.
                 self.position = Some(position);
                 continue;
             }
-            if !ends_as_known(&file, &position)? {
+            if !is_unchanged(&file, &position)? {
                 self.position = Some(self.start_again(&position, &files));
                 continue;
             }
-            let position = self.read_to_the_end(&file, position).await?;
+            let position = self.read_file(&file, position).await?;
             if files.is_full(position.file) {
                 self.position = Some(self.go_to_next_file(position).await?);
             } else {
@@ -133,11 +131,10 @@ impl Follower {
         }
     }
 
-    async fn read_to_the_end(&self, file: &File, from: Position) -> Result<Position, FollowError> {
-        let mut position = from;
-        while let Some(taken) = read_on(file, &position)? {
-            position = taken.position.clone();
-            self.commit(taken).await?;
+    async fn read_file(&self, file: &File, mut position: Position) -> Result<Position, FollowError> {
+        while let Some(batch) = next_batch(file, &position)? {
+            position = batch.position.clone();
+            self.commit(batch).await?;
         }
         Ok(position)
     }
@@ -149,7 +146,7 @@ impl Follower {
         Ok(next)
     }
 
-    /// Where to go on, in a file that is there or that is to come.
+    /// Where to go on, in a file that exists or will exist.
     async fn position_in(&mut self, files: &Files) -> Result<Position, FollowError> {
         let known = match self.position.take() {
             Some(position) => position,
@@ -166,7 +163,7 @@ impl Follower {
             journal = %self.path.display(),
             file = known.file,
             offset = known.offset,
-            "the journal was cut or changed before this offset: it is read again from its beginning"
+            "the journal was cut or changed before this offset; reading it again from the start"
         );
         Position::start_at(files.oldest())
     }
@@ -176,18 +173,18 @@ impl Follower {
         Ok(stored.map_or(Ok(Position::start()), |text| serde_json::from_str(&text))?)
     }
 
-    async fn commit(&self, taken: Taken) -> Result<(), StoreError> {
-        for found in &taken.breaks {
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        for found in &batch.breaks {
             tracing::error!(
                 journal = %self.path.display(),
                 offset = found.offset,
                 reason = found.reason,
-                "the journal's chain is broken"
+                "the journal's hash chain is broken"
             );
         }
-        let position = serde_json::to_string(&taken.position)?;
+        let position = serde_json::to_string(&batch.position)?;
         let commit = self.store.write(move |tx| {
-            taken.events.iter().try_for_each(|event| events::append(tx, event))?;
+            batch.events.iter().try_for_each(|event| events::append(tx, event))?;
             kv::set(tx, kv::JOURNAL_POSITION, &position)
         });
         commit.await
@@ -204,19 +201,20 @@ async fn changed(watch: Option<&Watch>) {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::ops::Range;
 
     use super::super::chain::fixture::chained;
-    use super::super::reading::PIECE_BYTES;
+    use super::super::read::PIECE_BYTES;
     use super::*;
     use crate::store::fixture::Fixture;
     use protocol::journal::archive_name;
 
-    struct Following {
+    struct FollowedJournal {
         fixture: Fixture,
         path: PathBuf,
     }
 
-    impl Following {
+    impl FollowedJournal {
         async fn new() -> Self {
             let fixture = Fixture::new().await;
             let path = fixture.directory.path().join("tool-calls.jsonl");
@@ -238,128 +236,84 @@ mod tests {
             work.await.unwrap();
         }
 
-        /// Puts the journal's file aside, as a tool server does.
-        fn put_aside(&self, number: u64) {
-            std::fs::rename(&self.path, self.archive(number)).unwrap();
-        }
-
-        fn archive(&self, number: u64) -> PathBuf {
-            self.path.with_file_name(archive_name("tool-calls.jsonl", number))
-        }
-
         async fn names(&self) -> Vec<String> {
             let sql = "select payload ->> 'tool_name' from events where type like 'tool_call.%' order by seq";
             self.fixture.column(sql).await
         }
     }
 
+    /// What happens to a journal of the chained calls a, b, c, d and e, of which each step names a range.
+    enum Step {
+        Append(Range<usize>),
+        AppendGarbage,
+        Overwrite(Range<usize>),
+        Rotate(u64),
+        Remove(u64),
+        Run,
+    }
+
+    async fn check(name: &str, steps: &[Step], expected: &[&str]) {
+        let journal = FollowedJournal::new().await;
+        let lines = chained(&["a", "b", "c", "d", "e"]);
+        let archive = |number| journal.path.with_file_name(archive_name("tool-calls.jsonl", number));
+        for step in steps {
+            match step {
+                Step::Append(range) => journal.append(&lines[range.clone()].concat()),
+                Step::AppendGarbage => journal.append("garbage\n"),
+                Step::Overwrite(range) => {
+                    std::fs::write(&journal.path, lines[range.clone()].concat()).unwrap()
+                }
+                Step::Rotate(number) => std::fs::rename(&journal.path, archive(*number)).unwrap(),
+                Step::Remove(number) => std::fs::remove_file(archive(*number)).unwrap(),
+                Step::Run => journal.run().await,
+            }
+        }
+        assert_eq!(journal.names().await, expected, "{name}");
+    }
+
     #[tokio::test]
-    async fn records_become_events_exactly_once_over_restarts() {
-        let following = Following::new().await;
-        following.run().await;
-        let lines = chained(&["a", "b", "c"]);
-        following.append(&lines[0]);
-        following.run().await;
-        following.run().await;
-        following.append(&lines[1..].concat());
-        following.run().await;
-        assert_eq!(following.names().await, ["a", "b", "c"]);
+    async fn each_record_becomes_an_event_once_whatever_happens_to_the_files() {
+        use Step::{Append, AppendGarbage, Overwrite, Remove, Rotate, Run};
+        let restarts = [Run, Append(0..1), Run, Run, Append(1..3), Run];
+        check("over restarts", &restarts, &["a", "b", "c"]).await;
+        let cut = [Append(0..2), Run, Overwrite(0..1), Run, Append(1..3), Run];
+        check("a journal that was cut is read again", &cut, &["a", "b", "c"]).await;
+        let broken = [Append(0..1), AppendGarbage, Append(2..3), Run];
+        check("a broken chain is followed on", &broken, &["a", "c"]).await;
+        let rotated = [Append(0..1), Run, Append(1..2), Rotate(1), Append(2..4), Rotate(2), Run];
+        check("files rotated while nobody followed are read in order", &rotated, &["a", "b", "c", "d"]).await;
+        let later = rotated.into_iter().chain([Run, Append(4..5), Run]).collect::<Vec<_>>();
+        check("and once", &later, &["a", "b", "c", "d", "e"]).await;
+        let removed = [Append(0..1), Rotate(1), Append(1..2), Rotate(2), Run, Remove(1), Append(2..3), Run];
+        check("full files that were read may be removed", &removed, &["a", "b", "c"]).await;
+        let anew = [Append(0..1), Rotate(1), Append(1..2), Run, Remove(1), Overwrite(2..3), Run];
+        check("a journal that begins anew is read from its start", &anew, &["a", "b", "c"]).await;
     }
 
     #[tokio::test]
     async fn a_torn_last_line_is_left_until_it_is_complete() {
-        let following = Following::new().await;
+        let journal = FollowedJournal::new().await;
         let text = chained(&["a", "b"]).concat();
         let (whole, torn) = text.split_at(text.len() - 10);
-        following.append(whole);
-        following.run().await;
-        assert_eq!(following.names().await, ["a"]);
-        following.append(torn);
-        following.run().await;
-        assert_eq!(following.names().await, ["a", "b"]);
+        journal.append(whole);
+        journal.run().await;
+        assert_eq!(journal.names().await, ["a"]);
+        journal.append(torn);
+        journal.run().await;
+        assert_eq!(journal.names().await, ["a", "b"]);
     }
 
     #[tokio::test]
-    async fn a_journal_that_was_cut_is_read_again_without_doubling_an_event() {
-        let following = Following::new().await;
-        let lines = chained(&["a", "b", "c"]);
-        following.append(&lines[..2].concat());
-        following.run().await;
-        std::fs::write(&following.path, &lines[0]).unwrap();
-        following.run().await;
-        following.append(&lines[1..].concat());
-        following.run().await;
-        assert_eq!(following.names().await, ["a", "b", "c"]);
-    }
-
-    #[tokio::test]
-    async fn a_broken_chain_is_taken_in_and_followed_on() {
-        let following = Following::new().await;
-        let lines = chained(&["a", "b", "c"]);
-        following.append(&[lines[0].as_str(), "nonsense\n", &lines[2]].concat());
-        following.run().await;
-        assert_eq!(following.names().await, ["a", "c"]);
-    }
-
-    #[tokio::test]
-    async fn files_that_were_put_aside_while_nobody_followed_are_taken_in_once_and_in_order() {
-        let following = Following::new().await;
-        let lines = chained(&["a", "b", "c", "d", "e"]);
-        following.append(&lines[0]);
-        following.run().await;
-        following.append(&lines[1]);
-        following.put_aside(1);
-        following.append(&lines[2..4].concat());
-        following.put_aside(2);
-        for _ in 0..2 {
-            following.run().await;
-            assert_eq!(following.names().await, ["a", "b", "c", "d"]);
-        }
-        following.append(&lines[4]);
-        following.run().await;
-        assert_eq!(following.names().await, ["a", "b", "c", "d", "e"]);
-    }
-
-    #[tokio::test]
-    async fn full_files_that_were_taken_in_may_go() {
-        let following = Following::new().await;
-        let lines = chained(&["a", "b", "c"]);
-        following.append(&lines[0]);
-        following.put_aside(1);
-        following.append(&lines[1]);
-        following.put_aside(2);
-        following.run().await;
-        std::fs::remove_file(following.archive(1)).unwrap();
-        following.append(&lines[2]);
-        following.run().await;
-        assert_eq!(following.names().await, ["a", "b", "c"]);
-    }
-
-    #[tokio::test]
-    async fn a_journal_that_begins_anew_is_read_from_its_beginning() {
-        let following = Following::new().await;
-        let lines = chained(&["a", "b"]);
-        following.append(&lines[0]);
-        following.put_aside(1);
-        following.append(&lines[1]);
-        following.run().await;
-        std::fs::remove_file(following.archive(1)).unwrap();
-        std::fs::write(&following.path, chained(&["x"]).concat()).unwrap();
-        following.run().await;
-        assert_eq!(following.names().await, ["a", "b", "x"]);
-    }
-
-    #[tokio::test]
-    async fn growth_is_noticed_without_being_asked() {
-        let following = Following::new().await;
+    async fn growth_is_noticed_without_a_request() {
+        let journal = FollowedJournal::new().await;
         let stop = CancellationToken::new();
-        let store = following.fixture.store.clone();
-        let (_journal, work) = follow(following.path.clone(), store.clone(), stop.clone());
+        let store = journal.fixture.store.clone();
+        let (_handle, work) = follow(journal.path.clone(), store.clone(), stop.clone());
         let work = tokio::spawn(work);
         let mut changes = store.changes();
-        following.append(&chained(&["a"])[0]);
+        journal.append(&chained(&["a"])[0]);
         let noticed = async {
-            while following.names().await != ["a"] {
+            while journal.names().await != ["a"] {
                 changes.changed().await.unwrap();
             }
         };
@@ -370,10 +324,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_of_several_pieces_is_read_whole() {
-        let following = Following::new().await;
+        let journal = FollowedJournal::new().await;
         let long = "n".repeat(3 * PIECE_BYTES);
-        following.append(&chained(&["a", &long, "b"]).concat());
-        following.run().await;
-        assert_eq!(following.names().await, ["a".to_owned(), long, "b".to_owned()]);
+        journal.append(&chained(&["a", &long, "b"]).concat());
+        journal.run().await;
+        assert_eq!(journal.names().await, ["a".to_owned(), long, "b".to_owned()]);
     }
 }

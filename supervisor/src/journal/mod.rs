@@ -1,12 +1,12 @@
 //! The tool server's journal becomes events, each record exactly once.
 //!
-//! The position in the file and the hash of its last line are committed together with the events they
-//! count, which anchors the end of the chain. Nothing here ever writes to the journal.
+//! The position in the file and the hash of its last line are committed together with the events up to
+//! there, which anchors the end of the hash chain. Nothing here writes to the journal.
 
-pub mod chain;
+pub(crate) mod chain;
 pub(crate) mod files;
 pub mod follower;
-mod reading;
+mod read;
 mod watch;
 
 pub use follower::{Journal, follow};

@@ -1,4 +1,4 @@
-//! Notice of changes to the journal, from the kernel.
+//! Notifications from the kernel when the journal changes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,11 +8,11 @@ use rustix::fs::inotify;
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 
-/// Tells when something in a directory was written or made.
+/// Reports that something in a directory was written or created.
 pub(super) struct Watch(AsyncFd<OwnedFd>);
 
 impl Watch {
-    /// Watches a directory, since the file in it may not be there yet.
+    /// Watches a directory, because the file in it may not exist yet.
     #[expect(
         deprecated,
         reason = "the safe constructor; the descriptor is owned, so nobody else can close it"
@@ -24,13 +24,13 @@ impl Watch {
         Ok(Self(AsyncFd::new(descriptor)?))
     }
 
-    /// Resolves when something changed since the last time.
+    /// Resolves when something has changed since the last call.
     pub(super) async fn changed(&self) -> io::Result<()> {
-        let mut notices = [0_u8; 4096];
+        let mut notifications = [0_u8; 4096];
         let mut ready = self.0.readable().await?;
-        // What changed does not matter, only that it did: read the notices away.
+        // It does not matter what changed: discard the notifications.
         loop {
-            match rustix::io::read(self.0.get_ref(), &mut notices) {
+            match rustix::io::read(self.0.get_ref(), &mut notifications) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => break,
                 Err(errno) => return Err(errno.into()),

@@ -1,4 +1,4 @@
-//! What was done by tools: to a file, for a task, or not at all because it was refused.
+//! Tool calls: those that changed a file, those of a task, and those that were refused.
 
 use protocol::event::{
     EventPayload, ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallStarted,
@@ -10,31 +10,31 @@ use rusqlite::{Connection, Row, params_from_iter};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{QueryError, short_id};
+use super::{QueryError, oldest_first, short_id};
 use crate::store::events;
 
-/// What is asked.
+/// Which calls to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// What changed the file at one of these absolute paths, or at a path that ends like this.
+    /// Those that changed a file.
     File {
-        /// The paths that are meant.
+        /// Its possible absolute paths.
         absolute: Vec<String>,
-        /// A relative path as it was given: whatever ends with it is meant as well.
+        /// A relative path: files whose path ends with it match too.
         end: Option<String>,
     },
-    /// What was called for a task.
+    /// Those of a task.
     Task(String),
-    /// Which calls were refused.
+    /// Those that were refused.
     Refused,
 }
 
 /// A tool call, from its start and its end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Call {
-    /// Its id.
+    /// Its ID.
     pub id: String,
-    /// The task that it was made for.
+    /// The task it belongs to.
     pub task_id: Option<String>,
     /// Whose reads and locks it used.
     pub session_id: Option<SessionId>,
@@ -44,7 +44,7 @@ pub struct Call {
     pub started_at: String,
     /// The tool.
     pub tool_name: String,
-    /// The arguments, bounded and without secrets.
+    /// The arguments, bounded and redacted.
     pub arguments: Map<String, Value>,
     /// `done`, `failed`, `interrupted` or `running`.
     pub status: &'static str,
@@ -54,7 +54,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// What the journal says of its end.
+    /// The journal's record of its end.
     pub fn ended(&self) -> Option<&CallEnded> {
         let end = self.end.as_ref()?;
         let completed = ToolCallCompleted::of(end).map(|completed| &completed.call);
@@ -73,8 +73,7 @@ fn payload<S: Serializer>(end: &Option<EventBody>, serializer: S) -> Result<S::O
     end.as_ref().map(EventBody::payload).serialize(serializer)
 }
 
-/// The newest calls that answer the question, oldest first. The plus sign keeps the database from looking
-/// through all calls that there are: few of them are meant.
+/// The newest calls that match, oldest first.
 pub fn calls(
     connection: &Connection,
     question: &Question,
@@ -82,6 +81,7 @@ pub fn calls(
     limit: u32,
 ) -> Result<Vec<Call>, QueryError> {
     let (condition, mut values) = condition(connection, question, limit)?;
+    // The plus sign keeps SQLite from using the index on types: it would walk all calls ever made.
     let sql = format!(
         "select started.id, started.task_id, started.time_ms,
                 strftime('%Y-%m-%d %H:%M', started.time_ms / 1000, 'unixepoch'),
@@ -97,14 +97,11 @@ pub fn calls(
     );
     values.insert(0, Sql::from(since_ms));
     values.push(Sql::from(limit));
-    let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map(params_from_iter(values), call)?;
-    let mut newest_first = rows.collect::<Result<Vec<_>, _>>()?;
-    newest_first.reverse();
-    Ok(newest_first)
+    Ok(oldest_first(connection, &sql, params_from_iter(values), call)?)
 }
 
-/// Which starts are meant. The conditions say what the indexes say, word for word.
+/// The condition on a call's start. It repeats the conditions of the partial indexes word for word, so that
+/// SQLite uses these.
 fn condition(
     connection: &Connection,
     question: &Question,
@@ -129,7 +126,7 @@ fn condition(
     })
 }
 
-/// Changes of the file, and interrupted calls that meant to change it: what those did nobody knows.
+/// Calls that changed the file, and interrupted calls that may have.
 fn of_file(absolute: &[String], end: Option<&str>) -> (String, Vec<Sql>) {
     let path = "payload ->> 'path_resolved'";
     let places = vec!["?"; absolute.len()].join(", ");
@@ -167,7 +164,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
     let start = events::body(row, 4)?;
     let (session_id, tool_name, arguments) = match ToolCallStarted::of(&start).cloned() {
         Some(ToolCallStarted { call, session_id }) => (Some(session_id), call.tool_name, call.arguments),
-        // Of a newer version: what it says is shown as it is.
+        // An event of a newer version is shown as it is.
         None => (None, String::new(), start.payload().as_object().cloned().unwrap_or_default()),
     };
     Ok(Call {
@@ -192,7 +189,6 @@ mod tests {
     use crate::queries;
     use crate::store::fixture::{Fixture, call_completed, call_started};
 
-    /// A call of a tool that can do harm, and its end.
     fn call_of(path: &str, end: impl Into<EventBody>) -> [Event; 2] {
         let started = Event::now(call_started("write", path), None, None);
         let ended = Event::now(end, Some(&started.id), None);
@@ -210,7 +206,7 @@ mod tests {
         completed
     }
 
-    async fn told(events: Vec<Event>, question: &Question) -> Vec<(String, &'static str)> {
+    async fn found(events: Vec<Event>, question: &Question) -> Vec<(String, &'static str)> {
         let fixture = Fixture::new().await;
         let stored = move |tx: &rusqlite::Transaction<'_>| {
             events.iter().try_for_each(|event| events::append(tx, event))
@@ -223,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_meant_by_its_whole_path_by_its_end_and_by_what_was_interrupted() {
+    async fn a_file_is_found_by_its_path_by_the_end_of_its_path_and_by_interrupted_calls() {
         let changed = |path: &str| call_of(path, ended(path, Some("update")));
         let ToolCallCompleted { call, session_id } = ended("a/b.txt", None);
         let failed = ToolCallFailed { call, session_id };
@@ -242,9 +238,9 @@ mod tests {
         let whole = Question::File { absolute: vec!["/w/a/b.txt".to_owned()], end: None };
         let expected =
             [named("a/b.txt", "done"), named("b.txt", "interrupted"), named("/w/a/b.txt", "interrupted")];
-        assert_eq!(told(events.clone(), &whole).await, expected);
+        assert_eq!(found(events.clone(), &whole).await, expected);
         let end =
             Question::File { absolute: vec!["/elsewhere/b.txt".to_owned()], end: Some("b.txt".to_owned()) };
-        assert_eq!(told(events, &end).await[0], named("a/b.txt", "done"));
+        assert_eq!(found(events, &end).await[0], named("a/b.txt", "done"));
     }
 }

@@ -1,4 +1,4 @@
-//! What SQL makes of the committed row of each event type: the views and queries name payload keys that no
+//! What SQL makes of the committed row of each event type: views and queries name payload keys, which no
 //! compiler checks.
 
 use protocol::event::{EventPayload, TaskDone};
@@ -23,7 +23,7 @@ async fn filled_with(events: impl Iterator<Item = Event>) -> Fixture {
 }
 
 #[tokio::test]
-async fn every_row_comes_out_of_the_table_as_it_went_in() {
+async fn every_row_is_read_back_as_it_was_stored() {
     let fixture = filled_with(rows().into_iter()).await;
     let read = fixture.store.write(|tx| {
         let sql = format!("select {} from events order by seq", events::COLUMNS);
@@ -51,7 +51,7 @@ async fn the_view_tool_calls_finds_name_arguments_output_and_error() {
 }
 
 #[tokio::test]
-async fn the_view_task_audit_tells_each_event_in_a_line() {
+async fn the_view_task_audit_has_a_line_for_each_event() {
     let fixture = filled_with(rows().into_iter()).await;
     let lines: Vec<String> =
         fixture.column("select phase || ' ' || message from task_audit order by created_at").await;
@@ -118,7 +118,7 @@ async fn the_audit_finds_changed_files_and_refused_calls() {
 
 #[tokio::test]
 async fn the_summary_of_earlier_attempts_and_the_calls_without_an_end_are_found() {
-    // Of a task that was done nothing is told to the next attempt.
+    // Without the end: a task that was done has no earlier attempts.
     let fixture = filled_with(rows().into_iter().filter(|event| TaskDone::of(&event.body).is_none())).await;
     let task: TaskId = TASK.parse().unwrap();
     let earlier = fixture.store.write(move |tx| prior_context::earlier_attempts(tx, &task)).await.unwrap();

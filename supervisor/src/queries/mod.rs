@@ -1,7 +1,7 @@
-//! What the commands that only look ask the database, whether a supervisor runs or not.
+//! What read-only commands ask the database, whether a supervisor runs or not.
 //!
-//! Nothing here writes: the file is opened read-only, and where not even the reader's own index beside it
-//! can be made (a read-only disk, a backup), it is read as a file that nobody changes.
+//! Nothing here writes: the file is opened read-only. Where SQLite cannot create its index file beside the
+//! database (a read-only disk, a backup), the database is read as one that does not change.
 
 pub mod audit;
 #[cfg(test)]
@@ -12,48 +12,51 @@ pub mod tasks;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row};
 
 use crate::store::{StoreError, open};
 
-/// Why there is no answer.
+/// Why a query has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     /// There is no database.
-    #[error("there is no database at {}: `supervisor run` makes one", .0.display())]
+    #[error("no database at {}; `supervisor run` creates it", .0.display())]
     Missing(PathBuf),
     /// This user may not read it.
-    #[error("the database {} can not be read: {}", .0.display(), .1)]
+    #[error("cannot read the database {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, io::Error),
-    /// It was not closed in order, and reading it would need a file beside it.
+    /// It was not closed cleanly, and reading it needs a file beside it.
     #[error(
-        "the database {} has changes that are not merged yet, and nothing can be written beside it: \
-         copy its directory to where you can write, and look at the copy with --data-dir",
+        "the database {} has changes that are not merged yet, and its directory is not writable. Copy the \
+         directory to where you can write, and pass the copy with --data-dir",
         .0.display()
     )]
     Unmerged(PathBuf),
-    /// It is no database any more.
+    /// It is damaged.
     #[error(
-        "the database {} is damaged ({}): stop the supervisor, keep the file, and put a backup in its \
-         place; docs/operations.md says how",
+        "the database {} is damaged ({}). Stop the supervisor, keep the file, and restore a backup: see \
+         docs/operations.md",
         .0.display(), .1
     )]
     Damaged(PathBuf, rusqlite::Error),
     /// There is no such task.
-    #[error("there is no task {0}: `supervisor tasks` lists them")]
+    #[error("no such task: {0}. List tasks with `supervisor tasks`")]
     NoTask(String),
-    /// Several tasks have such an id.
-    #[error("{0} is the beginning or end of several tasks' ids: {1}. Give more of it")]
+    /// Several tasks have an ID that begins or ends like this.
+    #[error("{0} matches several tasks: {1}. Type more of the ID")]
     Ambiguous(String, String),
-    /// The database can not be opened.
+    /// There are no such events.
+    #[error("{0}")]
+    NoEvents(String),
+    /// The database cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A query failed.
-    #[error("the database could not be read")]
+    #[error("could not read the database")]
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// Opens a database for looking.
+/// Opens a database for reading.
 pub fn open(path: &Path) -> Result<Connection, QueryError> {
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -70,14 +73,14 @@ pub fn open(path: &Path) -> Result<Connection, QueryError> {
         }
         Err((Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly), error)) => {
             std::fs::File::open(path).map_err(|error| QueryError::Unreadable(path.to_owned(), error))?;
-            unchanging(path, error)
+            open_immutable(path, error)
         }
         Err((_, error)) => Err(error.into()),
     }
 }
 
-/// Opens a file that nobody changes: a running supervisor always has a log of changes beside it.
-fn unchanging(path: &Path, error: rusqlite::Error) -> Result<Connection, QueryError> {
+/// Opens a file that nobody changes: a running supervisor always has a write-ahead log beside it.
+fn open_immutable(path: &Path, error: rusqlite::Error) -> Result<Connection, QueryError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     if Path::new(&log).metadata().is_ok_and(|log| log.len() > 0) {
@@ -92,9 +95,22 @@ fn unchanging(path: &Path, error: rusqlite::Error) -> Result<Connection, QueryEr
     Ok(connection)
 }
 
-/// The first look at the file itself; opening alone looks at nothing.
+/// Reads the file: opening alone does not.
 fn probe(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("select count(*) from sqlite_schema", [], |_| Ok(()))
+}
+
+/// All rows of a query that orders them newest first; returned oldest first.
+fn oldest_first<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query_map(parameters, read)?.collect::<Result<Vec<_>, _>>()?;
+    rows.reverse();
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -102,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_database_is_named_with_what_to_do() {
+    fn a_file_that_is_not_a_database_is_reported_with_what_to_do() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
         assert!(matches!(open(&path), Err(QueryError::Missing(_))));
@@ -112,15 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_nobody_changes_is_read_as_it_is() {
+    fn a_database_on_a_read_only_disk_is_readable() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("what? 50% #1.db");
         drop(open::for_writing(&path).unwrap());
-        let connection = unchanging(&path, rusqlite::Error::InvalidQuery).unwrap();
+        let connection = open_immutable(&path, rusqlite::Error::InvalidQuery).unwrap();
         let kept: i64 = connection.query_row("select count(*) from kv", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, 0);
         std::fs::write(directory.path().join("what? 50% #1.db-wal"), "x").unwrap();
-        let refused = unchanging(&path, rusqlite::Error::InvalidQuery);
+        let refused = open_immutable(&path, rusqlite::Error::InvalidQuery);
         assert!(matches!(refused, Err(QueryError::Unmerged(_))));
     }
 }

@@ -1,25 +1,25 @@
-//! Tasks by a part of their id: the beginning or the end, as long as it means one task.
+//! Finds a task by the beginning or the end of its ID.
 //!
-//! Ids begin with the time, so tasks of one minute begin alike; what tells them apart stands at the end,
-//! and that is what the tables show.
+//! IDs begin with the time, so tasks of the same minute begin alike. They differ at the end, so tables show
+//! the end.
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::QueryError;
 
-/// How much of an id the tables show.
+/// How many characters of an ID tables show.
 const SHOWN: usize = 8;
 
-/// Less than this could mean anything.
+/// Fewer characters are too ambiguous.
 const SHORTEST: usize = 4;
 
-/// The part of an id that the tables show: its end.
+/// The end of an ID, as tables show it.
 pub fn shown(id: &str) -> &str {
     let cut = id.len().saturating_sub(SHOWN);
     id.get(cut..).unwrap_or(id)
 }
 
-/// The whole id of the one task that is meant.
+/// The whole ID of the one task that matches.
 pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryError> {
     let exact = "select id from inbox where id = ?1";
     if let Some(id) = connection.query_row(exact, [given], |row| row.get(0)).optional()? {
@@ -29,8 +29,7 @@ pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryErro
         return Err(QueryError::NoTask(given.to_owned()));
     }
     let mut statement = connection.prepare(candidates(given))?;
-    let found: Vec<String> =
-        statement.query_map([given], |row| row.get(0))?.collect::<Result<_, rusqlite::Error>>()?;
+    let found = statement.query_map([given], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
     match &found[..] {
         [] => Err(QueryError::NoTask(given.to_owned())),
         [one] => Ok(one.clone()),
@@ -38,9 +37,8 @@ pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryErro
     }
 }
 
-/// The query for at most four ids that begin or end so. A beginning is looked up in the order of the ids,
-/// and an end that is at least as long as what is shown in the index of that; a shorter end means a look at
-/// every id.
+/// The query for at most four IDs that begin or end like this. The primary key serves beginnings, and an
+/// index serves ends of at least the length that tables show; a shorter end scans all IDs.
 fn candidates(given: &str) -> &'static str {
     if given.chars().count() < SHOWN {
         "select id from inbox where id between ?1 and ?1 || char(0x10ffff)
@@ -58,7 +56,7 @@ mod tests {
     use crate::store::open;
 
     #[test]
-    fn what_the_tables_show_is_found_without_a_look_at_every_task() {
+    fn what_tables_show_is_found_without_a_scan() {
         let directory = tempfile::tempdir().unwrap();
         let connection = open::for_writing(&directory.path().join("a.db")).unwrap();
         let explained = format!("explain query plan {}", candidates("11112222"));
@@ -70,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_found_by_its_beginning_or_its_end_when_only_one_has_it() {
+    fn a_task_is_found_by_the_beginning_or_end_of_its_id_if_only_one_matches() {
         let directory = tempfile::tempdir().unwrap();
         let connection = open::for_writing(&directory.path().join("a.db")).unwrap();
         for id in ["0190-aaaa-11112222", "0190-bbbb-33334444", "%%%%"] {

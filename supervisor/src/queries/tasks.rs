@@ -1,21 +1,21 @@
-//! The queue: tasks with their states, and replies that could not be delivered.
+//! The queue: tasks by state, and replies that could not be delivered.
 
 use rusqlite::{Connection, Row, ToSql, params_from_iter};
 use serde::Serialize;
 
-use super::QueryError;
+use super::{QueryError, oldest_first};
 
-/// The states of a task, in the order in which it passes through them.
+/// The states of a task, in the order of its life.
 pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
 
 /// Which tasks.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// In these states, of [`STATES`]; empty: in any.
+    /// Those in these states, of [`STATES`]; empty: in any.
     pub states: Vec<&'static str>,
-    /// Of this chat.
+    /// Those of this chat.
     pub chat: Option<String>,
-    /// The newest this many.
+    /// At most so many of the newest.
     pub limit: u32,
 }
 
@@ -26,19 +26,19 @@ pub struct Task {
     pub id: String,
     /// Its state.
     pub state: String,
-    /// The channel that it came by.
+    /// The channel it came from.
     pub channel: String,
-    /// Its chat there.
+    /// The chat there.
     pub chat_id: String,
     /// What was asked.
     pub text: String,
-    /// How many attempts were begun.
+    /// How many attempts began.
     pub attempt: u32,
-    /// Why the last attempt failed, or why it was not run.
+    /// Why the last attempt failed, or why it never ran.
     pub error: Option<String>,
-    /// When it came.
+    /// When it arrived.
     pub created_at_ms: i64,
-    /// When it may run, of a queued one.
+    /// When a queued task may run.
     pub available_at_ms: i64,
     /// When it ended.
     pub finished_at_ms: Option<i64>,
@@ -47,7 +47,7 @@ pub struct Task {
 /// A message that will never be delivered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Undelivered {
-    /// The task whose reply it is; none of what was sent at somebody's own wish.
+    /// The task whose reply it is; none for a message that somebody sent through the control port.
     pub task_id: Option<String>,
     /// The channel.
     pub channel: String,
@@ -55,15 +55,15 @@ pub struct Undelivered {
     pub chat_id: String,
     /// Which part of the reply, from 1.
     pub part: u32,
-    /// How often sending failed before it was given up.
+    /// How often sending failed.
     pub attempt: u32,
-    /// Why.
+    /// Why sending failed.
     pub error: Option<String>,
-    /// When it was given up.
+    /// When the supervisor gave up.
     pub finished_at_ms: Option<i64>,
 }
 
-/// How many there are of each.
+/// Numbers of tasks and replies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Tasks by state, in the order of [`STATES`].
@@ -72,9 +72,9 @@ pub struct Counts {
     pub undelivered: i64,
 }
 
-/// The newest tasks that fit, oldest first.
+/// The newest tasks that match, oldest first.
 pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, QueryError> {
-    let mut conditions = Vec::new();
+    let mut conditions = vec!["true".to_owned()];
     let mut values: Vec<&dyn ToSql> = Vec::new();
     if !filter.states.is_empty() {
         let states: Vec<String> = filter.states.iter().map(|state| format!("state = '{state}'")).collect();
@@ -85,28 +85,20 @@ pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, Quer
         values.push(chat);
     }
     values.push(&filter.limit);
-    let clause = match conditions.is_empty() {
-        true => String::new(),
-        false => format!("where {}", conditions.join(" and ")),
-    };
     let sql = format!(
         "select id, state, channel, chat_id, text, attempt, error, created_at_ms, available_at_ms,
                 finished_at_ms
-         from inbox {clause} order by seq desc limit ?"
+         from inbox where {} order by seq desc limit ?",
+        conditions.join(" and ")
     );
-    let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map(params_from_iter(values), task)?;
-    let mut newest_first = rows.collect::<Result<Vec<_>, _>>()?;
-    newest_first.reverse();
-    Ok(newest_first)
+    Ok(oldest_first(connection, &sql, params_from_iter(values), task)?)
 }
 
 /// The newest replies that could not be delivered, oldest first.
 pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, QueryError> {
     let sql = "select task_id, channel, chat_id, part, attempt, error, finished_at_ms
                from outbox where state = 'dead' order by seq desc limit ?1";
-    let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map([limit], |row| {
+    let undelivered = |row: &Row<'_>| {
         Ok(Undelivered {
             task_id: row.get(0)?,
             channel: row.get(1)?,
@@ -116,14 +108,12 @@ pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivere
             error: row.get(5)?,
             finished_at_ms: row.get(6)?,
         })
-    })?;
-    let mut newest_first = rows.collect::<Result<Vec<_>, _>>()?;
-    newest_first.reverse();
-    Ok(newest_first)
+    };
+    Ok(oldest_first(connection, sql, [limit], undelivered)?)
 }
 
-/// How many tasks and undelivered replies there are. The tasks that are done are what the others leave:
-/// they are the many, and are counted without looking at each.
+/// How many tasks and undelivered replies there are. Most tasks are done, so these are computed from the
+/// total: the other states have indexes.
 pub fn counts(connection: &Connection) -> Result<Counts, QueryError> {
     let number =
         |sql: &str| -> Result<i64, QueryError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };

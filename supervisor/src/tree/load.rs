@@ -1,4 +1,4 @@
-//! Reads the events that a tree is made of.
+//! Reads the events for a tree.
 
 use std::path::Path;
 
@@ -8,35 +8,21 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use crate::queries::{self, QueryError, short_id};
 use crate::store::events::{self, COLUMNS};
 
-/// Which events.
+/// Which events to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// The newest task's.
+    /// Those of the newest task.
     NewestTask,
-    /// One task's.
+    /// Those of one task.
     Task(String),
-    /// One event and all below it.
+    /// One event and everything below it.
     Event(String),
-    /// All.
+    /// Everything.
     All,
 }
 
-/// Why there is no tree.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// There is nothing to show.
-    #[error("{0}")]
-    Nothing(String),
-    /// The database could not be asked.
-    #[error(transparent)]
-    Look(#[from] QueryError),
-    /// A query failed.
-    #[error("the database could not be read")]
-    Sqlite(#[from] rusqlite::Error),
-}
-
-/// The events of a scope, in the order in which they were stored, with all that they happened under.
-pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Event>, LoadError> {
+/// The events of a scope in the order in which they were stored, with their ancestors.
+pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Event>, QueryError> {
     let connection = queries::open(path)?;
     let events = match scope {
         Scope::All => query(&connection, &format!("select {COLUMNS} from events order by seq"), None)?,
@@ -45,28 +31,28 @@ pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Event>, LoadError> {
         Scope::NewestTask => of_task(&connection, &newest_task(&connection)?)?,
     };
     if events.is_empty() {
-        return Err(LoadError::Nothing(match scope {
-            Scope::All | Scope::NewestTask => "nothing has happened yet".to_owned(),
-            Scope::Task(id) => format!("there is no task {id}"),
-            Scope::Event(id) => format!("there is no event {id}"),
+        return Err(QueryError::NoEvents(match scope {
+            Scope::All | Scope::NewestTask => "there are no events yet".to_owned(),
+            Scope::Task(id) => format!("no such task: {id}. List tasks with `supervisor tasks`"),
+            Scope::Event(id) => format!("no such event: {id}"),
         }));
     }
     Ok(events)
 }
 
-/// Events may name a task that never was in the inbox: a caller of the tool server says what it likes.
-fn of_named_task(connection: &Connection, given: &str) -> Result<Vec<Event>, LoadError> {
+/// Events may name a task that was never in the inbox: callers of the tool server choose the ID.
+fn of_named_task(connection: &Connection, given: &str) -> Result<Vec<Event>, QueryError> {
     match short_id::resolve(connection, given) {
         Ok(id) => Ok(of_task(connection, &id)?),
         Err(QueryError::NoTask(_)) => Ok(of_task(connection, given)?),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 
-fn newest_task(connection: &Connection) -> Result<String, LoadError> {
+fn newest_task(connection: &Connection) -> Result<String, QueryError> {
     let sql = "select task_id from events where type = 'task.queued' order by seq desc limit 1";
     let found = connection.query_row(sql, [], |row| row.get(0)).optional()?;
-    found.ok_or_else(|| LoadError::Nothing("there is no task yet; `--all` shows everything".to_owned()))
+    found.ok_or_else(|| QueryError::NoEvents("there are no tasks yet; `--all` shows all events".to_owned()))
 }
 
 fn of_task(connection: &Connection, task: &str) -> Result<Vec<Event>, rusqlite::Error> {

@@ -1,4 +1,4 @@
-//! The tree itself: events under what they happened under.
+//! The tree: each event below the event that it happened under.
 
 use std::collections::HashMap;
 
@@ -6,27 +6,26 @@ use protocol::{Event, EventBody, EventId};
 use serde::Serialize;
 use serde_json::Value;
 
-/// An event and what happened under it.
+/// An event and its children.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Node {
     /// The event.
     #[serde(flatten)]
     pub event: Event,
-    /// What happened under it, in order.
+    /// The events below it, in order.
     pub children: Vec<Node>,
 }
 
-/// No honest tree is deeper: process, agent, turn, tool call, and its end.
-const DEEPEST: usize = 200;
+/// Real trees have five levels: process, agent, turn, tool call, and its end.
+const MAX_DEPTH: usize = 200;
 
-/// Puts events under what they happened under, whichever was stored first. One whose parent is not among
-/// them stands at the top, and so does one that lies in a circle or absurdly deep: a foreign caller may
-/// name any parent.
+/// Builds trees from events, in whatever order these were stored. An event whose parent is missing becomes a
+/// root, and so does one in a cycle or absurdly deep: callers of the tool server may name any parent.
 pub fn grow(events: Vec<Event>) -> Vec<Node> {
     let parents: Parents = events.iter().map(|event| (event.id.clone(), event.parent_id.clone())).collect();
     let mut below: HashMap<Option<EventId>, Vec<Event>> = HashMap::new();
     for event in events {
-        let parent = event.parent_id.clone().filter(|parent| reaches_the_top(parent, &parents));
+        let parent = event.parent_id.clone().filter(|parent| has_root(parent, &parents));
         below.entry(parent).or_default().push(event);
     }
     nodes_under(None, &mut below)
@@ -34,10 +33,10 @@ pub fn grow(events: Vec<Event>) -> Vec<Node> {
 
 type Parents = HashMap<EventId, Option<EventId>>;
 
-/// Whether an event is among the known ones, and the way up from it ends.
-fn reaches_the_top(event: &EventId, parents: &Parents) -> bool {
-    let way_up = std::iter::successors(Some(event), |id| parents.get(*id)?.as_ref());
-    parents.contains_key(event) && way_up.take(DEEPEST).count() < DEEPEST
+/// Whether an event is among the known ones, and its ancestors end in a root.
+fn has_root(event: &EventId, parents: &Parents) -> bool {
+    let ancestors = std::iter::successors(Some(event), |id| parents.get(*id)?.as_ref());
+    parents.contains_key(event) && ancestors.take(MAX_DEPTH).count() < MAX_DEPTH
 }
 
 fn nodes_under(parent: Option<EventId>, below: &mut HashMap<Option<EventId>, Vec<Event>>) -> Vec<Node> {
@@ -60,7 +59,7 @@ impl Node {
         self
     }
 
-    /// The tree without what the events say.
+    /// The tree without payloads.
     #[must_use]
     pub fn without_payload(mut self) -> Self {
         let event_type = self.event.body.event_type().to_owned();

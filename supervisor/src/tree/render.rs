@@ -1,4 +1,4 @@
-//! The tree as text: one event a line, at most 80 columns.
+//! The tree as text: one event per line, at most 80 columns.
 
 use protocol::Event;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::Node;
 use crate::terminal::width::fitted;
 
-/// What is said first, where an event says it.
-const FIRST: &[&str] = &[
+/// The fields of a payload that are shown first.
+const FIRST_FIELDS: &[&str] = &[
     "tool_name",
     "arguments",
     "child",
@@ -21,7 +21,7 @@ const FIRST: &[&str] = &[
     "latency_ms",
 ];
 
-/// The lines of some trees.
+/// Renders trees, one below the other.
 pub fn render(trees: &[Node], columns: usize) -> String {
     let mut lines = Vec::new();
     for tree in trees {
@@ -51,8 +51,8 @@ fn clock(time_ms: i64) -> String {
 
 fn facts(payload: &Value) -> String {
     let Some(fields) = payload.as_object() else { return String::new() };
-    let first = FIRST.iter().filter_map(|name| fields.get_key_value(*name));
-    let others = fields.iter().filter(|(name, _)| !FIRST.contains(&name.as_str()));
+    let first = FIRST_FIELDS.iter().filter_map(|name| fields.get_key_value(*name));
+    let others = fields.iter().filter(|(name, _)| !FIRST_FIELDS.contains(&name.as_str()));
     let facts: Vec<String> = first
         .chain(others)
         .filter(|(_, value)| !value.is_null())
@@ -61,7 +61,7 @@ fn facts(payload: &Value) -> String {
     facts.join(" ")
 }
 
-/// A value in one word or in quotes, without characters that would move a terminal's cursor.
+/// A value as a word or in quotes, without control characters, which could move the terminal's cursor.
 fn word(value: &Value) -> String {
     let text = match value.as_str() {
         Some(text) if !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"') => {
@@ -105,15 +105,15 @@ mod tests {
     }
 
     #[test]
-    fn each_name_that_is_said_first_is_in_a_payload() {
+    fn each_field_that_is_shown_first_exists_in_a_payload() {
         let rows = include_str!("../../../protocol/tests/data/events.jsonl");
-        for name in FIRST {
+        for name in FIRST_FIELDS {
             assert!(rows.contains(&format!("\"{name}\":")), "{name}");
         }
     }
 
     #[test]
-    fn process_agent_turn_and_tool_call_hang_under_each_other() {
+    fn process_agent_turn_and_tool_call_are_nested() {
         let expected = "\
 01:02:03.004 process.started  pid=1
 01:02:03.004 └─ agent.started
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_was_stored_before_its_parent_hangs_under_it_all_the_same() {
+    fn an_event_that_was_stored_before_its_parent_is_below_it() {
         let mut backwards = events();
         backwards.reverse();
         let trees = grow(backwards);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_never_gets_control_characters_from_an_event() {
+    fn control_characters_never_reach_the_terminal() {
         let text = render(
             &grow(vec![event("p", None, "task.queued", json!({"text": "\u{1b}[2J\u{9b}x"}))]),
             COLUMNS,
@@ -150,13 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_is_cut_at_a_depth_and_told_without_payload() {
+    fn the_tree_can_be_cut_at_a_depth_and_shown_without_payloads() {
         let trees: Vec<Node> = grow(events()).into_iter().map(|tree| tree.cut(2).without_payload()).collect();
         assert_eq!(render(&trees, COLUMNS), "01:02:03.004 process.started\n01:02:03.004 └─ agent.started");
     }
 
     #[test]
-    fn an_event_under_an_unknown_one_or_in_a_circle_stands_at_the_top() {
+    fn an_event_with_an_unknown_parent_or_in_a_cycle_is_a_root() {
         let trees = grow(vec![
             event("a", Some("gone"), "tool_call.started", json!({})),
             event("b", Some("c"), "tool_call.started", json!({})),

@@ -1,4 +1,4 @@
-//! Reads the journal's file in pieces, from any offset, without moving a cursor.
+//! Reads a journal file in pieces, from any offset, without moving a cursor.
 
 use std::fs::File;
 use std::io;
@@ -6,35 +6,35 @@ use std::os::unix::fs::FileExt;
 
 use protocol::JournalRecord;
 
-use super::chain::{Position, Taken, take_in};
+use super::chain::{Batch, Position, parse};
 
 /// How much is read at once; more than the longest record that a tool server writes.
 pub(super) const PIECE_BYTES: usize = 1024 * 1024;
-/// A line longer than this is no record.
+/// A longer line is not a record.
 const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
-/// Whether the file still ends its known part with the line that the position remembers.
-pub(super) fn ends_as_known(file: &File, known: &Position) -> io::Result<bool> {
-    if known.offset == 0 {
+/// Whether the last line before the position is still the one that was read.
+pub(super) fn is_unchanged(file: &File, position: &Position) -> io::Result<bool> {
+    if position.offset == 0 {
         return Ok(true);
     }
-    let mut line = vec![0; usize::try_from(known.last_line_bytes).unwrap_or(0).min(MAX_LINE_BYTES)];
-    let begin = known.offset.saturating_sub(known.last_line_bytes + 1);
-    match file.read_exact_at(&mut line, begin) {
-        Ok(()) => Ok(JournalRecord::line_hash(&line) == known.last_hash),
+    let mut line = vec![0; usize::try_from(position.last_line_bytes).unwrap_or(0).min(MAX_LINE_BYTES)];
+    let start = position.offset.saturating_sub(position.last_line_bytes + 1);
+    match file.read_exact_at(&mut line, start) {
+        Ok(()) => Ok(JournalRecord::line_hash(&line) == position.last_hash),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
     }
 }
 
 /// The next complete lines; none at the end.
-pub(super) fn read_on(file: &File, position: &Position) -> io::Result<Option<Taken>> {
+pub(super) fn next_batch(file: &File, position: &Position) -> io::Result<Option<Batch>> {
     let mut size = PIECE_BYTES;
     loop {
         let piece = read_piece(file, position.offset, size)?;
-        let taken = take_in(position, &piece);
-        if taken.position.offset > position.offset {
-            return Ok(Some(taken));
+        let batch = parse(position, &piece);
+        if batch.position.offset > position.offset {
+            return Ok(Some(batch));
         }
         if piece.len() < size {
             return Ok(None);
