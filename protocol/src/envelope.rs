@@ -1,7 +1,7 @@
-//! The envelope: the one shape that answers every tool call, whatever happened.
+//! The envelope: the one shape of every tool call's response, whatever happened.
 //!
-//! Programs read `exit_code` and `meta.error.code`, models read the text form, people read `stdout`.
-//! The top level has exactly these fields; everything that can grow is in `meta`.
+//! Programs read `exit_code` and `meta.error.code`, models read the text form, people read `stdout`. The top
+//! level has exactly these fields; everything that may grow is in `meta`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::{EventId, Risk, ToolError};
 
-/// The answer to a tool call.
+/// The response to a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Envelope {
@@ -25,10 +25,10 @@ pub struct Envelope {
     pub truncated_lines: bool,
     /// Whether `stdout` was cut at the byte bound.
     pub truncated_bytes: bool,
-    /// Where the next page starts; pass it back as `cursor`. Absent on the last page.
+    /// Where the next page starts; pass it as `cursor`. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next_page_cursor: Option<String>,
-    /// Everything about the call that is not its result.
+    /// Everything about the call except its result.
     pub meta: Meta,
 }
 
@@ -38,38 +38,38 @@ pub struct Envelope {
 pub enum Status {
     /// The whole result.
     Success,
-    /// Usable but discounted: cut, ended by a fuse, or a dry run. The notices say which.
+    /// Usable but incomplete: cut, ended by a limit, or a dry run. The notices say which.
     Partial,
     /// No result; `error` says why.
     Error,
 }
 
-/// Everything about a call that is not its result.
+/// Everything about a call except its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Meta {
-    /// The tool's name as it was called.
+    /// The tool's name, as called.
     pub tool: String,
-    /// The call's id, a UUID of version 7; also the id of its `tool_call.started` record.
+    /// The call's ID, a UUID of version 7; also the ID of its `tool_call.started` record.
     pub call_id: EventId,
     /// How usable the result is.
     pub status: Status,
-    /// What a call of this tool can do at worst.
+    /// The worst that a call of this tool can do.
     pub risk: Risk,
     /// Why the call failed; absent when it did not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<ToolError>,
-    /// What was cut, skipped or assumed, and how to go on.
+    /// What was cut, skipped or assumed, and how to continue.
     pub notices: Vec<String>,
     /// The result as data, of the tool's own type; describes exactly what `stdout` shows.
     pub data: Value,
     /// What the call cost.
     pub stats: Stats,
-    /// What the call was made of.
+    /// What the call was made with.
     pub context: Context,
-    /// Where the whole output is, when `stdout` was cut and the rest was kept.
+    /// The whole output, if `stdout` was cut and the rest was kept.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub full_output: Option<FullOutput>,
-    /// Whether a secret was replaced by `***REDACTED***` in this answer.
+    /// Whether a secret was replaced by `***REDACTED***` in this response.
     pub redacted: bool,
 }
 
@@ -80,19 +80,19 @@ pub struct Stats {
     pub time_ms: u64,
 }
 
-/// What a call was made of.
+/// What a call was made with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Context {
     /// The directory that relative paths start at: the first root.
     pub cwd: String,
-    /// The arguments as they came; strings over 200 characters are elided.
+    /// The arguments as received; strings over 200 characters are elided.
     pub params_input: Map<String, Value>,
     /// The absolute path that the path argument led to, with links resolved.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path_resolved: Option<String>,
 }
 
-/// A file that holds the whole of an output that was cut.
+/// A file with the whole of an output that was cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FullOutput {
     /// Absolute path; `read` and `grep` accept it.

@@ -1,17 +1,17 @@
-//! The ids that travel between the processes, each a type of its own.
+//! The IDs that cross process borders, each a type of its own.
 //!
-//! Ids that Autonous makes are UUIDs of version 7, made where the thing itself is made, so they sort by
-//! time. Ids that callers bring in headers are any short word: a foreign agent has its own numbering.
+//! IDs that Autonous makes are UUIDs of version 7, so they sort by time. IDs that callers send in headers
+//! are any short word: other agents have their own numbering.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most characters that an id may have.
+/// The most characters of an ID.
 pub const MAX_ID_CHARS: usize = 128;
 
-/// Why a text is not accepted as an id.
+/// Why a text is not an ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("an id has 1 to {MAX_ID_CHARS} visible ASCII characters without spaces")]
+#[error("an ID has 1 to {MAX_ID_CHARS} visible ASCII characters without spaces")]
 pub struct InvalidId;
 
 macro_rules! id {
@@ -22,13 +22,13 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// A new id, a UUID of version 7.
-            #[expect(clippy::new_without_default, reason = "each call makes another id")]
+            /// A new ID, a UUID of version 7.
+            #[expect(clippy::new_without_default, reason = "each call makes another ID")]
             pub fn new() -> Self {
                 Self(uuid::Uuid::now_v7().to_string())
             }
 
-            /// The id as text.
+            /// The ID as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -70,11 +70,11 @@ macro_rules! id {
 }
 
 id! {
-    /// Names one event; a tool call's `call_id` is the id of its `tool_call.started` event.
+    /// An event's ID; a tool call's `call_id` is the ID of its `tool_call.started` event.
     EventId
 }
 id! {
-    /// Names one task: one message from a user and all that is done for it.
+    /// A task's ID. A task is one message from a user and everything that is done for it.
     TaskId
 }
 id! {
@@ -83,7 +83,7 @@ id! {
 }
 
 impl SessionId {
-    /// The session of callers that name none.
+    /// The session of callers that send none.
     pub fn default_session() -> Self {
         Self("default".to_owned())
     }

@@ -1,8 +1,8 @@
 //! The journal's records: what the tool server appends and the supervisor follows.
 //!
-//! One JSON object a line. `prev` is the SHA-256 of the whole line before (without its newline), so a
-//! changed, removed or reordered line breaks the chain at a line that can be named. The last line has no
-//! successor: whoever follows the journal keeps its hash, and that anchors the end.
+//! One JSON object per line. `prev` is the SHA-256 of the line before, without its newline, so a changed,
+//! removed or reordered line breaks the chain at a known line. The last line has no successor: the follower
+//! keeps its hash, which anchors the end.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,12 +17,12 @@ pub const FIRST_PREV: &str = "00000000000000000000000000000000000000000000000000
 /// The most bytes of a result that a record keeps in `output_text`.
 pub const OUTPUT_TEXT_BYTES: usize = 2000;
 
-/// The name of a full file of a journal that was put aside: the journal's own and a number, from 1.
+/// The name of a full file that was rotated away: the journal's own name and a number, from 1.
 pub fn archive_name(journal: &str, number: u64) -> String {
     format!("{journal}.{number:06}")
 }
 
-/// The number of a full file by its name; none for any other file.
+/// The number of a full file from its name; none for any other file.
 pub fn archive_number(journal: &str, file: &str) -> Option<u64> {
     let digits = file.strip_prefix(journal)?.strip_prefix('.')?;
     let number = digits.parse().ok()?;
@@ -35,9 +35,9 @@ pub struct JournalRecord {
     /// What happened, with its `type`.
     #[serde(flatten)]
     pub body: RecordBody,
-    /// The record's id; of a start, the call's id.
+    /// The record's ID; of a start, the call's ID.
     pub id: EventId,
-    /// What the call happened under; of an end, the start's id.
+    /// What the call happened under; of an end, the start's ID.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub parent_id: Option<EventId>,
     /// The task that the caller named.
@@ -79,7 +79,7 @@ pub struct CallStarted {
     pub tool_name: String,
     /// The arguments, bounded and redacted.
     pub arguments: Map<String, Value>,
-    /// What the call can do at worst.
+    /// The worst that the call can do.
     pub risk: Risk,
     /// The caller's `X-Request-Id`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -113,7 +113,7 @@ pub struct CallEnded {
     /// What the call changed at that path; absent when it changed nothing there.
     #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
     pub change: Option<CallChange>,
-    /// Control files that appeared while a command ran.
+    /// Control files that a command created.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub created_control_files: Vec<String>,
 }
@@ -136,9 +136,9 @@ pub struct CallChange {
 pub struct CallFailure {
     /// The message that the caller got.
     pub error: String,
-    /// Who has to act.
+    /// Who must act.
     pub error_class: ErrorClass,
-    /// The code, as it stands on the wire.
+    /// The error code.
     pub error_code: String,
     /// Whether a secret was replaced in this record.
     pub redacted: bool,
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_record_survives_a_round_trip() {
+    fn every_record_survives_a_round_trip() {
         let ended = CallEnded {
             tool_name: "ls".into(),
             latency_ms: 1,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_known_by_its_name_and_no_other_is() {
+    fn only_full_files_are_recognised_by_their_names() {
         for number in [1, 42, 1_000_000] {
             assert_eq!(archive_number("calls.jsonl", &archive_name("calls.jsonl", number)), Some(number));
         }

@@ -1,9 +1,8 @@
 //! What crosses a process border, and nothing else.
 //!
-//! Every type here is written by one process and read by another: the envelope that answers a tool
-//! call, the task that the supervisor hands to the worker, the events that come back, the journal
-//! records that the supervisor follows. This crate does no I/O and knows no process: it holds shapes
-//! and the pure functions that belong to them.
+//! One process writes each of these types and another reads it: the envelope of a tool call, the task that
+//! the supervisor gives to the worker, the events that come back, the journal records that the supervisor
+//! follows. This crate does no I/O and knows no process: it has types and pure functions over them.
 
 pub mod envelope;
 pub mod error;
@@ -25,7 +24,7 @@ pub use task::{EarlierAttempts, HistoryMessage, PastCall, PastCallStatus, Role, 
 pub use tool_spec::{Annotations, Risk, ToolSpec};
 pub use worker_message::{FromWorker, Outcome, TaskResult, ToWorker};
 
-/// The longest line, in bytes, that supervisor and worker send each other, newline included.
+/// The longest line between supervisor and worker, in bytes with the newline.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// A duration in whole milliseconds, for the wire.
@@ -33,7 +32,7 @@ pub fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Now, in milliseconds since the Unix epoch: the unit of every `time_ms` in this crate.
+/// Now, in milliseconds since the Unix epoch, as in every `time_ms`.
 pub fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

@@ -1,6 +1,6 @@
-//! A task: one message from a user, with all that the worker may know about it.
+//! A task: one message from a user, with everything that the worker may know about it.
 //!
-//! The worker has no files and no memory; whatever it needs is in here.
+//! The worker has no files and no memory, so everything it needs is here.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{EventId, SessionId, TaskId};
 /// What the supervisor gives to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// The task's id.
+    /// The task's ID.
     pub task_id: TaskId,
     /// Which attempt this is, from 1; results of an older attempt are ignored.
     pub attempt: u32,
@@ -19,10 +19,10 @@ pub struct Task {
     pub parent_event_id: EventId,
     /// What the user wrote.
     pub text: String,
-    /// What was said in this chat before, oldest first.
+    /// The chat's earlier messages, oldest first.
     #[serde(default)]
     pub history: Vec<HistoryMessage>,
-    /// What earlier attempts at this very task did before they ended; empty on the first.
+    /// What earlier attempts at this task did; empty on the first.
     #[serde(default, skip_serializing_if = "EarlierAttempts::is_empty")]
     pub earlier: EarlierAttempts,
     /// Replaces the worker's own system prompt.
@@ -36,7 +36,7 @@ pub struct Task {
     pub date: String,
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -46,43 +46,43 @@ pub enum Role {
     Assistant,
 }
 
-/// One message of a chat's past.
+/// An earlier message of the chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryMessage {
-    /// Who said it.
+    /// Its author.
     pub role: Role,
-    /// What was said.
+    /// Its text.
     pub text: String,
-    /// The tool calls that led to it, in order: a trace, not the results.
+    /// The tool calls that led to it, in order, without full results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<PastCall>,
 }
 
-/// What earlier attempts at a task left behind, so that the next one neither repeats it blindly nor
-/// pays for it again.
+/// What earlier attempts at a task did, so that the next one neither repeats it blindly nor pays for it
+/// again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierAttempts {
-    /// The tool calls that were begun, in order.
+    /// The tool calls that began, in order.
     #[serde(default)]
     pub calls: Vec<PastCall>,
-    /// The model's own summary of the work up to a point before the last calls, if it wrote one.
+    /// The model's summary of the work before the last calls, if it wrote one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 
 impl EarlierAttempts {
-    /// Whether nothing was done before.
+    /// Whether there were no earlier calls.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.summary.is_none()
     }
 }
 
-/// A tool call of the past.
+/// An earlier tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCall {
     /// The tool's name.
     pub tool_name: String,
-    /// Its arguments as JSON text, shortened where they are long.
+    /// Its arguments as JSON text, shortened if long.
     pub arguments: String,
     /// How it ended.
     pub status: PastCallStatus,
@@ -91,14 +91,14 @@ pub struct PastCall {
     pub output: String,
 }
 
-/// How a tool call of the past ended.
+/// How an earlier tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PastCallStatus {
-    /// With success.
+    /// It succeeded.
     Done,
-    /// With an error; nothing but what the error says was done.
+    /// It failed; nothing was done except what the error says.
     Failed,
-    /// Nobody saw its end: it may have had its effect, in whole, in part or not at all.
+    /// Its end is unknown: it may have taken effect fully, partly or not at all.
     Interrupted,
 }

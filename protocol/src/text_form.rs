@@ -1,8 +1,8 @@
 //! The text form: the envelope as a model reads it.
 //!
-//! One formatter for the worker, for MCP and for `Accept: text/plain`, so that every model sees the same
-//! thing: a status line that says the exit code, what was cut and how to get the rest; then the result;
-//! then stderr. `meta.data` is not part of it.
+//! One formatter for the worker and for `Accept: text/plain`, so that every model sees the same: a status
+//! line with the exit code, what was cut and how to get the rest; then the result; then stderr. `meta.data`
+//! is not part of it.
 
 use std::fmt::Write as _;
 
@@ -15,25 +15,25 @@ pub fn text_form(envelope: &Envelope) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The text form in three parts, for whoever wants to tell the server's own words from the rest.
+/// The text form in three parts, for callers that tell the server's own words from the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextParts {
     /// The status line.
     pub status: String,
-    /// What the tool found, in words that are not the server's; may be empty.
+    /// The tool's output, in words that are not the server's; may be empty.
     pub content: String,
-    /// What the server says about it: hints and notices; may be empty.
+    /// The server's hints and notices; may be empty.
     pub remarks: String,
 }
 
-/// The parts of the text form, in their order.
+/// The parts of the text form.
 pub fn parts(envelope: &Envelope) -> TextParts {
     let (found, said) = split_stderr(envelope);
     let stdout = envelope.stdout.strip_suffix('\n').unwrap_or(&envelope.stdout);
     let content: Vec<&str> = [stdout, found].into_iter().filter(|part| !part.is_empty()).collect();
     let mut remarks: Vec<String> =
         [said].into_iter().filter(|said| !said.is_empty()).map(str::to_owned).collect();
-    // A command's stderr is its own, so what the server has to say stands after it.
+    // A command's stderr is its own, so the server's remarks follow it.
     let is_unsaid = |text: &str| !envelope.stderr.contains(text);
     if let Some(error) = envelope.meta.error.as_ref().filter(|error| is_unsaid(&error.message)) {
         remarks.push(format!("error: {}\nhint: {}", error.message, error.hint));
@@ -46,7 +46,7 @@ pub fn parts(envelope: &Envelope) -> TextParts {
     TextParts { status: status_line(envelope), content: content.join("\n"), remarks: remarks.join("\n") }
 }
 
-/// What stands in `stderr` for a tool that is no command: its error and its notices.
+/// The `stderr` of a tool that is not a command: its error and its notices.
 pub fn stderr_of(error: Option<&ToolError>, notices: &[String]) -> String {
     let mut text = String::new();
     if let Some(error) = error {
@@ -59,8 +59,8 @@ pub fn stderr_of(error: Option<&ToolError>, notices: &[String]) -> String {
     text
 }
 
-/// What `stderr` has of the tool and what of the server. The error of a tool that ran may quote what the
-/// tool found, such as the nearest line of a file, so it counts as the tool's.
+/// Splits `stderr` into the tool's part and the server's. The error of a tool that ran may quote what the tool
+/// found, such as the nearest line of a file, so it counts as the tool's.
 fn split_stderr(envelope: &Envelope) -> (&str, &str) {
     let stderr = envelope.stderr.strip_suffix('\n').unwrap_or(&envelope.stderr);
     let error = envelope.meta.error.as_ref();

@@ -3,27 +3,27 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a call can do at worst.
+/// The worst that a call can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// Looks only.
+    /// It only reads.
     Low,
-    /// Runs in the sandbox.
+    /// It runs a command in the sandbox.
     Medium,
-    /// Changes files or reaches out.
+    /// It changes files or reaches beyond this machine.
     High,
 }
 
-/// What a client may assume of a tool, in the terms of the Model Context Protocol.
+/// What a client may assume about a tool, in the terms of the Model Context Protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
     /// It changes nothing.
     pub read_only: bool,
-    /// It may destroy what was there.
+    /// It may destroy existing content.
     pub destructive: bool,
-    /// Calling it twice with the same arguments is the same as calling it once.
+    /// Calling it twice with the same arguments has the effect of calling it once.
     pub idempotent: bool,
     /// It reaches beyond this machine.
     pub open_world: bool,
@@ -53,7 +53,7 @@ pub struct ToolSpec {
     pub name: String,
     /// What the model reads: when to use the tool and how.
     pub description: String,
-    /// What a call can do at worst.
+    /// The worst that a call can do.
     pub risk: Risk,
     /// What a client may assume.
     pub annotations: Annotations,

@@ -1,23 +1,23 @@
-//! The lines that supervisor and worker send each other, one JSON object a line, tagged by `type`.
+//! The lines between supervisor and worker: one JSON object per line, tagged by `type`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Event, Task, TaskId};
 
-/// From the supervisor to the worker's stdin. End of file tells the worker to exit.
+/// Sent to the worker's stdin. At the end of the input the worker exits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToWorker {
-    /// Do this. The worker gets one task at a time.
+    /// Do this task. The worker gets one at a time.
     Task(Box<Task>),
-    /// Stop this task, if it is the running one.
+    /// Stop this task if it is running.
     Cancel {
         /// Which task.
         task_id: TaskId,
     },
 }
 
-/// From the worker's stdout to the supervisor.
+/// Sent by the worker on stdout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromWorker {
@@ -26,7 +26,7 @@ pub enum FromWorker {
         /// The event.
         event: Event,
     },
-    /// The worker lives. The first one says that it is ready for a task.
+    /// The worker is alive. The first heartbeat means that it is ready for a task.
     Heartbeat {
         /// The running task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct TaskResult {
     pub task_id: TaskId,
     /// Which attempt at it.
     pub attempt: u32,
-    /// With what outcome.
+    /// How the attempt ended.
     pub outcome: Outcome,
 }
 
@@ -51,24 +51,24 @@ pub struct TaskResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
-    /// There is an answer for the user.
+    /// It has a reply for the user.
     Done {
         /// What to tell the user.
         reply: String,
     },
     /// The attempt failed.
     Failed {
-        /// What was wrong, in a sentence for the user and the log.
+        /// What went wrong, in a sentence for the user and the log.
         error: String,
         /// Whether another attempt can help.
         retryable: bool,
-        /// Before how many milliseconds another attempt cannot help, where that is known.
+        /// How long to wait before another attempt, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
     },
     /// The task was cancelled while it ran.
     Cancelled {
-        /// What had been done, for the user.
+        /// What was done until then, for the user.
         reply: String,
     },
 }

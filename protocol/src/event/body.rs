@@ -1,14 +1,14 @@
-//! The one list of event types, and how a body becomes `type` and `payload` and comes back.
+//! The list of event types, and how an event becomes `type` and `payload` and back.
 //!
-//! A body that this version does not know whole is kept as it came: a type of a newer version, a payload
-//! that does not parse, or one with a field that has no place in the type. So nothing is ever lost.
+//! An event that this version does not fully know is kept as it came: one of an unknown type, one whose
+//! payload does not parse, and one whose payload has a field that its struct lacks. So nothing is lost.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The payload of one type of event.
 pub trait EventPayload: Sized {
-    /// The type as it stands on the wire and in the table: a noun and a verb in the past tense.
+    /// The type on the wire and in the table: a noun and a verb in the past tense.
     const TYPE: &'static str;
 
     /// The payload of an event of this type; none of any other.
@@ -22,7 +22,7 @@ macro_rules! event_types {
         #[serde(from = "TypeAndPayload", into = "TypeAndPayload")]
         pub enum EventBody {
             $(#[doc = concat!("`", $name, "`")] $payload(super::$payload),)+
-            /// An event that this version does not know, or does not know whole.
+            /// An event that this version does not fully know.
             Unknown {
                 /// The type as it came.
                 event_type: String,
@@ -35,7 +35,7 @@ macro_rules! event_types {
         pub const TYPES: &[&str] = &[$($name),+];
 
         impl EventBody {
-            /// The type as it stands on the wire and in the table.
+            /// The type on the wire and in the table.
             pub fn event_type(&self) -> &str {
                 match self {
                     $(Self::$payload(_) => $name,)+
@@ -43,7 +43,7 @@ macro_rules! event_types {
                 }
             }
 
-            /// The facts as JSON.
+            /// The payload as JSON.
             pub fn payload(&self) -> Value {
                 match self {
                     $(Self::$payload(payload) => serde_json::to_value(payload).unwrap_or_default(),)+
@@ -120,13 +120,13 @@ impl EventBody {
     }
 }
 
-/// Whether every fact that was given is still there. A fact that is null says nothing.
+/// Whether every given field survived. A field that is null counts as absent.
 fn has_all_of(known: &Value, given: &Value) -> bool {
     let Some(given) = given.as_object() else { return false };
     given.iter().all(|(name, value)| value.is_null() || known.get(name) == Some(value))
 }
 
-/// A body as it is written.
+/// An event's body on the wire.
 #[derive(Serialize, Deserialize)]
 struct TypeAndPayload {
     #[serde(rename = "type")]
@@ -136,8 +136,8 @@ struct TypeAndPayload {
 }
 
 impl From<TypeAndPayload> for EventBody {
-    fn from(written: TypeAndPayload) -> Self {
-        Self::new(written.event_type, written.payload)
+    fn from(wire: TypeAndPayload) -> Self {
+        Self::new(wire.event_type, wire.payload)
     }
 }
 

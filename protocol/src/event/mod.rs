@@ -1,7 +1,7 @@
-//! Events: the truth about what was done, one row each, never changed.
+//! Events: the record of what was done, one row each, never changed.
 //!
-//! The tree is process → agent → turn → tool call: `parent_id` is the id of the event that something
-//! happened under, and a completion's `parent_id` is the id of its start.
+//! The tree is process → agent → turn → tool call: `parent_id` is the ID of the event that something
+//! happened under; a completion's is the ID of its start.
 
 mod agent;
 mod body;
@@ -28,13 +28,13 @@ pub use tool_call::{ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, Tool
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Made where the event is made.
+    /// Made where the event happens.
     pub id: EventId,
     /// What it happened under; for a completion, its start.
     pub parent_id: Option<EventId>,
     /// The task it belongs to, if any.
     pub task_id: Option<TaskId>,
-    /// What happened: on the wire the fields `type` and `payload`.
+    /// What happened: the fields `type` and `payload` on the wire.
     #[serde(flatten)]
     pub body: EventBody,
     /// When, in milliseconds since the Unix epoch, by the clock of the process that made it.
