@@ -1,20 +1,46 @@
-//! How the fake servers are served: each on a runtime of its own, so that tests need none.
+//! How the fake servers are served: each on a runtime of its own, so that a test needs none.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use axum::Router;
-use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
-/// Serves a router on a runtime of its own until the runtime is dropped.
-pub(crate) fn serve(address: SocketAddr, router: Router) -> (SocketAddr, Runtime) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .expect("a runtime can be made");
-    let listener = runtime.block_on(TcpListener::bind(address)).expect("the address is free");
-    let address = listener.local_addr().expect("a bound socket has an address");
-    runtime.spawn(async move { axum::serve(listener, router).await });
-    (address, runtime)
+/// A server that answers until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    pub(crate) address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl Serving {
+    /// Serves on a free port of this machine.
+    pub(crate) fn start(router: Router) -> Self {
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), router)
+    }
+
+    /// Serves at an address.
+    pub(crate) fn start_at(address: SocketAddr, router: Router) -> Self {
+        let listener = TcpListener::bind(address).expect("the address is free");
+        listener.set_nonblocking(true).expect("a socket can be made non-blocking");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime can be made");
+        runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            axum::serve(listener, router).await
+        });
+        Self { address, runtime: Some(runtime) }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // Without waiting: a handler may be blocked for as long as the test lives.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }

@@ -1,100 +1,81 @@
 //! What breaks on the way, and who gets to hear of it.
 
-use axum::http::StatusCode;
+use std::net::TcpListener;
+
+use harness::fake_tool_server::{TOKEN, failure};
+use harness::worker::task;
+use harness::{FakeToolServer, ToolReply, Worker};
+use protocol::event::AgentStarted;
 use protocol::{ErrorCode, Outcome};
 
-use crate::model_server::{ModelServer, Reply, calls, refuses, says};
-use crate::process::{Ended, Worker, soon, task};
-use crate::tool_server::{Next, TOKEN, ToolServer, failure};
+use crate::{calls, model, refuses, run, says, tool_results, with, worker};
 
-async fn run(replies: Vec<Reply>, tools: &ToolServer) -> (Ended, ModelServer) {
-    let model = ModelServer::start(replies).await;
-    let mut worker = Worker::start(&model.variables(&tools.url));
-    (worker.run(&task("what is here?")).await, model)
-}
-
-fn failed(ended: &Ended) -> (&str, bool) {
-    match &ended.outcome {
-        Outcome::Failed { error, retryable, .. } => (error, *retryable),
-        other => panic!("the task did not fail: {other:?}"),
+#[test]
+fn a_call_that_cannot_be_answered_now_is_repeated_with_its_key_and_the_model_never_hears_of_it() {
+    let busy = |code| ToolReply::Envelope(Box::new(failure(code, "wait")), Some(0));
+    let (overloaded, in_progress) = (busy(ErrorCode::Overloaded), busy(ErrorCode::InProgress));
+    for replies in [
+        vec![ToolReply::Broken, ToolReply::Broken],
+        vec![overloaded, in_progress, ToolReply::NoEnvelope(502)],
+    ] {
+        let failures = replies.len();
+        let tools = FakeToolServer::start(replies);
+        let (ended, model) = run(vec![calls(&[("ls", "{}")]), says("done")], &tools, &[]);
+        assert_eq!(ended.reply(), "done");
+        let keys: Vec<_> = tools.calls().iter().map(|call| call.headers["Idempotency-Key"].clone()).collect();
+        assert_eq!(keys.len(), failures + 1);
+        assert!(keys.iter().all(|key| key == keys[0]), "{keys:?}");
+        assert_eq!(tool_results(&model), ["exit 0\na.txt"]);
     }
 }
 
-#[tokio::test]
-async fn a_call_whose_connection_breaks_is_made_again_with_its_key_and_the_model_never_hears_of_it() {
-    let tools = ToolServer::start([Next::Break, Next::Break]).await;
-    let (ended, model) = run(vec![calls(&[("ls", "{}")]), says("done")], &tools).await;
-    assert_eq!(ended.reply(), "done");
-    let keys: Vec<_> = tools.calls().iter().map(|call| call.headers["Idempotency-Key"].clone()).collect();
-    assert_eq!(keys.len(), 3);
-    assert!(keys.iter().all(|key| key == keys[0]), "{keys:?}");
-    assert_eq!(model.tool_results(), ["exit 0\na.txt"]);
-}
-
-#[tokio::test]
-async fn a_server_that_is_busy_or_away_is_called_again_with_the_same_key() {
-    let busy = |code| Next::Answer(Box::new(failure(code, "wait")), Some(0));
-    let overloaded = busy(ErrorCode::Overloaded);
-    let tools =
-        ToolServer::start([overloaded, busy(ErrorCode::InProgress), Next::Plain(StatusCode::BAD_GATEWAY)])
-            .await;
-    let (ended, _) = run(vec![calls(&[("ls", "{}")]), says("done")], &tools).await;
-    assert_eq!(ended.reply(), "done");
-    let keys: Vec<_> = tools.calls().iter().map(|call| call.headers["Idempotency-Key"].clone()).collect();
-    assert_eq!(keys.len(), 4);
-    assert!(keys.iter().all(|key| key == keys[0]), "{keys:?}");
-}
-
-#[tokio::test]
-async fn a_tool_server_that_starts_late_is_waited_for() {
-    let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", port.local_addr().unwrap());
-    drop(port);
-    let variables = [("AUTONOUS_TOOL_URL", url.as_str()), ("AUTONOUS_TOOL_TOKEN", TOKEN)];
-    let mut worker = Worker::start(&variables);
+#[test]
+fn a_tool_server_that_starts_late_is_waited_for() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{address}");
+    let mut worker = Worker::start([("AUTONOUS_TOOL_URL", url.as_str()), ("AUTONOUS_TOOL_TOKEN", TOKEN)]);
     let task = task("ls");
-    worker.send_task(&task).await;
-    worker.until::<protocol::event::AgentStarted>().await;
-    let tools = ToolServer::start_at(url.strip_prefix("http://").unwrap()).await;
-    assert_eq!(worker.ended(&task).await.reply(), "exit 0\na.txt");
+    worker.send_task(&task);
+    worker.wait_for::<AgentStarted>();
+    let tools = FakeToolServer::start_at(address, []);
+    assert_eq!(worker.wait_for_result(&task).reply(), "exit 0\na.txt");
     assert_eq!(tools.calls().len(), 1);
 }
 
-#[tokio::test]
-async fn a_wrong_token_fails_the_task_for_good_and_says_so() {
-    let tools = ToolServer::start([]).await;
-    let mut worker = Worker::start(&[("AUTONOUS_TOOL_URL", &tools.url), ("AUTONOUS_TOOL_TOKEN", "wrong")]);
-    let ended = worker.run(&task("ls")).await;
-    let (error, retryable) = failed(&ended);
+#[test]
+fn a_wrong_token_fails_the_task_for_good_and_says_so() {
+    let tools = FakeToolServer::start([]);
+    let ended = Worker::start(with(&tools, &[("AUTONOUS_TOOL_TOKEN", "wrong")])).run(&task("ls"));
+    let (error, retryable) = ended.failure();
     assert!(error.contains("the token is wrong") && error.contains("Authorization"), "{error}");
     assert!(!retryable);
     assert_eq!(ended.types(), ["agent.started", "agent.failed"]);
 }
 
-#[tokio::test]
-async fn a_stranger_at_the_tool_servers_address_is_named() {
-    let model = ModelServer::start([says("hi")]).await;
-    let mut worker = Worker::start(&model.variables(&model.base_url));
-    let ended = worker.run(&task("hi")).await;
-    let (error, retryable) = failed(&ended);
+#[test]
+fn a_stranger_at_the_tool_servers_address_is_named() {
+    let model = model([says("hi")]);
+    let tools = FakeToolServer::start([]);
+    let ended = worker(&model, &tools, &[("AUTONOUS_TOOL_URL", &model.base_url())]).run(&task("hi"));
+    let (error, retryable) = ended.failure();
     assert!(error.contains("check AUTONOUS_TOOL_URL") && !retryable, "{error}");
 }
 
-#[tokio::test]
-async fn a_model_that_is_busy_for_a_moment_is_asked_again() {
-    let tools = ToolServer::start([]).await;
+#[test]
+fn a_model_that_is_busy_for_a_moment_is_asked_again() {
+    let tools = FakeToolServer::start([]);
     let replies = vec![refuses(429, "slow down"), refuses(503, "busy"), says("done")];
-    let (ended, model) = run(replies, &tools).await;
+    let (ended, model) = run(replies, &tools, &[]);
     assert_eq!(ended.reply(), "done");
     assert_eq!(model.requests().len(), 3);
     assert_eq!(ended.types().iter().filter(|kind| **kind == "turn.started").count(), 1);
 }
 
-#[tokio::test]
-async fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() {
-    let tools = ToolServer::start([]).await;
-    let (ended, model) = run(vec![calls(&[("ls", "{}")]), refuses(429, "slow down")], &tools).await;
-    let (error, retryable) = failed(&ended);
+#[test]
+fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() {
+    let tools = FakeToolServer::start([]);
+    let (ended, model) = run(vec![calls(&[("ls", "{}")]), refuses(429, "slow down")], &tools, &[]);
+    let (error, retryable) = ended.failure();
     assert!(error.contains("accepts no more requests right now") && error.contains("slow down"), "{error}");
     assert!(error.contains("Done so far:\n- ls {}: exit 0"), "{error}");
     assert!(retryable);
@@ -102,42 +83,40 @@ async fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() 
     assert_eq!(ended.types().last(), Some(&"agent.failed"));
 }
 
-#[tokio::test]
-async fn a_model_that_refuses_the_key_or_the_request_is_not_asked_again() {
-    let tools = ToolServer::start([]).await;
+#[test]
+fn a_model_that_refuses_the_key_or_the_request_is_not_asked_again() {
+    let tools = FakeToolServer::start([]);
     for (status, expected) in [(401, "AUTONOUS_MODEL_API_KEY"), (404, "AUTONOUS_MODEL_NAME")] {
-        let (ended, model) = run(vec![refuses(status, "no")], &tools).await;
-        let (error, retryable) = failed(&ended);
+        let (ended, model) = run(vec![refuses(status, "no")], &tools, &[]);
+        let (error, retryable) = ended.failure();
         assert!(error.contains(expected) && !retryable, "{error}");
         assert_eq!(model.requests().len(), 1);
     }
 }
 
-#[tokio::test]
-async fn the_next_task_knows_nothing_of_the_failed_one() {
-    let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([refuses(401, "no"), says("hello")]).await;
-    let mut worker = Worker::start(&model.variables(&tools.url));
-    failed(&worker.run(&task("first")).await);
-    assert_eq!(worker.run(&task("second")).await.reply(), "hello");
-    let messages = soon(async { model.requests().pop() }).await.unwrap()["messages"].clone();
+#[test]
+fn the_next_task_knows_nothing_of_the_failed_one() {
+    let tools = FakeToolServer::start([]);
+    let model = model([refuses(401, "no"), says("hello")]);
+    let mut worker = worker(&model, &tools, &[]);
+    worker.run(&task("first")).failure();
+    assert_eq!(worker.run(&task("second")).reply(), "hello");
+    let messages = model.requests().pop().unwrap()["messages"].clone();
     assert_eq!(messages.as_array().unwrap().len(), 2);
     assert_eq!(messages[1]["content"], "second");
 }
 
-#[tokio::test]
-async fn a_provider_that_keeps_failing_is_left_alone_and_the_supervisor_is_told_for_how_long() {
-    let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([refuses(503, "busy")]).await;
-    let mut variables = model.variables(&tools.url);
-    variables.push(("AUTONOUS_CONTROL_MAX_RETRIES", "0"));
-    let mut worker = Worker::start(&variables);
+#[test]
+fn a_provider_that_keeps_failing_is_left_alone_and_the_supervisor_is_told_for_how_long() {
+    let tools = FakeToolServer::start([]);
+    let model = model([refuses(503, "busy")]);
+    let mut worker = worker(&model, &tools, &[("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
     for _ in 0..4 {
-        let ended = worker.run(&task("hi")).await;
+        let ended = worker.run(&task("hi"));
         assert!(matches!(ended.outcome, Outcome::Failed { retryable: true, retry_after_ms: None, .. }));
     }
-    worker.run(&task("hi")).await;
-    let ended = worker.run(&task("hi")).await;
+    worker.run(&task("hi"));
+    let ended = worker.run(&task("hi"));
     let Outcome::Failed { error, retryable: true, retry_after_ms: Some(wait) } = &ended.outcome else {
         panic!("{:?}", ended.outcome)
     };

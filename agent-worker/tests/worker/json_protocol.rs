@@ -1,33 +1,28 @@
 //! A model without function calling: it writes its calls as JSON, cleanly or not.
 
 use agent_worker::untrusted::unmarked;
-use protocol::Outcome;
+use harness::worker::{TaskRun, task};
+use harness::{FakeModel, FakeToolServer, ModelReply, Worker};
 use serde_json::Value;
 
-use crate::model_server::{ModelServer, Reply, says};
-use crate::process::{Ended, Worker, task};
-use crate::tool_server::ToolServer;
+use crate::{says, with};
 
-async fn run(replies: Vec<Reply>, tools: &ToolServer) -> (Ended, ModelServer) {
-    let model = ModelServer::start(replies).await;
-    let mut variables = model.variables(&tools.url);
-    variables.push(("AUTONOUS_MODEL_TOOL_PROTOCOL", "json"));
-    variables.push(("AUTONOUS_CONTROL_MAX_RETRIES", "0"));
-    let ended = Worker::start(&variables).run(&task("what is here?")).await;
-    (ended, model)
+/// Runs one task with a model that is asked to follow the JSON protocol.
+fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel) {
+    let variables = [("AUTONOUS_MODEL_TOOL_PROTOCOL", "json"), ("AUTONOUS_CONTROL_MAX_RETRIES", "0")];
+    crate::run(replies, tools, &variables)
 }
 
-fn last_message(model: &ModelServer) -> Value {
+fn last_message(model: &FakeModel) -> Value {
     let request = model.requests().pop().unwrap();
     request["messages"].as_array().unwrap().last().unwrap().clone()
 }
 
-#[tokio::test]
-async fn calls_are_made_and_their_results_come_back_as_the_users_message() {
-    let tools = ToolServer::start([]).await;
+#[test]
+fn calls_are_made_and_their_results_come_back_as_the_users_message() {
+    let tools = FakeToolServer::start([]);
     let calls = r#"{"tool_calls":[{"name":"ls","arguments":{"path":"."}},{"name":"bash","arguments":{}}],"final_answer":""}"#;
-    let (ended, model) =
-        run(vec![says(calls), says(r#"{"tool_calls":[],"final_answer":"a.txt"}"#)], &tools).await;
+    let (ended, model) = run(vec![says(calls), says(r#"{"tool_calls":[],"final_answer":"a.txt"}"#)], &tools);
     assert_eq!(ended.reply(), "a.txt");
     assert_eq!(tools.calls().iter().map(|call| &*call.body).collect::<Vec<_>>(), [r#"{"path":"."}"#, "{}"]);
     let last = last_message(&model);
@@ -42,38 +37,36 @@ async fn calls_are_made_and_their_results_come_back_as_the_users_message() {
     assert!(system.contains("### ls\nRuns ls.") && system.contains("final_answer"), "{system}");
 }
 
-#[tokio::test]
-async fn an_answer_that_happens_to_be_json_is_an_answer() {
-    let tools = ToolServer::start([]).await;
-    let (ended, _) = run(vec![says(r#"{"name":"ls","arguments":{}}"#)], &tools).await;
+#[test]
+fn an_answer_that_happens_to_be_json_is_an_answer() {
+    let tools = FakeToolServer::start([]);
+    let (ended, _) = run(vec![says(r#"{"name":"ls","arguments":{}}"#)], &tools);
     assert_eq!((ended.reply(), tools.calls().len()), (r#"{"name":"ls","arguments":{}}"#, 0));
 }
 
-#[tokio::test]
-async fn a_reply_that_says_nothing_gets_one_more_chance_and_then_fails_clearly() {
-    let tools = ToolServer::start([]).await;
+#[test]
+fn a_reply_that_says_nothing_gets_one_more_chance_and_then_fails_clearly() {
+    let tools = FakeToolServer::start([]);
     let empty = || says(r#"{"tool_calls":[],"final_answer":""}"#);
-    let (ended, model) = run(vec![empty(), says(r#"{"final_answer":"done"}"#)], &tools).await;
+    let (ended, model) = run(vec![empty(), says(r#"{"final_answer":"done"}"#)], &tools);
     assert_eq!(ended.reply(), "done");
     assert!(last_message(&model)["content"].as_str().unwrap().contains("exactly one JSON object"));
-    let (ended, model) = run(vec![empty()], &tools).await;
-    let Outcome::Failed { error, .. } = &ended.outcome else { panic!("{:?}", ended.outcome) };
+    let (ended, model) = run(vec![empty()], &tools);
+    let (error, _) = ended.failure();
     assert!(error.contains("does not follow the JSON protocol"), "{error}");
     assert_eq!(model.requests().len(), 2);
 }
 
-#[tokio::test]
-async fn a_script_can_call_tools_by_the_protocol() {
-    let tools = ToolServer::start([]).await;
+#[test]
+fn a_script_can_call_tools_by_the_protocol() {
+    let tools = FakeToolServer::start([]);
     // {"tool_calls":[{"name":"ls","arguments":{}}]}
     let script = "msgb64:eyJ0b29sX2NhbGxzIjpbeyJuYW1lIjoibHMiLCJhcmd1bWVudHMiOnt9fV19,msg:done";
     let variables = [
-        ("AUTONOUS_TOOL_URL", tools.url.as_str()),
-        ("AUTONOUS_TOOL_TOKEN", crate::tool_server::TOKEN),
         ("AUTONOUS_MODEL_PROVIDER", "scripted"),
         ("AUTONOUS_MODEL_SCRIPT", script),
         ("AUTONOUS_MODEL_TOOL_PROTOCOL", "json"),
     ];
-    let ended = Worker::start(&variables).run(&task("go")).await;
+    let ended = Worker::start(with(&tools, &variables)).run(&task("go"));
     assert_eq!((ended.reply(), tools.calls().len()), ("done", 1));
 }

@@ -1,120 +1,97 @@
 //! Limits and cancels: a task always ends, what runs is ended with it, and the answer is honest.
 
+use harness::fake_tool_server::success;
+use harness::worker::{TaskRun, task};
+use harness::{FakeToolServer, ModelReply, ToolReply, Worker, wait};
+use protocol::Outcome;
 use protocol::event::{ControlLimitReached, TurnCompleted};
-use protocol::{Outcome, ToWorker};
 
-use crate::model_server::{ModelServer, Reply, calls, says};
-use crate::process::{Ended, Worker, soon, task};
-use crate::tool_server::{Next, ToolServer};
+use crate::{calls, model, run, says, worker};
 
-fn check_limit(ended: &Ended, limit: &str, expected: &[&str]) {
+fn check_limit(ended: &TaskRun, limit: &str, expected: &[&str]) {
     assert!(matches!(ended.outcome, Outcome::Done { .. }));
     for part in expected {
         assert!(ended.reply().contains(part), "{part:?} is not in {}", ended.reply());
     }
-    let reached = ended.of::<ControlLimitReached>();
+    let reached = ended.events_of::<ControlLimitReached>();
     assert_eq!(reached.len(), 1);
     assert_eq!(reached[0].1.limit, limit);
     assert_eq!(reached[0].0.parent_id.as_ref(), Some(&ended.events[0].id));
     assert_eq!(ended.types().last(), Some(&"agent.completed"));
 }
 
-#[tokio::test]
-async fn too_many_turns_end_with_what_was_done() {
-    let tools = ToolServer::start([]).await;
+#[test]
+fn too_many_turns_end_with_what_was_done() {
+    let tools = FakeToolServer::start([]);
     let looks = ["{}", r#"{"path":"a"}"#, "{}", "{}"].map(|arguments| calls(&[("ls", arguments)]));
-    let model = ModelServer::start(looks).await;
-    let mut variables = model.variables(&tools.url);
-    variables.push(("AUTONOUS_CONTROL_MAX_TURNS", "3"));
-    let ended = Worker::start(&variables).run(&task("look")).await;
+    let (ended, _) = run(looks.into(), &tools, &[("AUTONOUS_CONTROL_MAX_TURNS", "3")]);
     check_limit(&ended, "turns", &["3 turns", "- ls {}: exit 0", "noted: let me look", "no final answer"]);
-    assert_eq!((ended.of::<TurnCompleted>().len(), tools.calls().len()), (3, 3));
+    assert_eq!((ended.events_of::<TurnCompleted>().len(), tools.calls().len()), (3, 3));
 }
 
-#[tokio::test]
-async fn too_many_tokens_end_the_task_and_cached_input_does_not_count() {
-    let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([calls(&[("ls", "{}")])]).await;
-    let mut variables = model.variables(&tools.url);
+#[test]
+fn too_many_tokens_end_the_task_and_cached_input_does_not_count() {
+    let tools = FakeToolServer::start([]);
     // Each turn counts 100 - 60 + 20.
-    variables.push(("AUTONOUS_CONTROL_MAX_TOKENS", "120"));
-    let ended = Worker::start(&variables).run(&task("look")).await;
+    let limit = ("AUTONOUS_CONTROL_MAX_TOKENS", "120");
+    let (ended, model) = run(vec![calls(&[("ls", "{}")])], &tools, &[limit]);
     check_limit(&ended, "tokens", &["120 tokens"]);
     assert_eq!(model.requests().len(), 2);
 }
 
-#[tokio::test]
-async fn the_wall_time_ends_a_running_tool_call() {
-    let tools = ToolServer::start([Next::Silence]).await;
-    let model = ModelServer::start([calls(&[("bash", "{}")])]).await;
-    let mut variables = model.variables(&tools.url);
-    variables.push(("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "1"));
-    let mut worker = Worker::start(&variables);
-    let ended = worker.run(&task("wait")).await;
+#[test]
+fn the_wall_time_ends_a_running_tool_call_and_a_running_request_to_the_model() {
+    let limit = [("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "1")];
+    let tools = FakeToolServer::start([ToolReply::Silent]);
+    let (ended, _) = run(vec![calls(&[("bash", "{}")])], &tools, &limit);
     check_limit(&ended, "wall_time", &["1 seconds", "- bash {}: was running, its outcome is unknown"]);
-    soon(tools.abandoned()).await;
-}
-
-#[tokio::test]
-async fn the_wall_time_ends_a_running_request_to_the_model() {
-    let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([Reply::Silence]).await;
-    let mut variables = model.variables(&tools.url);
-    variables.push(("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "1"));
-    let ended = Worker::start(&variables).run(&task("wait")).await;
+    tools.wait_until_abandoned();
+    let (ended, _) = run(vec![ModelReply::Silent], &tools, &limit);
     check_limit(&ended, "wall_time", &["no tool was called"]);
-    assert!(ended.of::<TurnCompleted>().is_empty());
+    assert!(ended.events_of::<TurnCompleted>().is_empty());
 }
 
-#[tokio::test]
-async fn a_cancel_ends_a_running_tool_call_and_says_what_was_done() {
-    let silence = [Next::Answer(Box::new(crate::tool_server::success("x")), None), Next::Silence];
-    let tools = ToolServer::start(silence).await;
-    let model = ModelServer::start([calls(&[("ls", "{}"), ("bash", "{}")])]).await;
-    let mut worker = Worker::start(&model.variables(&tools.url));
+#[test]
+fn a_cancel_ends_a_running_tool_call_and_says_what_was_done() {
+    let silence = [ToolReply::Envelope(Box::new(success("x")), None), ToolReply::Silent];
+    let tools = FakeToolServer::start(silence);
+    let model = model([calls(&[("ls", "{}"), ("bash", "{}")])]);
+    let mut worker = worker(&model, &tools, &[]);
     let task = task("wait");
-    worker.send_task(&task).await;
-    soon(async {
-        while tools.calls().len() < 2 {
-            tools.called().await;
-        }
-    })
-    .await;
-    worker.send(&ToWorker::Cancel { task_id: task.task_id.clone() }).await;
-    let ended = worker.ended(&task).await;
-    soon(tools.abandoned()).await;
+    worker.send_task(&task);
+    tools.wait_for_calls(2);
+    worker.cancel(&task);
+    let ended = worker.wait_for_result(&task);
+    tools.wait_until_abandoned();
     let expected = "Cancelled.\n\nDone so far:\n- ls {}: exit 0\n\
                     - bash {}: was running, its outcome is unknown\n\nThe last thing I noted: let me look";
     assert_eq!(ended.outcome, Outcome::Cancelled { reply: expected.to_owned() });
     assert_eq!(ended.types().last(), Some(&"agent.failed"));
 }
 
-#[tokio::test]
-async fn a_cancel_ends_a_running_request_to_the_model_and_the_next_task_runs() {
-    let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([Reply::Silence, says("hello")]).await;
-    let mut worker = Worker::start(&model.variables(&tools.url));
+#[test]
+fn a_cancel_ends_a_running_request_to_the_model_and_the_next_task_runs() {
+    let tools = FakeToolServer::start([]);
+    let model = model([ModelReply::Silent, says("hello")]);
+    let mut worker = worker(&model, &tools, &[]);
     let first = task("wait");
-    worker.send_task(&first).await;
-    soon(model.asked()).await;
-    worker.send(&ToWorker::Cancel { task_id: first.task_id.clone() }).await;
-    assert!(matches!(worker.ended(&first).await.outcome, Outcome::Cancelled { .. }));
-    assert_eq!(worker.run(&task("hi")).await.reply(), "hello");
+    worker.send_task(&first);
+    wait::until("the model is asked", || (!model.requests().is_empty()).then_some(()));
+    worker.cancel(&first);
+    assert!(matches!(worker.wait_for_result(&first).outcome, Outcome::Cancelled { .. }));
+    assert_eq!(worker.run(&task("hi")).reply(), "hello");
 }
 
-#[tokio::test]
-async fn a_cancel_of_another_task_changes_nothing() {
-    let tools = ToolServer::start([Next::Silence]).await;
-    let mut worker = Worker::start(&[
-        ("AUTONOUS_TOOL_URL", &tools.url),
-        ("AUTONOUS_TOOL_TOKEN", crate::tool_server::TOKEN),
-    ]);
+#[test]
+fn a_cancel_of_another_task_changes_nothing() {
+    let tools = FakeToolServer::start([ToolReply::Silent]);
+    let mut worker = Worker::start(tools.variables());
     let running = task("ls");
-    worker.send(&ToWorker::Cancel { task_id: running.task_id.clone() }).await;
-    worker.send_task(&running).await;
-    soon(tools.called()).await;
-    worker.send(&ToWorker::Cancel { task_id: task("other").task_id }).await;
-    worker.send(&ToWorker::Cancel { task_id: running.task_id.clone() }).await;
-    let ended = worker.ended(&running).await;
+    worker.cancel(&running);
+    worker.send_task(&running);
+    tools.wait_for_calls(1);
+    worker.cancel(&task("other"));
+    worker.cancel(&running);
+    let ended = worker.wait_for_result(&running);
     assert!(ended.reply().contains("- ls {}: was running"), "{}", ended.reply());
 }

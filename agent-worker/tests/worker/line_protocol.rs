@@ -1,71 +1,70 @@
 //! Readiness, heartbeats, the end of stdin, and lines that nobody can follow.
 
+use harness::worker::task;
+use harness::{FakeToolServer, ToolReply, Worker};
 use protocol::FromWorker;
 use protocol::event::TurnStarted;
 
-use crate::process::{Worker, soon, task};
-use crate::tool_server::{Next, TOKEN, ToolServer};
-
 const DIRECT: [(&str, &str); 1] = [("AUTONOUS_MODEL_PROVIDER", "direct")];
 
-#[tokio::test]
-async fn the_first_line_is_a_heartbeat_without_a_task() {
-    let mut worker = Worker::start(&DIRECT);
-    assert_eq!(worker.next().await, Some(FromWorker::Heartbeat { task_id: None }));
+#[test]
+fn the_first_line_is_a_heartbeat_without_a_task() {
+    let mut worker = Worker::start(DIRECT);
+    assert_eq!(worker.next(), Some(FromWorker::Heartbeat { task_id: None }));
 }
 
-#[tokio::test]
-async fn heartbeats_go_on_while_a_task_runs_and_name_it() {
-    let tools = ToolServer::start([Next::Silence]).await;
-    let mut worker = Worker::start(&[("AUTONOUS_TOOL_URL", &tools.url), ("AUTONOUS_TOOL_TOKEN", TOKEN)]);
+#[test]
+fn heartbeats_go_on_while_a_task_runs_and_name_it() {
+    let tools = FakeToolServer::start([ToolReply::Silent]);
+    let mut worker = Worker::start(tools.variables());
     let task = task("ls");
-    worker.send_task(&task).await;
-    worker.until::<TurnStarted>().await;
+    worker.send_task(&task);
+    worker.wait_for::<TurnStarted>();
     let beat = FromWorker::Heartbeat { task_id: Some(task.task_id) };
-    while worker.next().await.unwrap() != beat {}
+    while worker.next().unwrap() != beat {}
 }
 
-#[tokio::test]
-async fn the_end_of_stdin_ends_an_idle_worker() {
-    let mut worker = Worker::start(&DIRECT);
-    worker.next().await;
+#[test]
+fn the_end_of_stdin_ends_an_idle_worker() {
+    let mut worker = Worker::start(DIRECT);
+    worker.next();
     worker.close_stdin();
-    assert_eq!(worker.exit_code().await, Some(0));
+    assert_eq!(worker.exit_code(), Some(0));
 }
 
-#[tokio::test]
-async fn the_end_of_stdin_ends_a_working_worker_and_its_running_call() {
-    let tools = ToolServer::start([Next::Silence]).await;
-    let mut worker = Worker::start(&[("AUTONOUS_TOOL_URL", &tools.url), ("AUTONOUS_TOOL_TOKEN", TOKEN)]);
-    worker.send_task(&task("ls")).await;
-    soon(tools.called()).await;
+#[test]
+fn the_end_of_stdin_ends_a_working_worker_and_its_running_call() {
+    let tools = FakeToolServer::start([ToolReply::Silent]);
+    let mut worker = Worker::start(tools.variables());
+    worker.send_task(&task("ls"));
+    tools.wait_for_calls(1);
     worker.close_stdin();
-    assert_eq!(worker.exit_code().await, Some(0));
-    soon(tools.abandoned()).await;
+    assert_eq!(worker.exit_code(), Some(0));
+    tools.wait_until_abandoned();
 }
 
-#[tokio::test]
-async fn a_malformed_line_ends_the_worker_with_code_2() {
+#[test]
+fn a_malformed_line_ends_the_worker_with_code_2() {
     for line in ["", "hello", "[]", r#"{"type":"dance"}"#, r#"{"type":"task","text":"no id"}"#] {
-        let mut worker = Worker::start(&DIRECT);
-        worker.send_line(line).await;
-        assert_eq!(worker.exit_code().await, Some(2), "{line}");
+        let mut worker = Worker::start(DIRECT);
+        worker.send_line(line);
+        assert_eq!(worker.exit_code(), Some(2), "{line}");
     }
 }
 
-#[tokio::test]
-async fn a_second_task_beside_the_first_ends_the_worker_with_code_2() {
-    let tools = ToolServer::start([Next::Silence]).await;
-    let mut worker = Worker::start(&[("AUTONOUS_TOOL_URL", &tools.url), ("AUTONOUS_TOOL_TOKEN", TOKEN)]);
-    worker.send_task(&task("ls")).await;
-    worker.send_task(&task("ls")).await;
-    assert_eq!(worker.exit_code().await, Some(2));
+#[test]
+fn a_second_task_beside_the_first_ends_the_worker_with_code_2() {
+    let tools = FakeToolServer::start([ToolReply::Silent]);
+    let mut worker = Worker::start(tools.variables());
+    worker.send_task(&task("ls"));
+    worker.send_task(&task("ls"));
+    assert_eq!(worker.exit_code(), Some(2));
 }
 
-#[tokio::test]
-async fn a_task_of_many_megabytes_is_read_and_answered() {
-    let tools = ToolServer::start([]).await;
-    let mut worker = Worker::start(&[("AUTONOUS_TOOL_URL", &tools.url), ("AUTONOUS_TOOL_TOKEN", TOKEN)]);
+#[test]
+fn a_task_of_many_megabytes_is_read_and_answered() {
+    let tools = FakeToolServer::start([]);
+    let mut worker = Worker::start(tools.variables());
     let long = format!("ls path={}", "x".repeat(7 * 1024 * 1024));
-    assert_eq!(worker.run(&task(&long)).await.reply(), "exit 0\na.txt");
+    assert_eq!(worker.run(&task(&long)).reply(), "exit 0\na.txt");
 }

@@ -1,41 +1,37 @@
 //! A second model behind the first: when it is asked, and that the events name who answered.
 
-use protocol::Outcome;
+use harness::fake_model::NAME;
+use harness::worker::TaskRun;
+use harness::{FakeToolServer, ModelReply};
 use protocol::event::{AgentStarted, TurnCompleted};
 
-use crate::model_server::{ModelServer, Reply, refuses, says};
-use crate::process::{Ended, Worker, task};
-use crate::tool_server::ToolServer;
+use crate::{refuses, says};
 
-async fn run(replies: Vec<Reply>) -> (Ended, Vec<String>) {
-    let tools = ToolServer::start([]).await;
-    let model = ModelServer::start(replies).await;
-    let mut variables = model.variables(&tools.url);
-    variables.push(("AUTONOUS_MODEL_FALLBACK", "second"));
-    let ended = Worker::start(&variables).run(&task("hi")).await;
-    let asked =
-        model.requests().iter().map(|request| request["model"].as_str().unwrap().to_owned()).collect();
-    (ended, asked)
+fn run(replies: Vec<ModelReply>) -> (TaskRun, Vec<String>) {
+    let tools = FakeToolServer::start([]);
+    let (ended, model) = crate::run(replies, &tools, &[("AUTONOUS_MODEL_FALLBACK", "second")]);
+    let asked = model.requests().into_iter().map(|request| request["model"].as_str().unwrap().to_owned());
+    (ended, asked.collect())
 }
 
-#[tokio::test]
-async fn the_second_model_answers_for_one_that_is_overloaded_and_is_named() {
-    let (ended, asked) = run(vec![refuses(503, "busy"), says("hello")]).await;
-    assert_eq!((ended.reply(), asked), ("hello", vec!["played".to_owned(), "second".to_owned()]));
-    assert_eq!(ended.of::<TurnCompleted>()[0].1.model_name, "second");
-    assert_eq!(ended.of::<AgentStarted>()[0].1.model_name, "played");
+#[test]
+fn the_second_model_answers_for_one_that_is_overloaded_and_is_named() {
+    let (ended, asked) = run(vec![refuses(503, "busy"), says("hello")]);
+    assert_eq!((ended.reply(), asked), ("hello", vec![NAME.to_owned(), "second".to_owned()]));
+    assert_eq!(ended.events_of::<TurnCompleted>()[0].1.model_name, "second");
+    assert_eq!(ended.events_of::<AgentStarted>()[0].1.model_name, NAME);
 }
 
-#[tokio::test]
-async fn the_second_model_does_not_hide_a_wrong_key() {
-    let (ended, asked) = run(vec![refuses(401, "no")]).await;
-    assert!(matches!(&ended.outcome, Outcome::Failed { retryable: false, .. }), "{:?}", ended.outcome);
-    assert_eq!(asked, ["played"]);
+#[test]
+fn the_second_model_does_not_hide_a_wrong_key() {
+    let (ended, asked) = run(vec![refuses(401, "no")]);
+    assert!(!ended.failure().1, "{:?}", ended.outcome);
+    assert_eq!(asked, [NAME]);
 }
 
-#[tokio::test]
-async fn both_are_asked_again_when_both_are_busy() {
-    let (ended, asked) = run(vec![refuses(429, "a"), refuses(503, "b"), says("hello")]).await;
+#[test]
+fn both_are_asked_again_when_both_are_busy() {
+    let (ended, asked) = run(vec![refuses(429, "a"), refuses(503, "b"), says("hello")]);
     assert_eq!((ended.reply(), asked.len()), ("hello", 3));
-    assert_eq!(ended.of::<TurnCompleted>()[0].1.model_name, "played");
+    assert_eq!(ended.events_of::<TurnCompleted>()[0].1.model_name, NAME);
 }

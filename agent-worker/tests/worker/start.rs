@@ -1,16 +1,17 @@
 //! The start: what is refused, and what leaves the environment.
 
-use crate::process::{Worker, command, soon};
+use harness::Worker;
+use harness::worker::command;
 
-async fn refused(variables: &[(&str, &str)]) -> String {
-    let output = soon(command(variables).output()).await.unwrap();
-    assert_eq!(output.status.code(), Some(i32::from(::process::exit::BAD_SETTINGS)));
+fn refused(variables: &[(&str, &str)]) -> String {
+    let output = command(variables.iter().copied()).output().unwrap();
+    assert_eq!(output.status.code(), Some(i32::from(process::exit::BAD_SETTINGS)));
     assert!(output.stdout.is_empty());
     String::from_utf8(output.stderr).unwrap()
 }
 
-#[tokio::test]
-async fn settings_that_do_not_fit_stop_the_start_and_are_named() {
+#[test]
+fn settings_that_do_not_fit_stop_the_start_and_are_named() {
     for (variables, expected) in [
         (vec![("AUTONOUS_MODEL_PROVIDER", "gemini")], "anthropic, direct, openai or scripted"),
         (vec![("AUTONOUS_MODEL_PROVIDER", "anthropic")], "AUTONOUS_MODEL_API_KEY"),
@@ -25,13 +26,13 @@ async fn settings_that_do_not_fit_stop_the_start_and_are_named() {
         (vec![("AUTONOUS_TOOL_URL", "localhost")], "AUTONOUS_TOOL_URL=\"localhost\""),
         (vec![("AUTONOUS_LOG_FORMAT", "xml")], "AUTONOUS_LOG_FORMAT"),
     ] {
-        let stderr = refused(&variables).await;
+        let stderr = refused(&variables);
         assert!(stderr.contains(expected), "{variables:?}: {stderr}");
     }
 }
 
-#[tokio::test]
-async fn secrets_leave_the_environment_at_the_start() {
+#[test]
+fn secrets_leave_the_environment_at_the_start() {
     let secrets = [
         ("AUTONOUS_TOOL_TOKEN", "hidden-1"),
         ("AUTONOUS_MODEL_API_KEY", "hidden-2"),
@@ -39,8 +40,8 @@ async fn secrets_leave_the_environment_at_the_start() {
         ("ANTHROPIC_API_KEY", "hidden-4"),
         ("RUST_LOG", "warn"),
     ];
-    let mut worker = Worker::start(&secrets);
-    worker.next().await;
+    let mut worker = Worker::start(secrets);
+    worker.next();
     let environment = std::fs::read(format!("/proc/{}/environ", worker.pid())).unwrap();
     let environment = String::from_utf8(environment).unwrap();
     assert!(environment.contains("RUST_LOG=warn") && !environment.contains("hidden"), "{environment}");

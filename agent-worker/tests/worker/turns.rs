@@ -1,33 +1,30 @@
 //! A task from its first to its last event: order, parents, what the model and the tools get to see.
 
+use std::collections::BTreeSet;
+
+use harness::fake_model::NAME;
+use harness::fake_tool_server::failure;
+use harness::worker::task;
+use harness::{FakeModel, FakeToolServer, ModelReply, ToolReply};
 use protocol::event::{TurnCompleted, TurnStarted};
 use protocol::{ErrorCode, HistoryMessage, Outcome, Role};
 use serde_json::{Value, json};
 
-use crate::model_server::{ModelServer, Reply, calls, calls_cut, says};
-use crate::process::{Ended, Worker, task};
-use crate::tool_server::{Next, ToolServer, failure};
-
-async fn run(replies: Vec<Reply>, tools: &ToolServer) -> (Ended, ModelServer) {
-    let model = ModelServer::start(replies).await;
-    let mut worker = Worker::start(&model.variables(&tools.url));
-    (worker.run(&task("what is here?")).await, model)
-}
+use crate::{calls, model, owned, run, says, tool_results, worker};
 
 /// The messages of the model's last request, without the system prompt.
-fn last_messages(model: &ModelServer) -> Vec<Value> {
+fn last_messages(model: &FakeModel) -> Vec<Value> {
     let request = model.requests().pop().unwrap();
     request["messages"].as_array().unwrap()[1..].to_vec()
 }
 
-#[tokio::test]
-async fn the_events_of_a_task_come_in_order_and_under_their_parents() {
-    let tools = ToolServer::start([]).await;
-    let model =
-        ModelServer::start([calls(&[("ls", r#"{"path":"."}"#), ("bash", "{}")]), says("a.txt")]).await;
-    let mut worker = Worker::start(&model.variables(&tools.url));
+#[test]
+fn the_events_of_a_task_come_in_order_and_under_their_parents() {
+    let tools = FakeToolServer::start([]);
+    let model = model([calls(&[("ls", r#"{"path":"."}"#), ("bash", "{}")]), says("a.txt")]);
+    let mut worker = worker(&model, &tools, &[]);
     let task = task("what is here?");
-    let ended = worker.run(&task).await;
+    let ended = worker.run(&task);
 
     assert_eq!(ended.outcome, Outcome::Done { reply: "a.txt".to_owned() });
     let expected = [
@@ -45,8 +42,8 @@ async fn the_events_of_a_task_come_in_order_and_under_their_parents() {
     let agent = Some(task.parent_event_id.clone());
     assert_eq!(parents, [agent, id(0), id(0), id(2), id(0), id(4), id(0)]);
     assert!(ended.events.iter().all(|event| event.task_id.as_ref() == Some(&task.task_id)));
-    let (_, turn) = ended.of::<TurnCompleted>()[0];
-    assert_eq!(turn.model_name, "played");
+    let (_, turn) = ended.events_of::<TurnCompleted>()[0];
+    assert_eq!(turn.model_name, NAME);
     assert_eq!((turn.input_tokens, turn.output_tokens, turn.tool_calls), (100, 20, 2));
     for call in tools.calls() {
         assert_eq!(call.headers["X-Parent-Event-Id"], ended.events[2].id.as_str());
@@ -55,34 +52,30 @@ async fn the_events_of_a_task_come_in_order_and_under_their_parents() {
     }
 }
 
-#[tokio::test]
-async fn calls_of_the_second_turn_hang_under_the_second_turn() {
-    let tools = ToolServer::start([]).await;
-    let (ended, _) = run(vec![calls(&[("ls", "{}")]), calls(&[("ls", "{}")]), says("done")], &tools).await;
-    let turns: Vec<&str> = ended.of::<TurnStarted>().iter().map(|(turn, _)| turn.id.as_str()).collect();
-    let parents: Vec<_> =
-        tools.calls().iter().map(|call| call.headers["X-Parent-Event-Id"].clone()).collect();
-    assert_eq!(parents, turns[..2]);
+#[test]
+fn every_call_has_a_key_of_its_own_and_its_turn_as_parent() {
+    let tools = FakeToolServer::start([]);
+    let two = calls(&[("ls", "{}"), ("ls", "{}")]);
+    let (ended, _) = run(vec![two, calls(&[("ls", "{}")]), says("done")], &tools, &[]);
+    let turns = ended.events_of::<TurnStarted>();
+    let headers = |name: &str| {
+        let calls = tools.calls();
+        calls.iter().map(|call| call.headers[name].to_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(headers("X-Parent-Event-Id"), [0, 0, 1].map(|turn: usize| turns[turn].0.id.as_str()));
+    let keys: BTreeSet<String> = headers("Idempotency-Key").into_iter().collect();
+    assert_eq!(keys.len(), 3);
 }
 
-#[tokio::test]
-async fn every_call_has_a_key_of_its_own() {
-    let tools = ToolServer::start([]).await;
-    run(vec![calls(&[("ls", "{}"), ("ls", "{}")]), says("done")], &tools).await;
-    let keys: Vec<_> = tools.calls().iter().map(|call| call.headers["Idempotency-Key"].clone()).collect();
-    assert_eq!(keys.len(), 2);
-    assert_ne!(keys[0], keys[1]);
-}
-
-#[tokio::test]
-async fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
-    let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([calls(&[("ls", "{}")]), says("done")]).await;
-    let mut worker = Worker::start(&model.variables(&tools.url));
+#[test]
+fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
+    let tools = FakeToolServer::start([]);
+    let model = model([calls(&[("ls", "{}")]), says("done")]);
+    let mut worker = worker(&model, &tools, &[]);
     let mut task = task("what is here?");
     let past = |role, text: &str| HistoryMessage { role, text: text.to_owned(), calls: Vec::new() };
     task.history = vec![past(Role::User, "hello"), past(Role::Assistant, "hi")];
-    worker.run(&task).await;
+    worker.run(&task);
 
     let first = &model.requests()[0];
     let system = first["messages"][0]["content"].as_str().unwrap();
@@ -99,10 +92,10 @@ async fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_resul
             json!({"role": "assistant", "content": "hi"}),
             json!({"role": "user", "content": "what is here?"}),
             json!({"role": "assistant", "content": "let me look",
-                   "tool_calls": [{"id": "call_a", "type": "function", "function": function}]}),
+                   "tool_calls": [{"id": "call_1_0", "type": "function", "function": function}]}),
         ]
     );
-    assert_eq!((&messages[4]["role"], &messages[4]["tool_call_id"]), (&json!("tool"), &json!("call_a")));
+    assert_eq!((&messages[4]["role"], &messages[4]["tool_call_id"]), (&json!("tool"), &json!("call_1_0")));
     let result = messages[4]["content"].as_str().unwrap();
     let lines: Vec<&str> = result.lines().collect();
     assert_eq!((lines[0], lines[2]), ("exit 0", "a.txt"));
@@ -110,64 +103,65 @@ async fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_resul
     assert_eq!(lines[3], format!("</untrusted {word}>"));
 }
 
-#[tokio::test]
-async fn a_prompt_that_the_task_brings_replaces_ours() {
-    let tools = ToolServer::start([]).await;
-    let model = ModelServer::start([says("done")]).await;
-    let mut worker = Worker::start(&model.variables(&tools.url));
+#[test]
+fn a_prompt_that_the_task_brings_replaces_ours() {
+    let tools = FakeToolServer::start([]);
+    let model = model([says("done")]);
+    let mut worker = worker(&model, &tools, &[]);
     let mut task = task("hi");
     task.system_prompt = Some("You are a parrot in {{roots}} on {{date}}.".to_owned());
-    worker.run(&task).await;
+    worker.run(&task);
     let system = &model.requests()[0]["messages"][0]["content"];
     assert_eq!(system, "You are a parrot in /work/space on 2026-01-31.");
 }
 
-#[tokio::test]
-async fn broken_arguments_reach_the_server_as_they_are_and_its_error_reaches_the_model() {
-    let tools = ToolServer::start([]).await;
-    let (ended, model) = run(vec![calls(&[("ls", "{\"path\": ")]), says("sorry")], &tools).await;
+#[test]
+fn broken_arguments_reach_the_server_as_they_are_and_its_error_reaches_the_model() {
+    let tools = FakeToolServer::start([]);
+    let (ended, model) = run(vec![calls(&[("ls", "{\"path\": ")]), says("sorry")], &tools, &[]);
     assert_eq!(ended.reply(), "sorry");
     assert_eq!(tools.calls()[0].body, "{\"path\": ");
     let told = "exit 2 · error INVALID_ARGUMENT\nINVALID_ARGUMENT: the body is no JSON object\n";
-    assert!(model.tool_results()[0].starts_with(told), "{}", model.tool_results()[0]);
+    assert!(tool_results(&model)[0].starts_with(told), "{}", tool_results(&model)[0]);
 }
 
-#[tokio::test]
-async fn an_unknown_tool_is_answered_with_those_that_exist() {
-    let tools = ToolServer::start([]).await;
-    let (ended, model) = run(vec![calls(&[("functions.ls/../x", "{}")]), says("sorry")], &tools).await;
+#[test]
+fn an_unknown_tool_is_answered_with_those_that_exist() {
+    let tools = FakeToolServer::start([]);
+    let (ended, model) = run(vec![calls(&[("functions.ls/../x", "{}")]), says("sorry")], &tools, &[]);
     assert_eq!(ended.reply(), "sorry");
     assert_eq!(tools.calls()[0].name, "functions.ls/../x");
     let result = last_messages(&model)[2]["content"].as_str().unwrap().to_owned();
     assert!(result.starts_with("exit 2 · error UNKNOWN_TOOL") && result.contains("bash, ls"), "{result}");
 }
 
-#[tokio::test]
-async fn a_tool_that_fails_does_not_fail_the_task() {
+#[test]
+fn a_tool_that_fails_does_not_fail_the_task() {
     let open = failure(ErrorCode::CircuitOpen, "ls is paused");
-    let tools = ToolServer::start([Next::Answer(Box::new(open), Some(300))]).await;
-    let (ended, model) = run(vec![calls(&[("ls", "{}")]), says("it is paused")], &tools).await;
+    let tools = FakeToolServer::start([ToolReply::Envelope(Box::new(open), Some(300))]);
+    let (ended, model) = run(vec![calls(&[("ls", "{}")]), says("it is paused")], &tools, &[]);
     assert_eq!(ended.reply(), "it is paused");
     let told =
         "exit 2 · error CIRCUIT_OPEN\nCIRCUIT_OPEN: ls is paused\nhint: Wait for the time in Retry-After";
-    assert!(model.tool_results()[0].starts_with(told), "{}", model.tool_results()[0]);
+    assert!(tool_results(&model)[0].starts_with(told), "{}", tool_results(&model)[0]);
 }
 
-#[tokio::test]
-async fn a_reply_that_was_cut_never_runs_its_calls() {
-    let tools = ToolServer::start([]).await;
-    let (ended, model) = run(vec![calls_cut(&[("ls", "{\"pa")]), says("shorter")], &tools).await;
+#[test]
+fn a_reply_that_was_cut_never_runs_its_calls() {
+    let tools = FakeToolServer::start([]);
+    let (ended, model) =
+        run(vec![ModelReply::CutCalls(owned(&[("ls", "{\"pa")])), says("shorter")], &tools, &[]);
     assert_eq!(ended.reply(), "shorter");
     assert!(tools.calls().is_empty());
     let told = last_messages(&model)[1]["content"].as_str().unwrap().to_owned();
     assert!(told.contains("cut at the length limit"), "{told}");
 }
 
-#[tokio::test]
-async fn an_answer_that_happens_to_be_a_tool_call_in_json_is_an_answer() {
-    let tools = ToolServer::start([]).await;
+#[test]
+fn an_answer_that_happens_to_be_a_tool_call_in_json_is_an_answer() {
+    let tools = FakeToolServer::start([]);
     let text = r#"{"tool_calls":[{"name":"ls","arguments":{}}]}"#;
-    let (ended, _) = run(vec![says(text)], &tools).await;
+    let (ended, _) = run(vec![says(text)], &tools, &[]);
     assert_eq!(ended.reply(), text);
     assert!(tools.calls().is_empty());
 }

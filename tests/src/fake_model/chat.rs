@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Said, call_id, pieces};
+use super::{Dialect, NAME, Said, Usage, pieces};
 
 pub(super) const DIALECT: Dialect = Dialect { whole, events, end: "data: [DONE]\n\n" };
 
 fn whole(said: &Said<'_>) -> Value {
-    let calls: Vec<Value> = said.calls.iter().enumerate().map(call).collect();
+    let calls: Vec<Value> =
+        (0..said.calls.len()).map(|index| call(said, index, &said.calls[index].1)).collect();
     let text = Some(said.text).filter(|text| !text.is_empty());
     let mut message = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
@@ -21,8 +22,8 @@ fn whole(said: &Said<'_>) -> Value {
 fn events(said: &Said<'_>) -> Vec<Value> {
     let mut deltas = vec![json!({"role": "assistant", "content": ""})];
     deltas.extend(pieces(said.text).into_iter().map(|piece| json!({"content": piece})));
-    for (index, (name, arguments)) in said.calls.iter().enumerate() {
-        let mut first = call((index, &(name.clone(), String::new())));
+    for (index, (_, arguments)) in said.calls.iter().enumerate() {
+        let mut first = call(said, index, "");
         first["index"] = json!(index);
         deltas.push(json!({"tool_calls": [first]}));
         let rest = pieces(arguments).into_iter();
@@ -30,14 +31,16 @@ fn events(said: &Said<'_>) -> Vec<Value> {
             rest.map(|piece| json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})),
         );
     }
-    let chunk = |delta: Value, finish_reason: Value| {
-        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null});
-        completion("chat.completion.chunk", &json!([choice]), Value::Null)
-    };
-    let mut events: Vec<Value> = deltas.into_iter().map(|delta| chunk(delta, Value::Null)).collect();
-    events.push(chunk(json!({}), json!(finish_reason(said))));
+    let mut events: Vec<Value> = deltas.iter().map(|delta| chunk(delta, &Value::Null)).collect();
+    events.push(chunk(&json!({}), &json!(finish_reason(said))));
     events.push(completion("chat.completion.chunk", &json!([]), usage(said)));
     events
+}
+
+/// One event of a streamed completion.
+pub fn chunk(delta: &Value, finish_reason: &Value) -> Value {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null});
+    completion("chat.completion.chunk", &json!([choice]), Value::Null)
 }
 
 fn completion(object: &str, choices: &Value, usage: Value) -> Value {
@@ -45,14 +48,15 @@ fn completion(object: &str, choices: &Value, usage: Value) -> Value {
         "id": "chatcmpl-fake",
         "object": object,
         "created": protocol::now_ms() / 1000,
-        "model": "fake",
+        "model": NAME,
         "choices": choices,
         "usage": usage,
     })
 }
 
-fn call((index, (name, arguments)): (usize, &(String, String))) -> Value {
-    json!({"id": call_id(index), "type": "function", "function": {"name": name, "arguments": arguments}})
+fn call(said: &Said<'_>, index: usize, arguments: &str) -> Value {
+    let function = json!({"name": said.calls[index].0, "arguments": arguments});
+    json!({"id": said.call_id(index), "type": "function", "function": function})
 }
 
 fn finish_reason(said: &Said<'_>) -> &'static str {
@@ -64,6 +68,11 @@ fn finish_reason(said: &Said<'_>) -> &'static str {
 }
 
 fn usage(said: &Said<'_>) -> Value {
-    let (sent, made) = (said.input_tokens, said.output_tokens);
-    json!({"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made})
+    let Usage { input, cached, output } = said.usage;
+    json!({
+        "prompt_tokens": input,
+        "completion_tokens": output,
+        "total_tokens": input + output,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    })
 }

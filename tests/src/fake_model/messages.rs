@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dialect, Said, call_id, pieces};
+use super::{Dialect, NAME, Said, Usage, pieces};
 
 pub(super) const DIALECT: Dialect = Dialect { whole, events, end: "" };
 
@@ -13,7 +13,7 @@ fn whole(said: &Said<'_>) -> Value {
     }
     for (index, (name, arguments)) in said.calls.iter().enumerate() {
         let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
-        content.push(json!({"type": "tool_use", "id": call_id(index), "name": name, "input": input}));
+        content.push(json!({"type": "tool_use", "id": said.call_id(index), "name": name, "input": input}));
     }
     message(&json!(content), json!(stop_reason(said)), said)
 }
@@ -26,12 +26,12 @@ fn events(said: &Said<'_>) -> Vec<Value> {
         events.extend(block(0, &json!({"type": "text", "text": ""}), deltas));
     }
     for (index, (name, arguments)) in said.calls.iter().enumerate() {
-        let start = json!({"type": "tool_use", "id": call_id(index), "name": name, "input": {}});
+        let start = json!({"type": "tool_use", "id": said.call_id(index), "name": name, "input": {}});
         let delta = |piece| json!({"type": "input_json_delta", "partial_json": piece});
         events.extend(block(index + 1, &start, pieces(arguments).into_iter().map(delta)));
     }
     let end = json!({"stop_reason": stop_reason(said), "stop_sequence": null});
-    let usage = json!({"output_tokens": said.output_tokens});
+    let usage = json!({"output_tokens": said.usage.output});
     events.push(json!({"type": "message_delta", "delta": end, "usage": usage}));
     events.push(json!({"type": "message_stop"}));
     events
@@ -52,11 +52,23 @@ fn message(content: &Value, stop_reason: Value, said: &Said<'_>) -> Value {
         "id": "msg_fake",
         "type": "message",
         "role": "assistant",
-        "model": "fake",
+        "model": NAME,
         "content": content,
         "stop_reason": stop_reason,
         "stop_sequence": null,
-        "usage": {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens},
+        "usage": usage(said),
+    })
+}
+
+/// What is not read from the cache is half written to it.
+fn usage(said: &Said<'_>) -> Value {
+    let Usage { input, cached, output } = said.usage;
+    let written = (input - cached) / 2;
+    json!({
+        "input_tokens": input - cached - written,
+        "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": cached,
+        "output_tokens": output,
     })
 }
 

@@ -1,5 +1,5 @@
-//! A model, shared: OpenAI's chat completions and Anthropic's messages, with answers that the test
-//! scripts. Which of the two is spoken depends on the route alone.
+//! A fake model: OpenAI's chat completions and Anthropic's messages, with answers that the test scripts.
+//! Which of the two is spoken depends on the route alone.
 //!
 //! The server computes nothing of its own. A test that wants a thoughtful model gives a closure, which
 //! sees exactly what was sent and nothing else. Where a stream is asked for, there is one, and it can
@@ -9,21 +9,26 @@ mod chat;
 mod messages;
 mod stream;
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::Router;
 use axum::extract::State;
+use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
 
-use crate::serving::serve;
+use crate::serving::Serving;
 
-/// The key that the shared provider accepts.
+pub use chat::chunk;
+pub use stream::{End, Stream};
+
+/// The key that the fake provider accepts.
 pub const KEY: &str = "sk-FAKE-key-of-a-fake-model";
+
+/// The name of the model.
+pub const NAME: &str = "fake-1";
 
 /// What the model answers to one request.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,16 +37,26 @@ pub enum ModelReply {
     Text(String),
     /// Tool calls: name, and the arguments as the raw text that the model made.
     Calls(Vec<(String, String)>),
+    /// A text with tool calls.
+    TextAndCalls(String, Vec<(String, String)>),
     /// Tool calls in a reply that ended at the length limit.
     CutCalls(Vec<(String, String)>),
     /// 429 with `Retry-After` in seconds.
     RateLimited(u64),
+    /// This status and error object, with `Retry-After: 0`.
+    Refused(u16, Value),
     /// 500.
     Broken,
     /// This text in one body, although a stream was asked for.
     Unstreamed(String),
+    /// This body, although a stream was asked for.
+    Whole(Value),
     /// A stream of this text that goes wrong before its end.
     Faulty(String, StreamFault),
+    /// These bytes.
+    Stream(Stream),
+    /// No answer at all.
+    Silent,
 }
 
 impl ModelReply {
@@ -62,6 +77,19 @@ pub enum StreamFault {
     Stalled,
     /// One of its events is no JSON.
     Malformed,
+    /// One of its events says that the provider is overloaded.
+    Overloaded,
+}
+
+/// What a reply is said to cost, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// All input, cached or not.
+    pub input: usize,
+    /// The part of the input that was cached.
+    pub cached: usize,
+    /// What the model wrote.
+    pub output: usize,
 }
 
 /// What the model says, in no protocol yet.
@@ -69,9 +97,9 @@ struct Said<'a> {
     text: &'a str,
     calls: &'a [(String, String)],
     is_cut: bool,
-    /// A token is taken to be four bytes, so that the counts grow as real ones do.
-    input_tokens: usize,
-    output_tokens: usize,
+    usage: Usage,
+    /// The number of the request, which makes the ids of its calls unique.
+    number: usize,
 }
 
 /// One of the protocols.
@@ -88,73 +116,87 @@ type Script = Box<dyn FnMut(&Value) -> ModelReply + Send>;
 
 struct Shared {
     script: Mutex<Script>,
-    requests: Mutex<Vec<Value>>,
+    requests: Mutex<Vec<(HeaderMap, Value)>>,
+    usage: Option<Usage>,
 }
 
 /// A running model server.
 pub struct FakeModel {
     shared: Arc<Shared>,
-    address: SocketAddr,
-    runtime: Option<Runtime>,
+    serving: Serving,
 }
 
 impl FakeModel {
     /// A model that answers each request as `script` says, given the request's body. The script may
     /// block: then the model thinks.
     pub fn start(script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
-        let shared = Arc::new(Shared { script: Mutex::new(Box::new(script)), requests: Mutex::default() });
-        let router = Router::new()
-            .route(
-                "/v1/chat/completions",
-                post(|state, headers, body| reply(state, headers, body, &chat::DIALECT)),
-            )
-            .route(
-                "/v1/messages",
-                post(|state, headers, body| reply(state, headers, body, &messages::DIALECT)),
-            )
-            .route("/v1/models", get(models))
-            .with_state(Arc::clone(&shared));
-        let (address, runtime) = serve(SocketAddr::from(([127, 0, 0, 1], 0)), router);
-        Self { shared, address, runtime: Some(runtime) }
+        Self::start_with(Box::new(script), None)
     }
 
     /// A model that gives these answers in turn, and the last one for ever.
     pub fn answering(replies: Vec<ModelReply>) -> Self {
-        let mut left = replies.into_iter();
-        let mut last = ModelReply::Broken;
-        Self::start(move |_| {
-            last = left.next().unwrap_or_else(|| last.clone());
-            last.clone()
-        })
+        Self::start_with(in_turn(replies), None)
+    }
+
+    /// The same, where each answer costs so much.
+    pub fn answering_for(usage: Usage, replies: Vec<ModelReply>) -> Self {
+        Self::start_with(in_turn(replies), Some(usage))
+    }
+
+    fn start_with(script: Script, usage: Option<Usage>) -> Self {
+        let shared = Arc::new(Shared { script: Mutex::new(script), requests: Mutex::default(), usage });
+        let chat = post(|state, headers, body| reply(state, headers, body, &chat::DIALECT));
+        let messages = post(|state, headers, body| reply(state, headers, body, &messages::DIALECT));
+        let router = Router::new()
+            .route("/v1/chat/completions", chat)
+            .route("/v1/messages", messages)
+            .route("/v1/models", get(models))
+            .with_state(Arc::clone(&shared));
+        Self { shared, serving: Serving::start(router) }
+    }
+
+    /// What goes into the variable for the address.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.serving.address)
     }
 
     /// The variables that lead a system to this model, over chat completions.
     pub fn variables(&self) -> [(&'static str, String); 4] {
         [
             ("AUTONOUS_MODEL_PROVIDER", "openai".to_owned()),
-            ("AUTONOUS_MODEL_NAME", "fake-1".to_owned()),
-            ("AUTONOUS_MODEL_BASE_URL", format!("http://{}/v1", self.address)),
+            ("AUTONOUS_MODEL_NAME", NAME.to_owned()),
+            ("AUTONOUS_MODEL_BASE_URL", self.base_url()),
             ("AUTONOUS_MODEL_API_KEY", KEY.to_owned()),
         ]
     }
 
     /// The bodies of all requests so far.
     pub fn requests(&self) -> Vec<Value> {
-        self.shared.requests.lock().expect("nobody panics with it").clone()
+        self.recorded().iter().map(|(_, body)| body.clone()).collect()
+    }
+
+    /// The headers of all requests so far.
+    pub fn headers(&self) -> Vec<HeaderMap> {
+        self.recorded().iter().map(|(headers, _)| headers.clone()).collect()
     }
 
     /// Drops what was recorded: in a long test it would not fit into memory.
     pub fn forget_requests(&self) {
-        self.shared.requests.lock().expect("nobody panics with it").clear();
+        self.recorded().clear();
+    }
+
+    fn recorded(&self) -> MutexGuard<'_, Vec<(HeaderMap, Value)>> {
+        self.shared.requests.lock().expect("nobody panics with it")
     }
 }
 
-impl Drop for FakeModel {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
+fn in_turn(replies: Vec<ModelReply>) -> Script {
+    let mut left = replies.into_iter();
+    let mut last = ModelReply::Broken;
+    Box::new(move |_| {
+        last = left.next().unwrap_or_else(|| last.clone());
+        last.clone()
+    })
 }
 
 /// The list of models, which costs nothing and is not one of the requests.
@@ -162,7 +204,7 @@ async fn models(headers: HeaderMap) -> Response {
     if !has_the_key(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    axum::Json(json!({"object": "list", "data": [{"id": "fake-1", "object": "model"}]})).into_response()
+    axum::Json(json!({"object": "list", "data": [{"id": NAME, "object": "model"}]})).into_response()
 }
 
 fn has_the_key(headers: &HeaderMap) -> bool {
@@ -179,45 +221,73 @@ async fn reply(
     if !has_the_key(&headers) {
         return failure(StatusCode::UNAUTHORIZED, "invalid_api_key", "Incorrect API key provided");
     }
-    shared.requests.lock().expect("nobody panics with it").push(request.clone());
+    let is_streamed = request["stream"] == true;
+    let number = {
+        let mut requests = shared.requests.lock().expect("nobody panics with it");
+        requests.push((headers, request.clone()));
+        requests.len()
+    };
     let thinking = tokio::task::spawn_blocking(move || {
         let reply = (shared.script.lock().expect("no script panics"))(&request);
-        answer(&request, &reply, dialect)
+        let usage = shared.usage.unwrap_or_else(|| Usage::estimated(&request, &reply));
+        (reply, usage)
     });
-    thinking.await.expect("no script panics")
-}
-
-fn answer(request: &Value, reply: &ModelReply, dialect: &Dialect) -> Response {
-    let said = |text, calls, is_cut| Said::in_answer_to(request, text, calls, is_cut);
-    let spoken = |said: Said<'_>| match request["stream"] == true {
-        true => stream::whole(dialect, &said),
+    let (reply, usage) = thinking.await.expect("no script panics");
+    let said = |text, calls, is_cut| Said { text, calls, is_cut, usage, number };
+    let spoken = |said: Said<'_>| match is_streamed {
+        true => Stream::of(dialect, &said).into_response(),
         false => axum::Json((dialect.whole)(&said)).into_response(),
     };
-    match reply {
+    match &reply {
         ModelReply::Text(text) => spoken(said(text, &[], false)),
         ModelReply::Calls(calls) => spoken(said("", calls, false)),
+        ModelReply::TextAndCalls(text, calls) => spoken(said(text, calls, false)),
         ModelReply::CutCalls(calls) => spoken(said("", calls, true)),
         ModelReply::Unstreamed(text) => axum::Json((dialect.whole)(&said(text, &[], false))).into_response(),
-        ModelReply::Faulty(text, fault) => stream::faulty(dialect, &said(text, &[], false), *fault),
+        ModelReply::Whole(body) => axum::Json(body).into_response(),
+        ModelReply::Faulty(text, fault) => {
+            Stream::of(dialect, &said(text, &[], false)).broken_by(*fault).into_response()
+        }
+        ModelReply::Stream(stream) => stream.clone().into_response(),
         ModelReply::RateLimited(seconds) => {
             let refusal = failure(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded", "Rate limit reached");
-            ([("retry-after", seconds.to_string())], refusal).into_response()
+            ([(RETRY_AFTER, seconds.to_string())], refusal).into_response()
+        }
+        ModelReply::Refused(status, error) => {
+            let status = StatusCode::from_u16(*status).expect("the test names a status");
+            (status, [(RETRY_AFTER, "0")], axum::Json(json!({"error": error}))).into_response()
         }
         ModelReply::Broken => failure(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "The server failed"),
+        ModelReply::Silent => std::future::pending().await,
     }
 }
 
-impl<'a> Said<'a> {
-    fn in_answer_to(request: &Value, text: &'a str, calls: &'a [(String, String)], is_cut: bool) -> Self {
+impl Usage {
+    /// A token is taken to be four bytes, so that the counts grow as real ones do.
+    fn estimated(request: &Value, reply: &ModelReply) -> Self {
+        let (text, calls): (&str, &[(String, String)]) = match reply {
+            ModelReply::Text(text) | ModelReply::Unstreamed(text) | ModelReply::Faulty(text, _) => {
+                (text, &[])
+            }
+            ModelReply::Calls(calls) | ModelReply::CutCalls(calls) => ("", calls),
+            ModelReply::TextAndCalls(text, calls) => (text, calls),
+            ModelReply::RateLimited(_)
+            | ModelReply::Refused(..)
+            | ModelReply::Broken
+            | ModelReply::Whole(_)
+            | ModelReply::Stream(_)
+            | ModelReply::Silent => ("", &[]),
+        };
         let written: usize = calls.iter().map(|(name, arguments)| name.len() + arguments.len()).sum();
-        let output_tokens = (text.len() + written) / 4;
-        Self { text, calls, is_cut, input_tokens: request.to_string().len() / 4, output_tokens }
+        Self { input: request.to_string().len() / 4, cached: 0, output: (text.len() + written) / 4 }
     }
 }
 
-/// An id that no other call has.
-fn call_id(index: usize) -> String {
-    format!("call_{}_{index}", protocol::now_ms())
+impl Said<'_> {
+    /// An id that no other call of this model has.
+    fn call_id(&self, index: usize) -> String {
+        format!("call_{}_{index}", self.number)
+    }
 }
 
 /// A text in the pieces that a model writes it in.

@@ -1,54 +1,85 @@
 //! A reply as a stream of events, whole or broken.
 
-use std::convert::Infallible;
 use std::io;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::{self, Stream, StreamExt};
-use serde_json::Value;
+use futures_util::stream::{self, StreamExt};
+use serde_json::{Value, json};
 
 use super::{Dialect, Said, StreamFault};
 
-/// All events, and the end.
-pub(super) fn whole(dialect: &Dialect, said: &Said<'_>) -> Response {
-    let mut events: Vec<String> = (dialect.events)(said).iter().map(event).collect();
-    events.push(dialect.end.to_owned());
-    response(Body::from_stream(sent(events)))
+/// Bytes that are written, and what then becomes of the connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stream {
+    pieces: Vec<Vec<u8>>,
+    end: End,
 }
 
-/// The first half of the events, and then the fault.
-pub(super) fn faulty(dialect: &Dialect, said: &Said<'_>, fault: StreamFault) -> Response {
-    let mut events: Vec<String> = (dialect.events)(said).iter().map(event).collect();
-    events.truncate(events.len() / 2);
-    response(match fault {
-        StreamFault::Torn => Body::from_stream(sent(events)),
-        StreamFault::Stalled => Body::from_stream(sent(events).chain(stream::pending())),
-        StreamFault::Malformed => {
-            events.push("data: {\"choices\": [{\n\n".to_owned());
-            Body::from_stream(sent(events))
+/// The end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It ends as it should.
+    Close,
+    /// The connection breaks.
+    Break,
+    /// Nothing comes any more.
+    Hang,
+}
+
+impl Stream {
+    /// These pieces as they are.
+    pub fn raw(pieces: &[&[u8]], end: End) -> Self {
+        Self { pieces: pieces.iter().map(|piece| piece.to_vec()).collect(), end }
+    }
+
+    /// One event for each value.
+    pub fn events(values: &[Value], end: End) -> Self {
+        Self { pieces: values.iter().map(event).collect(), end }
+    }
+
+    /// All events of a reply, and its end.
+    pub(super) fn of(dialect: &Dialect, said: &Said<'_>) -> Self {
+        let mut stream = Self::events(&(dialect.events)(said), End::Close);
+        stream.pieces.push(dialect.end.into());
+        stream
+    }
+
+    /// The first half of the events, and then the fault.
+    pub(super) fn broken_by(mut self, fault: StreamFault) -> Self {
+        self.pieces.truncate((self.pieces.len() - 1) / 2);
+        match fault {
+            StreamFault::Torn => {}
+            StreamFault::Broken => self.end = End::Break,
+            StreamFault::Stalled => self.end = End::Hang,
+            StreamFault::Malformed => self.pieces.push(b"data: {\"choices\": [{\n\n".to_vec()),
+            StreamFault::Overloaded => {
+                let error = json!({"type": "overloaded_error", "message": "Overloaded"});
+                self.pieces.push(event(&json!({"type": "error", "error": error})));
+            }
         }
-        StreamFault::Broken => {
-            let broken = stream::once(async {
+        self
+    }
+}
+
+impl IntoResponse for Stream {
+    fn into_response(self) -> Response {
+        let pieces = stream::iter(self.pieces).map(Ok);
+        let body = match self.end {
+            End::Close => Body::from_stream(pieces.chain(stream::empty::<io::Result<Vec<u8>>>())),
+            End::Hang => Body::from_stream(pieces.chain(stream::pending::<io::Result<Vec<u8>>>())),
+            End::Break => Body::from_stream(pieces.chain(stream::once(async {
                 // What waits makes the server write out what it has.
                 tokio::task::yield_now().await;
                 Err(io::Error::other("broken"))
-            });
-            Body::from_stream(sent(events).map(|event| event.map_err(io::Error::other)).chain(broken))
-        }
-    })
+            }))),
+        };
+        ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+    }
 }
 
-fn sent(events: Vec<String>) -> impl Stream<Item = Result<String, Infallible>> {
-    stream::iter(events).map(Ok)
-}
-
-fn event(data: &Value) -> String {
+fn event(data: &Value) -> Vec<u8> {
     let name = data["type"].as_str().map(|name| format!("event: {name}\n"));
-    format!("{}data: {data}\n\n", name.unwrap_or_default())
-}
-
-fn response(body: Body) -> Response {
-    ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+    format!("{}data: {data}\n\n", name.unwrap_or_default()).into_bytes()
 }

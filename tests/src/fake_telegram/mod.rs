@@ -16,9 +16,8 @@ use std::time::Instant;
 use axum::Router;
 use axum::routing::any;
 use serde_json::Value;
-use tokio::runtime::Runtime;
 
-use crate::serving::serve;
+use crate::serving::Serving;
 use crate::wait;
 
 use state::Shared;
@@ -31,8 +30,7 @@ pub const TOKEN: &str = "123456:FAKE-token-of-a-fake-bot";
 #[derive(Debug)]
 pub struct FakeTelegram {
     shared: Arc<Shared>,
-    address: SocketAddr,
-    runtime: Option<Runtime>,
+    serving: Serving,
 }
 
 impl FakeTelegram {
@@ -46,18 +44,17 @@ impl FakeTelegram {
         let shared = Arc::new(Shared::default());
         let router =
             Router::new().route("/{bot}/{method}", any(methods::answer)).with_state(Arc::clone(&shared));
-        let (address, runtime) = serve(address, router);
-        Self { shared, address, runtime: Some(runtime) }
+        Self { shared, serving: Serving::start_at(address, router) }
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.serving.address
     }
 
     /// What goes into the variable for the address.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.address())
     }
 
     /// Somebody writes: the update gets the next id, which is returned.
@@ -123,14 +120,6 @@ impl FakeTelegram {
         wait::until(&format!("the bot has sent {count} messages"), || {
             Some(self.sent()).filter(|sent| sent.len() >= count)
         })
-    }
-}
-
-impl Drop for FakeTelegram {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 

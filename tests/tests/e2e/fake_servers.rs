@@ -1,4 +1,4 @@
-//! the fake servers keep the protocols that they imitate; a test that leans on them proves nothing else.
+//! The fake servers keep the protocols that they imitate; a test that leans on them proves nothing else.
 
 use std::net::SocketAddr;
 

@@ -1,0 +1,272 @@
+//! A fake tool server: it speaks the real protocol, records what it is called with, and fails on demand.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use protocol::{
+    Annotations, Context, Envelope, ErrorCode, EventId, Meta, Risk, Stats, Status, ToolError, ToolSpec,
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::serving::Serving;
+use crate::wait;
+
+/// The token that it asks for.
+pub const TOKEN: &str = "FAKE-tool-token";
+
+/// The tools that it has.
+const TOOLS: [&str; 2] = ["bash", "ls"];
+
+/// A call as it arrived.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The tool's name.
+    pub name: String,
+    /// The request's headers.
+    pub headers: HeaderMap,
+    /// The request's body.
+    pub body: String,
+}
+
+/// What a call is answered with.
+#[derive(Debug)]
+pub enum ToolReply {
+    /// This envelope, with this `Retry-After`.
+    Envelope(Box<Envelope>, Option<u64>),
+    /// This status and a body that is no envelope.
+    NoEnvelope(u16),
+    /// The usual answer, but not before this many calls have arrived.
+    AfterCalls(usize),
+    /// The usual answer, of a server whose catalogue has this tag from now on.
+    NewTag(&'static str),
+    /// No answer at all.
+    Silent,
+    /// A connection that breaks.
+    Broken,
+}
+
+/// A running fake tool server.
+#[derive(Debug)]
+pub struct FakeToolServer {
+    shared: Arc<Shared>,
+    serving: Serving,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    replies: Mutex<VecDeque<ToolReply>>,
+    calls: watch::Sender<Vec<Call>>,
+    catalogue_statuses: Mutex<Vec<u16>>,
+    tag: Mutex<Option<&'static str>>,
+    abandoned: Mutex<usize>,
+}
+
+impl FakeToolServer {
+    /// Answers every call with `a.txt`, except for these first ones.
+    pub fn start(replies: impl IntoIterator<Item = ToolReply>) -> Self {
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), replies)
+    }
+
+    /// The same at a given address.
+    pub fn start_at(address: SocketAddr, replies: impl IntoIterator<Item = ToolReply>) -> Self {
+        let replies = Mutex::new(replies.into_iter().collect());
+        let shared = Arc::new(Shared { replies, ..Shared::default() });
+        let router = Router::new()
+            .route("/tools", get(catalogue))
+            .route("/tools/{name}", post(call))
+            .layer(DefaultBodyLimit::disable())
+            .with_state(Arc::clone(&shared));
+        Self { shared, serving: Serving::start_at(address, router) }
+    }
+
+    /// The variables that lead a worker to it.
+    pub fn variables(&self) -> [(&'static str, String); 2] {
+        let url = format!("http://{}", self.serving.address);
+        [("AUTONOUS_TOOL_URL", url), ("AUTONOUS_TOOL_TOKEN", TOKEN.to_owned())]
+    }
+
+    /// All calls so far.
+    pub fn calls(&self) -> Vec<Call> {
+        self.shared.calls.borrow().clone()
+    }
+
+    /// Waits until this many calls have arrived.
+    pub fn wait_for_calls(&self, count: usize) {
+        wait::until(&format!("{count} calls have arrived"), || (self.calls().len() >= count).then_some(()));
+    }
+
+    /// Waits until the caller of an unanswered call has gone away.
+    pub fn wait_until_abandoned(&self) {
+        let is_abandoned =
+            || (*self.shared.abandoned.lock().expect("nobody panics with it") > 0).then_some(());
+        wait::until("the caller has gone away", is_abandoned);
+    }
+
+    /// Gives the catalogue a tag.
+    pub fn tag(&self, tag: &'static str) {
+        self.shared.set_tag(tag);
+    }
+
+    /// The statuses of all answers with the catalogue so far.
+    pub fn catalogue_statuses(&self) -> Vec<u16> {
+        self.shared.catalogue_statuses.lock().expect("nobody panics with it").clone()
+    }
+}
+
+impl Shared {
+    fn tag(&self) -> Option<&'static str> {
+        *self.tag.lock().expect("nobody panics with it")
+    }
+
+    fn set_tag(&self, tag: &'static str) {
+        *self.tag.lock().expect("nobody panics with it") = Some(tag);
+    }
+}
+
+/// The envelope of a result.
+pub fn success(stdout: &str) -> Envelope {
+    envelope(stdout, None)
+}
+
+/// The envelope of an error.
+pub fn failure(code: ErrorCode, message: &str) -> Envelope {
+    envelope("", Some(ToolError::new(code, message)))
+}
+
+fn envelope(stdout: &str, error: Option<ToolError>) -> Envelope {
+    Envelope {
+        ok: error.is_none(),
+        exit_code: error.as_ref().map_or(0, ToolError::exit_code),
+        stdout: stdout.to_owned(),
+        stderr: protocol::text_form::stderr_of(error.as_ref(), &[]),
+        truncated_lines: false,
+        truncated_bytes: false,
+        next_page_cursor: None,
+        meta: Meta {
+            tool: "ls".to_owned(),
+            call_id: EventId::new(),
+            status: if error.is_none() { Status::Success } else { Status::Error },
+            risk: Risk::Low,
+            error,
+            notices: Vec::new(),
+            data: Value::Null,
+            stats: Stats::default(),
+            context: Context::default(),
+            full_output: None,
+            redacted: false,
+        },
+    }
+}
+
+async fn catalogue(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    if let Some(refusal) = unauthorized(&headers) {
+        return refusal;
+    }
+    let tag = shared.tag();
+    let known = headers.get(header::IF_NONE_MATCH).map(HeaderValue::as_bytes);
+    let mut response = match tag.is_some() && known == tag.map(str::as_bytes) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Json(json!({"tools": TOOLS.map(spec)})).into_response(),
+    };
+    let status = response.status().as_u16();
+    shared.catalogue_statuses.lock().expect("nobody panics with it").push(status);
+    if let Some(tag) = tag {
+        response.headers_mut().insert(header::ETAG, HeaderValue::from_static(tag));
+    }
+    response
+}
+
+fn spec(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: format!("Runs {name}."),
+        risk: Risk::Low,
+        annotations: Annotations { read_only: name == "ls", ..Annotations::READS },
+        input_schema: json!({"type": "object", "properties": {
+            "path": {"type": "string"}, "recursive": {"type": "boolean"}, "limit": {"type": "integer"},
+        }}),
+        output_schema: json!({"type": "object"}),
+    }
+}
+
+async fn call(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Response {
+    if let Some(refusal) = unauthorized(&headers) {
+        return refusal;
+    }
+    let reply = shared.replies.lock().expect("nobody panics with it").pop_front();
+    let usual = answer(&usual_answer(&name, &body), None);
+    shared.calls.send_modify(|calls| calls.push(Call { name, headers, body }));
+    let mut response = match reply {
+        None => usual,
+        Some(ToolReply::Envelope(envelope, retry_after)) => answer(&envelope, retry_after),
+        Some(ToolReply::NoEnvelope(status)) => {
+            (StatusCode::from_u16(status).expect("the test names a status"), "<html>").into_response()
+        }
+        Some(ToolReply::AfterCalls(count)) => {
+            let mut calls = shared.calls.subscribe();
+            calls.wait_for(|calls| calls.len() >= count).await.expect("the sender lives with the server");
+            usual
+        }
+        Some(ToolReply::NewTag(tag)) => {
+            shared.set_tag(tag);
+            usual
+        }
+        Some(ToolReply::Silent) => {
+            let _waiting = Waiting(&shared.abandoned);
+            std::future::pending().await
+        }
+        // Ends the task of this connection, and with it the connection, without a message of a panic.
+        Some(ToolReply::Broken) => std::panic::resume_unwind(Box::new("the connection breaks")),
+    };
+    if let Some(tag) = shared.tag() {
+        response.headers_mut().insert("x-catalogue-tag", HeaderValue::from_static(tag));
+    }
+    response
+}
+
+/// Counts a handler that is dropped because its connection was closed.
+struct Waiting<'a>(&'a Mutex<usize>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        *self.0.lock().expect("nobody panics with it") += 1;
+    }
+}
+
+/// What the real server would say to such a call.
+fn usual_answer(name: &str, body: &str) -> Envelope {
+    if !TOOLS.contains(&name) {
+        return failure(ErrorCode::UnknownTool, &format!("no tool {name:?}; there are {}", TOOLS.join(", ")));
+    }
+    match serde_json::from_str::<Value>(body) {
+        Ok(Value::Object(_)) => success("a.txt\n"),
+        Ok(_) | Err(_) => failure(ErrorCode::InvalidArgument, "the body is no JSON object"),
+    }
+}
+
+fn unauthorized(headers: &HeaderMap) -> Option<Response> {
+    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let is_right = given == Some(&format!("Bearer {TOKEN}"));
+    (!is_right).then(|| answer(&failure(ErrorCode::Unauthorized, "the token is wrong."), None))
+}
+
+fn answer(envelope: &Envelope, retry_after: Option<u64>) -> Response {
+    let status = StatusCode::from_u16(envelope.http_status()).expect("an error code has a status");
+    let mut response = (status, Json(envelope)).into_response();
+    if let Some(seconds) = retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}

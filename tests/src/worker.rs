@@ -1,0 +1,181 @@
+//! The agent worker alone, as the supervisor sees it: lines in, lines out, an exit code.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+
+use protocol::event::EventPayload;
+use protocol::{EarlierAttempts, Event, EventId, FromWorker, Outcome, SessionId, Task, TaskId, ToWorker};
+
+use crate::{binaries, wait};
+
+/// A running worker; it is killed when it is dropped.
+#[derive(Debug)]
+pub struct Worker {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Receiver<String>,
+}
+
+/// What one task led to.
+#[derive(Debug)]
+pub struct TaskRun {
+    /// All events, in their order.
+    pub events: Vec<Event>,
+    /// How the task ended.
+    pub outcome: Outcome,
+}
+
+/// A task with this text.
+pub fn task(text: &str) -> Task {
+    Task {
+        task_id: TaskId::new(),
+        attempt: 1,
+        session_id: "chat:7".parse::<SessionId>().expect("that is a session"),
+        parent_event_id: EventId::new(),
+        text: text.to_owned(),
+        history: Vec::new(),
+        earlier: EarlierAttempts::default(),
+        system_prompt: None,
+        roots: vec!["/work/space".to_owned()],
+        date: "2026-01-31".to_owned(),
+    }
+}
+
+/// The worker's command with these variables and no others.
+pub fn command(variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Command {
+    let mut command = Command::new(binaries::path_of("agent-worker"));
+    command.env_clear().envs(variables);
+    command
+}
+
+impl Worker {
+    /// Starts a worker with these variables and no others.
+    pub fn start(variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Self {
+        let mut command = command(variables);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.expect("the worker's binary starts");
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (sender, stdout) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut lines = output.lines().map_while(Result::ok);
+            lines.try_for_each(|line| sender.send(line))
+        });
+        Self { stdin: child.stdin.take(), stdout, child }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes a line to its stdin.
+    pub fn send_line(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("its stdin is open");
+        stdin.write_all(format!("{line}\n").as_bytes()).expect("the worker reads");
+    }
+
+    /// Sends a message.
+    pub fn send(&mut self, message: &ToWorker) {
+        self.send_line(&serde_json::to_string(message).expect("a message is JSON"));
+    }
+
+    /// Gives it a task.
+    pub fn send_task(&mut self, task: &Task) {
+        self.send(&ToWorker::Task(Box::new(task.clone())));
+    }
+
+    /// Cancels a task.
+    pub fn cancel(&mut self, task: &Task) {
+        self.send(&ToWorker::Cancel { task_id: task.task_id.clone() });
+    }
+
+    /// The next line, whatever it is; none when the worker has closed its output.
+    pub fn next(&mut self) -> Option<FromWorker> {
+        let line = match self.stdout.recv_timeout(wait::SOON) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => panic!("the worker says nothing"),
+        };
+        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
+    }
+
+    /// Reads on until an event of this type comes, and returns it.
+    pub fn wait_for<T: EventPayload>(&mut self) -> Event {
+        loop {
+            match self.next().expect("the worker has not ended") {
+                FromWorker::Event { event } if T::of(&event.body).is_some() => return event,
+                FromWorker::Event { .. } | FromWorker::Heartbeat { .. } => {}
+                FromWorker::Result(result) => panic!("no {} before {result:?}", T::TYPE),
+            }
+        }
+    }
+
+    /// Reads on until a task's result.
+    pub fn wait_for_result(&mut self, task: &Task) -> TaskRun {
+        let mut events = Vec::new();
+        loop {
+            match self.next().expect("the worker has not ended") {
+                FromWorker::Event { event } => events.push(event),
+                FromWorker::Heartbeat { .. } => {}
+                FromWorker::Result(result) => {
+                    assert_eq!((&result.task_id, result.attempt), (&task.task_id, task.attempt));
+                    return TaskRun { events, outcome: result.outcome };
+                }
+            }
+        }
+    }
+
+    /// Runs a task from its line to its result.
+    pub fn run(&mut self, task: &Task) -> TaskRun {
+        self.send_task(task);
+        self.wait_for_result(task)
+    }
+
+    /// Closes its stdin, as the end of the supervisor does.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits for its end.
+    pub fn exit_code(mut self) -> Option<i32> {
+        let ended = || self.child.try_wait().expect("the child is ours to wait for");
+        wait::until("the worker ends", ended).code()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl TaskRun {
+    /// The types of the events, in their order.
+    pub fn types(&self) -> Vec<&str> {
+        self.events.iter().map(|event| event.body.event_type()).collect()
+    }
+
+    /// The reply; panics when the task has failed.
+    pub fn reply(&self) -> &str {
+        match &self.outcome {
+            Outcome::Done { reply } | Outcome::Cancelled { reply } => reply,
+            Outcome::Failed { error, .. } => panic!("the task failed: {error}"),
+        }
+    }
+
+    /// The error, and whether it can be retried; panics when the task has not failed.
+    pub fn failure(&self) -> (&str, bool) {
+        match &self.outcome {
+            Outcome::Failed { error, retryable, .. } => (error, *retryable),
+            other => panic!("the task did not fail: {other:?}"),
+        }
+    }
+
+    /// The events of one type, with their payloads.
+    pub fn events_of<T: EventPayload>(&self) -> Vec<(&Event, &T)> {
+        self.events.iter().filter_map(|event| Some((event, T::of(&event.body)?))).collect()
+    }
+}
