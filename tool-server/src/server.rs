@@ -160,6 +160,7 @@ fn tool_context(
         network: commands.network,
         extra_denied: commands.denied_words.clone(),
         roots: alone.roots.paths().map(Path::to_owned).collect(),
+        disabled_tools: config.disabled.clone(),
     });
     let commands = Commands::new(
         spawner.clone(),

@@ -58,11 +58,7 @@ impl ToolContext {
             max_edit_bytes,
             search: SearchLimits::new(DEFAULT_SEARCH_MAX_ENTRIES),
             commands: Arc::new(no_commands),
-            policy: Arc::new(Policy::new(PolicySettings {
-                network: false,
-                extra_denied: Vec::new(),
-                roots: Vec::new(),
-            })),
+            policy: Arc::new(Policy::new(PolicySettings::default())),
             skills: Arc::new(Skills::none()),
         })
     }

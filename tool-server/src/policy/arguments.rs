@@ -1,91 +1,90 @@
 //! Options and operands, told apart the way most programs do.
 //!
-//! `-rf` is two options, `-n5` and `-n 5` are one with a value, `--` ends them. Which options take a
-//! value is the program's own matter and comes in from outside.
+//! `-rf` is two options, `-n5` and `-n 5` are one with a value, `--` ends them. Lists of options are
+//! written as one text, separated by blanks.
 
 use super::word::Word;
 
-/// The arguments of one command, told apart.
+/// The arguments of one command.
 pub(super) struct Arguments<'a> {
-    /// `-r` and `--recursive` alike, without values.
-    options: Vec<String>,
-    /// What is no option and no option's value, in order.
+    /// `-r` and `--recursive` alike, each with its value if it takes one.
+    options: Vec<(String, Option<&'a str>)>,
+    /// What is neither an option nor the value of one, in order.
     pub(super) operands: Vec<&'a Word>,
+    /// From the first operand on, all that follows.
+    pub(super) rest: &'a [Word],
 }
 
 impl<'a> Arguments<'a> {
-    /// Tells apart; `valued` are the options that take the next word as their value.
-    pub(super) fn of(words: &'a [Word], valued: &[&str]) -> Self {
-        let mut arguments = Self { options: Vec::new(), operands: Vec::new() };
-        let mut rest = words.iter();
-        while let Some(word) = rest.next() {
-            match word.text() {
-                "--" => {
-                    arguments.operands.extend(rest);
-                    break;
-                }
-                text if !is_option(text) => arguments.operands.push(word),
-                text => {
-                    if arguments.note(text, valued) {
-                        rest.next();
-                    }
-                }
+    /// Tells them apart; `valued` lists the options that take a value.
+    pub(super) fn of(words: &'a [Word], valued: &str) -> Self {
+        let mut arguments = Self { options: Vec::new(), operands: Vec::new(), rest: &[] };
+        let mut index = 0;
+        while let Some(word) = words.get(index) {
+            let is_end = word.text() == "--";
+            let is_option = word.text().len() > 1 && word.text().starts_with('-');
+            index += usize::from(is_option);
+            if arguments.operands.is_empty() && (is_end || !is_option) {
+                arguments.rest = &words[index..];
+            }
+            if is_end {
+                arguments.operands.extend(&words[index..]);
+                break;
+            } else if !is_option {
+                arguments.operands.push(word);
+                index += 1;
+            } else if let Some(option) = arguments.note(word.text(), valued) {
+                arguments.options.push((option, words.get(index).map(Word::text)));
+                index += 1;
             }
         }
         arguments
     }
 
+    /// Notes the options in one word; returns the one whose value is the next word.
+    fn note(&mut self, text: &'a str, valued: &str) -> Option<String> {
+        if text.starts_with("--") {
+            let (name, value) =
+                text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+            if value.is_none() && listed(valued, name) {
+                return Some(name.to_owned());
+            }
+            self.options.push((name.to_owned(), value));
+            return None;
+        }
+        for (index, letter) in text.char_indices().skip(1) {
+            let option = format!("-{letter}");
+            let value = &text[index + letter.len_utf8()..];
+            match (listed(valued, &option), value) {
+                (true, "") => return Some(option),
+                (true, value) => {
+                    self.options.push((option, Some(value)));
+                    return None;
+                }
+                (false, _) => self.options.push((option, None)),
+            }
+        }
+        None
+    }
+
     /// Whether any of these options is given.
-    pub(super) fn has(&self, options: &[&str]) -> bool {
-        self.options.iter().any(|option| options.contains(&option.as_str()))
+    pub(super) fn has(&self, options: &str) -> bool {
+        self.options.iter().any(|(option, _)| listed(options, option))
     }
 
-    /// The operand at a place, if it is known.
-    pub(super) fn known(&self, index: usize) -> Option<&'a str> {
-        self.operands.get(index).and_then(|word| word.known())
+    /// Whether no other options than these are given.
+    pub(super) fn has_only(&self, options: &str) -> bool {
+        self.options.iter().all(|(option, _)| listed(options, option))
     }
 
-    /// Notes an option word; true if the next word is its value.
-    fn note(&mut self, text: &str, valued: &[&str]) -> bool {
-        let (options, takes_next) = read_option(text, valued);
-        self.options.extend(options);
-        takes_next
+    /// The values of these options.
+    pub(super) fn values(&self, options: &str) -> Vec<&'a str> {
+        let given = self.options.iter().filter(|(option, _)| listed(options, option));
+        given.filter_map(|(_, value)| *value).collect()
     }
 }
 
-/// How many words at the front are options and their values, `--` included.
-pub(super) fn options_at_front(words: &[Word], valued: &[&str]) -> usize {
-    let mut index = 0;
-    while let Some(text) = words.get(index).map(Word::text).filter(|text| text.starts_with('-')) {
-        index += 1;
-        match text {
-            "--" => break,
-            "-" => return index - 1,
-            _ => index += usize::from(read_option(text, valued).1),
-        }
-    }
-    index.min(words.len())
-}
-
-fn is_option(text: &str) -> bool {
-    text.len() > 1 && text.starts_with('-')
-}
-
-/// The options in a word that begins with a dash, and whether the last of them takes the next word.
-fn read_option(text: &str, valued: &[&str]) -> (Vec<String>, bool) {
-    if text.starts_with("--") {
-        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        return (vec![name.to_owned()], value.is_none() && valued.contains(&name));
-    }
-    let mut options = Vec::new();
-    let mut letters = text.chars().skip(1);
-    while let Some(letter) = letters.next() {
-        let option = format!("-{letter}");
-        let takes_value = valued.contains(&option.as_str());
-        options.push(option);
-        if takes_value {
-            return (options, letters.next().is_none());
-        }
-    }
-    (options, false)
+/// Whether a list, separated by blanks, has this word.
+pub(super) fn listed(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
 }

@@ -1,94 +1,64 @@
-//! One command as bash would run it: its word, its arguments, and where it stands in the line.
+//! One command as bash would run it: its word, its arguments, and its context.
 //!
-//! This is all that a rule sees. It has no reference to the syntax tree, so that a rule reads as a
-//! sentence about a command and not as a walk over nodes.
+//! This is all that a rule sees. It holds no reference to the syntax tree, so a rule reads as a sentence
+//! about a command and not as a walk over nodes.
 
-use super::word::{UNKNOWN, Word};
+use super::arguments::{Arguments, listed};
+use super::word::Word;
 
-/// The pseudo-word of a redirection that writes; its one argument is the target.
-pub(super) const REDIRECTION: &str = ">";
-
-/// The pseudo-word of a function that starts itself more than once.
-pub(super) const MULTIPLYING_FUNCTION: &str = "()";
-
-/// A command with its surroundings.
+/// A command with its context.
 #[derive(Debug, Clone)]
 pub(super) struct Command {
-    /// The program's or builtin's name, without the directory of a system program.
+    /// The program or builtin, without the directory of a system program.
     pub(super) name: String,
-    /// The word as it would be shown to whoever wrote it.
+    /// The word as it was written, quotes resolved.
     pub(super) spelled: String,
     /// What follows the word.
     pub(super) arguments: Vec<Word>,
     /// Where it stands.
-    pub(super) place: Place,
-    /// The directory that a `cd` in the same line made current; unknown like a word where the line does
-    /// not say it.
-    pub(super) directory: Option<String>,
+    pub(super) context: Context,
 }
 
 /// Where a command stands in the line.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
-    /// What it finds on its standard input.
-    pub(super) input: Input,
-    /// Its output goes to another command or into a file.
-    pub(super) captured: bool,
-    /// The whole line is this one simple command, or `cd X &&` it.
-    pub(super) alone: bool,
+pub(super) struct Context {
+    /// Its input or output is connected to another command or to a file.
+    pub(super) piped: bool,
+    /// The here-document or here-string on its input.
+    pub(super) here_text: Option<String>,
     /// The line chooses the editor itself (`GIT_EDITOR=true git …`).
     pub(super) editor_chosen: bool,
-}
-
-/// What a command finds on its standard input.
-#[derive(Debug, Clone, Default)]
-pub(super) enum Input {
-    /// Nothing: commands are started with an empty input.
-    #[default]
-    Empty,
-    /// Something that is not known.
-    Fed,
-    /// This text, from a here-document or a here-string.
-    Text(String),
-}
-
-impl Input {
-    /// Whether there is something to read.
-    pub(super) fn is_empty(&self) -> bool {
-        matches!(self, Self::Empty)
-    }
+    /// The directory that a `cd` before it made current, as far as the line says it.
+    pub(super) directory: Option<String>,
 }
 
 impl Command {
     /// The command that a list of words makes, if its first word is known.
-    pub(super) fn new(words: &[Word], place: Place, directory: Option<String>) -> Option<Self> {
+    pub(super) fn new(words: &[Word], context: Context) -> Option<Self> {
         let (first, arguments) = words.split_first()?;
         let spelled = first.known()?.to_owned();
-        let name = program_name(&spelled).to_owned();
-        Some(Self { name, spelled, arguments: arguments.to_vec(), place, directory })
+        // `/usr/bin/vim` is `vim`; `./reboot` is a program of the project, which no rule is about.
+        let is_system = ["/bin/", "/sbin/", "/usr/", "/opt/"].iter().any(|at| spelled.starts_with(at));
+        let base = spelled.rsplit('/').next().filter(|_| is_system);
+        let name = base.unwrap_or(&spelled).to_owned();
+        Some(Self { name, spelled, arguments: arguments.to_vec(), context })
     }
 
-    /// Whether one of the arguments is exactly one of these.
-    pub(super) fn says(&self, texts: &[&str]) -> bool {
-        self.arguments.iter().any(|argument| texts.contains(&argument.text()))
+    /// Whether one of these is an argument, or an option among bundled ones such as `-bn1`.
+    pub(super) fn has(&self, options: &str) -> bool {
+        self.arguments.iter().any(|argument| listed(options, argument.text()))
+            || Arguments::of(&self.arguments, "").has(options)
     }
 
-    /// Whether it is only asked who it is. A later `--help` may be meant for a command that it carries.
+    /// Whether it only asks the program about itself. A later `--help` may belong to a wrapped command.
     pub(super) fn asks_for_help(&self) -> bool {
-        self.arguments.first().is_some_and(|first| matches!(first.text(), "--version" | "--help"))
+        self.arguments.first().is_some_and(|first| listed("--version --help", first.text()))
     }
 
-    /// Whether an argument has a part that only the running shell knows.
-    pub(super) fn has_unknown(&self) -> bool {
-        self.arguments.iter().any(|argument| argument.text().contains(UNKNOWN))
-    }
-}
-
-/// `/usr/bin/vim` is `vim`; `./reboot` is the project's own program and none of the rules' business.
-fn program_name(word: &str) -> &str {
-    const SYSTEM: [&str; 4] = ["/bin/", "/sbin/", "/usr/", "/opt/"];
-    match word.rsplit_once('/') {
-        Some((_, name)) if SYSTEM.iter().any(|place| word.starts_with(place)) => name,
-        _ => word,
+    /// The subcommand of git and what follows it, past the options of git itself.
+    pub(super) fn git_subcommand(&self) -> Option<(&str, &[Word])> {
+        let valued = "-C -c --git-dir --work-tree --namespace --exec-path --config-env";
+        let (name, rest) = Arguments::of(&self.arguments, valued).rest.split_first()?;
+        Some((name.known()?, rest))
     }
 }

@@ -1,48 +1,35 @@
-//! Which commands the `bash` tool does not even try, and what to do instead.
+//! Which commands the `bash` tool refuses to try, and what to do instead.
 //!
-//! The kernel decides what a command can do. The policy is a courtesy to whoever wrote the line: a
-//! program that waits for a terminal, or needs rights or a network that are not there, is refused at
-//! once with the better way, instead of after a time-out with a riddle. So the line is parsed and its
-//! command words are judged, wherever in it they stand; what only the running shell can know is left to
-//! the kernel and never refused for being unknown.
+//! The kernel decides what a command can do. The policy saves the model time: a program that needs a
+//! terminal, rights or a network that are missing is refused at once with a hint, instead of failing in
+//! some way of its own. The line is parsed and its command words are judged, wherever they stand; what only
+//! the running shell knows is left to the kernel and never refused for being unknown.
 //!
-//! Everything in here is a pure function of the line and the settings: it opens no file, asks no
-//! environment, and must never be what safety rests upon.
+//! Everything here is a pure function of the line and the settings: it opens no file and reads no
+//! environment. Safety must never depend on it.
 
-mod addresses;
-mod alone;
 mod arguments;
-mod carrier;
 mod command;
-mod functions;
+mod complexity;
+mod machine;
+mod markdown;
+mod network;
 mod parse;
-mod paths;
 mod reader;
-mod rules;
-mod strict;
+mod reading;
+mod settings;
+mod single_command;
 mod table;
-mod tangle;
-mod walk;
+mod terminal;
 mod word;
-
-use std::path::PathBuf;
+mod wrappers;
 
 use protocol::{ErrorCode, ToolError};
 
-use command::Command;
-pub use rules::{EXAMPLE_DENIED_WORD, Rule, all as rules};
-pub use table::markdown;
-
-/// What the policy depends on.
-#[derive(Debug, Clone, Default)]
-pub struct PolicySettings {
-    /// Whether commands have the network.
-    pub network: bool,
-    /// Further words to refuse, from `AUTONOUS_TOOL_BASH_DENYLIST`.
-    pub extra_denied: Vec<String>,
-    /// The allowed roots, absolute and clean.
-    pub roots: Vec<PathBuf>,
-}
+pub use markdown::markdown;
+use reading::Reading;
+pub use settings::PolicySettings;
+pub use table::{EXAMPLE_DENIED_WORD, RULES, Rule};
 
 /// Judges command lines.
 #[derive(Debug, Clone)]
@@ -56,32 +43,30 @@ impl Policy {
         Self { settings }
     }
 
-    /// Judges one command line, as it would be given to `bash -c`.
+    /// Judges one command line, as it would be given to `bash -c` in `workdir`, which is absolute or
+    /// relative to the first root.
     ///
     /// # Errors
     /// `COMMAND_DENIED` with the command word and the reason in the message and the better way in the
     /// hint; `INVALID_ARGUMENT` for a NUL byte and for more than 64 KiB.
-    pub fn judge(&self, command_line: &str) -> Result<(), ToolError> {
+    pub fn judge(&self, command_line: &str, workdir: Option<&str>) -> Result<(), ToolError> {
         let line = reader::read(command_line)?;
         for command in &line.commands {
-            if let Some(rule) = self.rule_against(command) {
-                return Err(refusal(command, rule, line.broken));
+            if let Some(rule) = RULES.iter().find(|rule| rule.refuses(command, &self.settings)) {
+                return Err(refusal(&command.spelled, rule, rule.hint));
             }
         }
-        Ok(())
-    }
-
-    fn rule_against(&self, command: &Command) -> Option<&'static Rule> {
-        rules().find(|rule| rule.refuses(command, &self.settings))
+        let Some(single) = &line.single else { return Ok(()) };
+        let Some(reading) = Reading::new(single, workdir, &self.settings) else { return Ok(()) };
+        let mut calls = RULES.iter().filter_map(|rule| Some((rule, rule.tool_call(&reading)?)));
+        match calls.find(|(_, call)| !self.settings.disabled_tools.contains(call.tool)) {
+            Some((rule, call)) => Err(refusal(reading.name, rule, &call.hint())),
+            None => Ok(()),
+        }
     }
 }
 
-fn refusal(command: &Command, rule: &Rule, broken: bool) -> ToolError {
-    let strictly = if broken {
-        " The line has a part that is no valid shell syntax, so each of its words was taken for a command."
-    } else {
-        ""
-    };
-    let message = format!("`{}` was not run: {}{strictly}", command.spelled, rule.reason);
-    ToolError::new(ErrorCode::CommandDenied, message).with_hint(rule.hint)
+fn refusal(spelled: &str, rule: &Rule, hint: &str) -> ToolError {
+    let message = format!("`{spelled}` was not run: {}", rule.reason);
+    ToolError::new(ErrorCode::CommandDenied, message).with_hint(hint)
 }

@@ -1,16 +1,15 @@
 //! From text to a syntax tree, within bounds.
 //!
-//! The grammar is tree-sitter's for bash. It always gives a tree; where it did not understand, the tree
-//! says so. The work is bounded by counted steps and not by the clock, so that the same line always gets
-//! the same answer on a machine of any speed.
+//! The grammar is tree-sitter's for bash. It always gives a tree; where it did not understand the text,
+//! the tree says so. Work is bounded by counted steps, not by the clock, so the same line gets the same
+//! answer on every machine.
 
-use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use protocol::{ErrorCode, ToolError};
 use tree_sitter::{ParseOptions, Parser, Tree};
 
-use super::tangle::untangled;
+use super::complexity::simplify;
 
 /// A longer line is a script, and belongs in a file. The number is ours.
 const MAX_BYTES: usize = 64 * 1024;
@@ -19,10 +18,7 @@ const MAX_BYTES: usize = 64 * 1024;
 /// ordinary code stays below a tenth of this.
 const MAX_REPORTS: usize = 20_000;
 
-thread_local! {
-    /// One parser a thread: it keeps its memory from call to call.
-    static PARSER: RefCell<Parser> = RefCell::new(bash_parser());
-}
+const AS_A_FILE: &str = "Put the script into a file with `write`, then run it with `bash <file>`.";
 
 /// The tree of a command line.
 ///
@@ -30,46 +26,30 @@ thread_local! {
 /// `INVALID_ARGUMENT` for a NUL byte or too long a line; `COMMAND_DENIED` where parsing takes too long.
 pub(super) fn parse(code: &str) -> Result<Tree, ToolError> {
     if code.contains('\0') {
-        let message = "the command line has a NUL byte, which no program can be given";
-        return Err(ToolError::new(ErrorCode::InvalidArgument, message));
+        return Err(ToolError::new(ErrorCode::InvalidArgument, "The command line contains a NUL byte."));
     }
     if code.len() > MAX_BYTES {
-        let message = format!("the command line has {} bytes; at most {MAX_BYTES} can be judged", code.len());
+        let message = format!("The command line has {} bytes; the limit is {MAX_BYTES}.", code.len());
         return Err(ToolError::new(ErrorCode::InvalidArgument, message).with_hint(AS_A_FILE));
     }
-    let text = untangled(code).ok_or_else(too_complex)?;
-    PARSER.with_borrow_mut(|parser| bounded(parser, &text)).ok_or_else(too_complex)
+    let text = simplify(code).ok_or_else(too_complex)?;
+    bounded(text.as_bytes()).ok_or_else(too_complex)
 }
 
-/// The refusal of a line that takes more work to understand than a command line deserves.
+/// The refusal of a line that takes too much work to understand.
 pub(super) fn too_complex() -> ToolError {
-    let message = "the command line is too tangled to be judged";
-    ToolError::new(ErrorCode::CommandDenied, message).with_hint(AS_A_FILE)
+    ToolError::new(ErrorCode::CommandDenied, "The command line is too complex to check.").with_hint(AS_A_FILE)
 }
 
-const AS_A_FILE: &str = "Put the script into a file with `write`, then run it with `bash <file>`.";
-
-fn bash_parser() -> Parser {
+fn bounded(code: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser
-        .set_language(&tree_sitter_bash::LANGUAGE.into())
-        .expect("parser and grammar are built from versions that are tested together");
-    parser
-}
-
-fn bounded(parser: &mut Parser, code: &str) -> Option<Tree> {
+    let language = parser.set_language(&tree_sitter_bash::LANGUAGE.into());
+    language.expect("parser and grammar are built from versions that are tested together");
     let mut reports = 0usize;
     let mut count = |_: &tree_sitter::ParseState| {
         reports += 1;
         if reports > MAX_REPORTS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut count);
-    let bytes = code.as_bytes();
-    let tree =
-        parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
-    if tree.is_none() {
-        // A parser that was stopped would go on with the old text.
-        parser.reset();
-    }
-    tree
+    parser.parse_with_options(&mut |at, _| code.get(at..).unwrap_or_default(), None, Some(options))
 }

@@ -1,126 +1,154 @@
-//! From a command line to the commands that would run, those included that other commands carry.
+//! From a command line to the commands that would run.
 //!
-//! Code within code (`bash -c '…'`) is parsed and read like the line itself. Nothing is decided here.
+//! Pipelines, lists, substitutions, functions and loops are only ways to reach a command; the walk goes
+//! through all of them, and through code within code (`bash -c '…'`), and records each command's context.
+//! Nothing is decided here.
 
 use protocol::ToolError;
-use tree_sitter::Tree;
+use tree_sitter::Node;
 
-use super::alone::only_command;
-use super::carrier::{Carried, carried_by, is_transparent};
-use super::command::{Command, Input, Place};
+use super::command::{Command, Context};
 use super::parse::{parse, too_complex};
-use super::strict;
-use super::walk::Walk;
+use super::single_command::{SingleCommand, single_command};
 use super::word::{UNKNOWN, Word};
+use super::wrappers::{Wrapped, wrapped_by};
 
-/// How often code may stand within code (`bash -c "bash -c …"`).
-const MAX_CODE_DEPTH: usize = 6;
+/// How deep constructs may nest; code that people write stays below twenty. A wrapper (`env nice …`) counts
+/// as 10 levels and code within code (`bash -c "…"`) as 30, because each costs a copy or a parse.
+const MAX_DEPTH: usize = 200;
 
-/// How many commands may carry one another (`env nice timeout 5 …`).
-const MAX_CARRIED: usize = 20;
-
-/// What a command line would start, as far as it has been read.
+/// What a command line would start.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// The commands, in the order in which they stand.
+    /// The commands, wrapped ones before those that wrap them.
     pub(super) commands: Vec<Command>,
-    /// The grammar did not understand all of it.
-    pub(super) broken: bool,
+    /// The only command, if the line is nothing else.
+    pub(super) single: Option<SingleCommand>,
     /// The current directory, as far as the line says it.
-    pub(super) directory: Option<String>,
-    code_depth: usize,
+    directory: Option<String>,
 }
 
 /// Reads a command line.
 ///
 /// # Errors
 /// As [`parse`], and `COMMAND_DENIED` for a line that is nested too deeply.
-pub(super) fn read(code: &str) -> Result<Line, ToolError> {
-    let mut line = Line::default();
-    line.code(code, Place { alone: true, ..Place::default() })?;
-    Ok(line)
+pub(super) fn read(line: &str) -> Result<Line, ToolError> {
+    let mut read = Line::default();
+    let editor_chosen = ["EDITOR=", "VISUAL=", "editor="].iter().any(|name| line.contains(name));
+    read.code(line, &Context { editor_chosen, ..Context::default() }, 0)?;
+    Ok(read)
 }
 
 impl Line {
-    /// Reads shell code: the line itself, or what `bash -c` and its kin carry.
-    fn code(&mut self, code: &str, place: Place) -> Result<(), ToolError> {
-        if self.code_depth > MAX_CODE_DEPTH {
+    /// Reads the line itself, or the code that `bash -c` and the like run.
+    fn code(&mut self, code: &str, context: &Context, depth: usize) -> Result<(), ToolError> {
+        if depth > MAX_DEPTH {
             return Err(too_complex());
         }
-        self.code_depth += 1;
-        let source = join_continued_lines(code);
+        // The grammar would read `re\⏎boot` as two words.
+        let source = code.replace("\\\n", "");
         let tree = parse(&source)?;
-        let place = Place { editor_chosen: place.editor_chosen || chooses_editor(&source), ..place };
-        if tree.root_node().has_error() {
-            self.broken = true;
-            self.strictly(&source, &tree, &place)?;
+        if depth == 0 {
+            self.single = single_command(&tree, &source);
         }
-        let alone = only_command(&tree, &source).filter(|_| place.alone);
-        Walk::new(self, &source, alone).node(tree.root_node(), &Place { alone: false, ..place })?;
-        self.code_depth -= 1;
-        Ok(())
+        Walk { line: self, source: &source }.node(tree.root_node(), context, depth)
     }
 
-    /// Reads what could be a command in a text that the grammar did not understand.
-    fn strictly(&mut self, source: &str, tree: &Tree, place: &Place) -> Result<(), ToolError> {
-        for words in strict::possible_commands(source, tree) {
-            self.command(&words, Place { input: Input::Fed, alone: false, ..place.clone() }, 0)?;
-        }
-        Ok(())
-    }
-
-    /// Notes a command, and whatever it carries.
-    ///
-    /// # Errors
-    /// `COMMAND_DENIED` where commands carry one another, or code stands within code, without end.
-    pub(super) fn command(&mut self, words: &[Word], place: Place, carried: usize) -> Result<(), ToolError> {
-        if carried > MAX_CARRIED {
+    /// Adds a command and those that it wraps.
+    fn command(&mut self, words: &[Word], context: Context, depth: usize) -> Result<(), ToolError> {
+        if depth > MAX_DEPTH {
             return Err(too_complex());
         }
-        let Some(command) = Command::new(words, place, self.directory.clone()) else { return Ok(()) };
-        self.follow(&command);
-        let mut place = command.place.clone();
-        place.alone &= is_transparent(&command.name);
-        for part in carried_by(&command) {
-            match part {
-                Carried::Command(words) => self.command(&words, place.clone(), carried + 1)?,
-                Carried::Code(code) => self.code(&code, place.clone())?,
+        let context = Context { directory: self.directory.clone(), ..context };
+        let Some(command) = Command::new(words, context) else { return Ok(()) };
+        if command.name == "cd" {
+            self.change_directory(&command);
+        }
+        for wrapped in wrapped_by(&command) {
+            match wrapped {
+                Wrapped::Command(words) => self.command(&words, command.context.clone(), depth + 10)?,
+                Wrapped::Code(code) => self.code(&code, &command.context, depth + 30)?,
             }
         }
         self.commands.push(command);
         Ok(())
     }
 
-    /// Keeps track of the current directory as far as the line says it.
-    fn follow(&mut self, command: &Command) {
-        if command.name != "cd" {
-            return;
+    fn change_directory(&mut self, cd: &Command) {
+        let target = cd.arguments.iter().find(|word| !word.text().starts_with('-'));
+        self.directory = match (target.map_or("~", Word::text), &self.directory) {
+            (path, _) if path.starts_with(['/', '~', UNKNOWN]) => Some(path.to_owned()),
+            (path, before) => before.as_ref().map(|before| format!("{before}/{path}")),
+        };
+    }
+}
+
+/// The walk through the tree of one piece of code.
+struct Walk<'a> {
+    line: &'a mut Line,
+    source: &'a str,
+}
+
+impl Walk<'_> {
+    fn node(&mut self, node: Node<'_>, context: &Context, depth: usize) -> Result<(), ToolError> {
+        if depth > MAX_DEPTH {
+            return Err(too_complex());
         }
-        let target = command.arguments.iter().find(|word| !word.text().starts_with('-'));
-        self.directory = match (target.map(Word::known), &self.directory) {
-            (None, _) => Some("~".to_owned()),
-            (Some(None), _) => Some(UNKNOWN.to_string()),
-            (Some(Some(path)), _) if path.starts_with(['/', '~']) => Some(path.to_owned()),
-            (Some(Some(path)), before) => before.as_ref().map(|before| format!("{before}/{path}")),
+        let piped = || Context { piped: true, ..context.clone() };
+        match node.kind() {
+            "command" => self.command(node, context, depth),
+            // `a && b && c` is a list within a list, but a long chain is not deep to a reader.
+            "list" => self.children(node, context, depth - 1),
+            "pipeline" => self.children(node, &piped(), depth),
+            "redirected_statement" => {
+                let mut inner = context.clone();
+                let redirects = node.children_by_field_name("redirect", &mut node.walk()).collect::<Vec<_>>();
+                redirects.into_iter().for_each(|redirect| self.redirect(redirect, &mut inner));
+                self.children(node, &inner, depth)
+            }
+            "subshell" => self.scope(node, context, depth),
+            // Its caller decides what a function reads and where its output goes.
+            "command_substitution" | "process_substitution" | "function_definition" => {
+                self.scope(node, &piped(), depth)
+            }
+            _ => self.children(node, context, depth),
+        }
+    }
+
+    fn children(&mut self, node: Node<'_>, context: &Context, depth: usize) -> Result<(), ToolError> {
+        node.named_children(&mut node.walk()).try_for_each(|child| self.node(child, context, depth + 1))
+    }
+
+    /// A part whose `cd` does not change the directory of what comes after it.
+    fn scope(&mut self, node: Node<'_>, context: &Context, depth: usize) -> Result<(), ToolError> {
+        let before = self.line.directory.clone();
+        self.children(node, context, depth)?;
+        self.line.directory = before;
+        Ok(())
+    }
+
+    fn command(&mut self, node: Node<'_>, context: &Context, depth: usize) -> Result<(), ToolError> {
+        let mut own = context.clone();
+        let mut words = Vec::new();
+        for child in node.named_children(&mut node.walk()) {
+            match child.kind() {
+                "variable_assignment" => {}
+                kind if kind.ends_with("_redirect") => self.redirect(child, &mut own),
+                _ => words.push(Word::of(child, self.source)),
+            }
+        }
+        self.line.command(&words, own, depth)?;
+        self.children(node, context, depth)
+    }
+
+    fn redirect(&self, redirect: Node<'_>, context: &mut Context) {
+        context.piped = true;
+        let parts: Vec<Node<'_>> = redirect.named_children(&mut redirect.walk()).collect();
+        let body = parts.iter().find(|part| part.kind() == "heredoc_body");
+        context.here_text = match redirect.kind() {
+            "heredoc_redirect" => body.map(|body| self.source[body.byte_range()].to_owned()),
+            "herestring_redirect" => parts.first().map(|word| Word::of(*word, self.source).as_code()),
+            _ => return,
         };
     }
-}
-
-/// Whether the line names the editor that git and others are to use.
-fn chooses_editor(source: &str) -> bool {
-    ["EDITOR=", "VISUAL=", "editor="].iter().any(|name| source.contains(name))
-}
-
-/// Joins `/work\⏎space`, which the grammar would read as two words.
-fn join_continued_lines(code: &str) -> String {
-    let mut joined = String::with_capacity(code.len());
-    for line in code.split_inclusive('\n') {
-        let within_a_word = |line: &&str| {
-            let escaped = line.ends_with('\\');
-            // In a comment the end of the line is the end.
-            !escaped && !line.contains('#') && line.ends_with(|last: char| !last.is_whitespace())
-        };
-        joined.push_str(line.strip_suffix("\\\n").filter(within_a_word).unwrap_or(line));
-    }
-    joined
 }

@@ -15,6 +15,7 @@ mod target;
 
 pub use child::{open_child_directory, open_child_file};
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
+pub(crate) use open::lexically_clean;
 pub use open::{Opened, Roots};
 pub use root::RootsError;
 pub use target::{Entry, Missing, Target};

@@ -201,7 +201,7 @@ impl Roots {
 }
 
 /// Removes `.` and `..` from a path as text alone; only for an early refusal.
-pub(super) fn lexically_clean(path: &Path) -> PathBuf {
+pub(crate) fn lexically_clean(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {

@@ -77,7 +77,7 @@ impl Tool for Bash {
         if arguments.cmd.contains('\0') {
             return Err(invalid("`cmd` has a NUL byte, which no command line can have.").into());
         }
-        self.policy.judge(&arguments.cmd)?;
+        self.policy.judge(&arguments.cmd, arguments.workdir.as_deref())?;
         let workdir = self.commands.workdir(arguments.workdir.as_deref())?;
         let bash: PathBuf = self.commands.program("bash")?;
         let request = CommandRequest {

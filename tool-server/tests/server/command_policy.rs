@@ -1,24 +1,26 @@
-//! The command policy from outside: its rules' own examples, ordinary work that must pass, tricks that
+//! The command policy from outside: the table's own examples, ordinary work that must pass, tricks that
 //! must not help, and lines of any shape at all.
+//!
+//! Lists of lines are separated by ` · `; `⏎` stands for a line's end in one.
 
 use std::fs;
 use std::path::Path;
 
 use proptest::prelude::{ProptestConfig, any, proptest};
 use protocol::{ErrorCode, ToolError};
-use tool_server::policy::{EXAMPLE_DENIED_WORD, Policy, PolicySettings, markdown, rules};
+use tool_server::policy::{EXAMPLE_DENIED_WORD, Policy, PolicySettings, RULES, markdown};
 
-/// A policy as it is by default: no network, one root.
-fn policy() -> Policy {
-    Policy::new(PolicySettings {
-        network: false,
+fn settings() -> PolicySettings {
+    PolicySettings {
         extra_denied: vec![EXAMPLE_DENIED_WORD.to_owned()],
-        roots: vec!["/workspace/main".into()],
-    })
+        roots: vec!["/workspace/main".into(), "/workspace/second".into()],
+        ..PolicySettings::default()
+    }
 }
 
+/// Judges as by default: no network.
 fn judge(line: &str) -> Result<(), ToolError> {
-    policy().judge(line)
+    Policy::new(settings()).judge(line, None)
 }
 
 #[track_caller]
@@ -33,34 +35,36 @@ fn passes(line: &str) {
     assert_eq!(judge(line), Ok(()), "{line}");
 }
 
+/// The lines of a list.
+fn lines(list: &str) -> impl Iterator<Item = String> {
+    list.split(" · ").map(|line| line.replace('⏎', "\n"))
+}
+
 #[test]
-fn every_rule_refuses_and_passes_its_own_examples() {
+fn every_row_of_the_table_refuses_and_passes_its_own_examples() {
     let mut wrong = Vec::new();
-    for rule in rules() {
-        assert!(
-            !rule.refused.is_empty() && !rule.passed.is_empty(),
-            "{}: a rule without examples",
-            rule.name
-        );
-        for line in rule.refused {
-            match judge(line) {
-                Ok(()) => wrong.push(format!("{}: passes, and should not: {line}", rule.name)),
+    for rule in RULES {
+        let name = rule.words;
+        assert!(!rule.refused.is_empty() && !rule.passed.is_empty(), "{name}: a row without examples");
+        for line in lines(rule.refused) {
+            match judge(&line) {
+                Ok(()) => wrong.push(format!("{name}: passes, and should not: {line}")),
                 Err(error) if !error.message.contains(rule.reason) => {
-                    wrong.push(format!("{}: refused by another rule: {line}: {}", rule.name, error.message));
+                    wrong.push(format!("{name}: refused by another row: {line}: {}", error.message));
                 }
-                Err(error) => assert_eq!(error.hint, rule.hint, "{line}"),
+                Err(error) if error.hint != rule.hint && !error.hint.starts_with("Call `") => {
+                    wrong.push(format!("{name}: another hint: {line}: {}", error.hint));
+                }
+                Err(_) => {}
             }
         }
-        for line in rule.passed {
-            if let Err(error) = judge(line) {
-                wrong.push(format!("{}: refused, and should not be: {line}: {}", rule.name, error.message));
-            }
-        }
+        let passed = lines(rule.passed).filter_map(|line| Some((judge(&line).err()?, line)));
+        wrong.extend(passed.map(|(error, line)| format!("{name}: refused: {line}: {}", error.message)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The ordinary commands of the list, each with its line ends back in place.
+/// The ordinary commands of the list, with their line ends back in place.
 fn ordinary_commands() -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ordinary_commands.txt");
     let list = fs::read_to_string(path).expect("the list of ordinary commands is part of the repository");
@@ -79,222 +83,185 @@ fn no_ordinary_command_is_refused() {
     assert!(wrong.is_empty(), "{} of {} refused:\n{}", wrong.len(), commands.len(), wrong.join("\n"));
 }
 
-/// The command lines of one category of the attack corpus, with places for the placeholders.
-fn corpus(category: &str) -> Vec<(String, String, bool)> {
+#[test]
+fn the_corpus_is_denied_where_it_says_so_and_passes_where_it_is_benign() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/attacks.jsonl");
     let cases = fs::read_to_string(path).expect("the corpus is part of the repository");
-    let cases =
-        cases.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a case is JSON"));
-    let chosen = cases.filter(|case| case["category"] == category && case["tool"] == "bash");
-    chosen
-        .map(|case| {
-            let line = case["args"]["cmd"].as_str().expect("a command is text");
-            let line = line.replace("{ROOT}", "/workspace/main").replace("{OUTSIDE}", "/somewhere/else");
-            (case["id"].to_string(), line, case["expected"] == "denied")
-        })
-        .collect()
-}
-
-#[test]
-fn the_benign_cases_of_the_corpus_pass() {
-    let cases = corpus("benign");
-    assert!(cases.len() > 5);
-    for (id, line, _) in cases {
-        assert_eq!(judge(&line), Ok(()), "{id}: {line}");
-    }
-}
-
-#[test]
-fn what_the_corpus_wants_denied_is_denied_and_the_rest_is_the_kernels() {
-    let cases = corpus("bash_bypass");
-    assert!(cases.len() > 15);
-    for (id, line, denied) in cases {
-        match judge(&line) {
-            Ok(()) => assert!(!denied, "{id}: {line}"),
-            Err(error) => assert_eq!(error.code, ErrorCode::CommandDenied, "{id}: {line}"),
+    let mut seen = [0, 0];
+    for case in cases.lines() {
+        let case: serde_json::Value = serde_json::from_str(case).expect("a case is JSON");
+        let (category, id) = (case["category"].as_str(), &case["id"]);
+        let Some(line) = case["args"]["cmd"].as_str().filter(|_| case["tool"] == "bash") else { continue };
+        let line = line.replace("{ROOT}", "/workspace/main").replace("{OUTSIDE}", "/somewhere/else");
+        match (category, judge(&line)) {
+            (Some("benign"), judged) => {
+                assert_eq!(judged, Ok(()), "{id}: {line}");
+                seen[0] += 1;
+            }
+            (Some("bash_bypass"), judged) => {
+                let may_pass = case["expected"] != "denied";
+                let is_denied = judged.is_err_and(|error| error.code == ErrorCode::CommandDenied);
+                assert!(may_pass || is_denied, "{id}: {line}");
+                seen[1] += 1;
+            }
+            _ => {}
         }
     }
+    assert!(seen[0] > 5 && seen[1] > 15, "{seen:?}");
 }
 
 #[test]
 fn a_refusal_names_the_word_the_reason_and_the_better_way() {
-    let error = refused("cd src && ls -la");
-    assert!(error.message.starts_with("`ls` was not run: "), "{}", error.message);
-    assert!(error.hint.contains("tool `ls`"), "{}", error.hint);
     let error = refused("make && /usr/bin/vim a.txt");
     assert!(error.message.starts_with("`/usr/bin/vim` was not run: "), "{}", error.message);
-}
-
-#[test]
-fn a_command_word_is_judged_wherever_commands_run() {
-    for line in [
-        "true; reboot",
-        "true && reboot",
-        "false || reboot",
-        "true | reboot",
-        "reboot &",
-        "(reboot)",
-        "{ reboot; }",
-        "! reboot",
-        "echo $(reboot)",
-        "echo `reboot`",
-        "echo \"$(reboot)\"",
-        "echo \"a ${x:-$(reboot)}\"",
-        "x=$(reboot)",
-        "export x=$(reboot)",
-        "cat <(reboot)",
-        "make > >(reboot)",
-        "if reboot; then true; fi",
-        "if true; then true; elif reboot; then true; else true; fi",
-        "for i in $(reboot); do true; done",
-        "for i in 1; do reboot; done",
-        "while reboot; do true; done",
-        "until false; do reboot; done",
-        "case $x in a) reboot ;; esac",
-        "f() { reboot; }",
-        "function f { reboot; }",
-        "[ -f x ] || reboot",
-        "[[ -f $(reboot) ]]",
-        "echo $(( $(reboot) + 1 ))",
-        "a=(1 $(reboot))",
-        "cat <<EOF\n$(reboot)\nEOF",
-        "cat <<EOF | reboot\nx\nEOF",
-        "cat <<EOF && reboot\nx\nEOF",
-        "cat <<EOF\nx\nEOF\nreboot",
-        "cat <<< $(reboot)",
-        "A=1 B=2 reboot",
-        "reboot > log 2>&1",
-        "time reboot",
-        "coproc reboot",
-        "# a comment\nreboot",
-        "true\nreboot",
-        "echo a \\\n  b; reboot",
-        "/sbin/reboot",
-        "/usr/sbin/reboot now",
+    for (line, hint) in [
+        ("ls", r#"Call `ls` with {"path":"."}."#),
+        ("ls -a /workspace/main/", r#"Call `ls` with {"include_hidden":true,"path":"."}."#),
+        ("cd src && cat main.rs", r#"Call `read` with {"path":"src/main.rs"}."#),
+        ("cat /workspace/second/a", r#"Call `read` with {"path":"/workspace/second/a"}."#),
+        ("head a", r#"Call `read` with {"limit":10,"path":"a"}."#),
+        ("head -n 3 'a b'", r#"Call `read` with {"limit":3,"path":"a b"}."#),
+        ("tail -n +5 a", r#"Call `read` with {"path":"a","start_line":5}."#),
+        ("sed -n 10,12p a", r#"Call `read` with {"limit":3,"path":"a","start_line":10}."#),
+        ("grep -in x a", r#"Call `grep` with {"case_sensitive":false,"path":"a","pattern":"x"}."#),
+        ("grep -F 'f(x)' a", r#"Call `grep` with {"literal":true,"path":"a","pattern":"f(x)"}."#),
+        ("rg -l 'fn \\w+' src", r#"Call `grep` with {"output":"files","path":"src","pattern":"fn \\w+"}."#),
+        ("ls -R src", r#"Call `ls` with {"path":"src","recursive":true}. If it is a file, use `stat`."#),
     ] {
-        refused(line);
+        // serde_json keeps keys sorted, or in the order of the code if another crate asks it to.
+        let sorted = |text: &str| {
+            let mut parts: Vec<String> = text.split(['{', ',', '}']).map(str::to_owned).collect();
+            parts.sort();
+            parts
+        };
+        assert_eq!(sorted(&refused(line).hint), sorted(hint), "{line}");
+    }
+    let find = refused("find src -maxdepth 2 -name '*.rs' -type f").hint;
+    for argument in [
+        r#""path":"src""#,
+        r#""name_pattern":"*.rs""#,
+        r#""max_depth":2"#,
+        r#""type":"file""#,
+        r#""include_hidden":true"#,
+        r#""include_ignored":true"#,
+    ] {
+        assert!(find.contains(argument), "{find}");
     }
 }
 
 #[test]
-fn a_command_word_is_judged_behind_what_carries_it() {
-    for line in [
-        "env reboot",
-        "env -i A=1 B=2 reboot",
-        "env -u HOME -- reboot",
-        "env -S 'reboot now'",
-        "command reboot",
-        "builtin command -p reboot",
-        "exec reboot",
-        "exec -a x reboot",
-        "nohup reboot",
-        "nice -n 5 reboot",
-        "nice -5 reboot",
-        "ionice -c 3 reboot",
-        "timeout 5 reboot",
-        "timeout -k 5 --signal KILL 5s reboot",
-        "setsid reboot",
-        "stdbuf -o L reboot",
-        "echo | xargs reboot",
-        "echo | xargs -0 -n 1 -I {} reboot",
-        "find . -exec reboot {} \\;",
-        "find . -name x -ok true \\; -execdir reboot +",
-        "fd x -x reboot",
-        "busybox reboot",
-        "flock lock reboot",
-        "flock lock -c 'reboot'",
-        "env nice nohup timeout 5 reboot",
-        "bash -c reboot",
-        "bash -c 'true; reboot'",
-        "sh -ec \"reboot\"",
-        "bash -euo pipefail -c 'reboot'",
-        "/bin/bash -c 'reboot'",
-        "eval reboot",
-        "eval 'true;' reboot",
-        "trap 'reboot now' EXIT",
-        "bash -c \"bash -c 'bash -c reboot'\"",
-        "bash <<< reboot",
-        "bash <<'EOF'\nreboot\nEOF",
-        "sh -s <<EOF\nreboot\nEOF",
-        "bash -c \"cd $dir && reboot\"",
-        "python3 -m pip install requests",
-    ] {
-        refused(line);
+fn a_reading_command_passes_where_the_tool_differs() {
+    for line in lines(
+        "cat · cat -n a · cat ../a · cat ~/a · cat /workspace/main-evil/a · cat a > b · cat \"$a\" · \
+         cat *.md · cat {a,b} · cd \"$d\" && cat a · cd .. && cat a · cd - && cat a · cat a; true · \
+         cat a & · ! cat a · env ls · head -n 0 a · head -n -5 a · head -n 9999 a · head a b · tail -f a · \
+         tail -c 5 a · sed -n 5,1p a · sed -n '1,5p;7p' a · sed -n 0p a · sed 1,5p a · sed -n '$p' a · \
+         ls -l · ls -t · ls -d a · ls a b · ls --color · grep x · grep x a b · grep -c x a · grep -w x a · \
+         grep -A 1 x a · grep -C 9 x a · grep 'f(x)' a · grep '*' a · grep 'a.*b' a · grep 'a[b]' a · \
+         grep 'a\\.b' a · grep 'x\\+' a · grep 'a|b.' a · grep -E 'a+?' a · grep -E 'a{2}' a · \
+         grep 'a^b' a · grep -P x a · grep --include='*.rs' x a · \
+         grep -r --include='*.rs' --include='*.md' x · rg x a b · rg -g '*.rs' x · rg -t rust x · rg -w x · \
+         find . -name '[ab]*' · find . -name '*.rs' -name 'a*' · find . -maxdepth 0 · find . -mindepth 1 · \
+         find . -name a -o -name b · find . ! -name a · find . -print0 · find . -newer a · \
+         find . -name *.rs · fd x",
+    ) {
+        passes(&line);
+    }
+}
+
+#[test]
+fn a_hint_follows_the_workdir_and_names_no_disabled_tool() {
+    let mut settings = settings();
+    let policy = Policy::new(settings.clone());
+    for (workdir, path) in
+        [("sub", "sub/a"), ("/workspace/main/x", "x/a"), ("/workspace/second", "/workspace/second/a")]
+    {
+        let hint = policy.judge("cat a", Some(workdir)).expect_err("a refusal").hint;
+        assert!(hint.contains(&format!("\"{path}\"")), "{hint}");
+    }
+    assert_eq!(policy.judge("cat a", Some("/elsewhere")), Ok(()));
+    settings.disabled_tools = ["read".to_owned()].into();
+    let policy = Policy::new(settings);
+    assert_eq!(policy.judge("cat a", None), Ok(()));
+    assert!(policy.judge("ls", None).is_err());
+}
+
+#[test]
+fn a_command_word_is_judged_wherever_commands_run() {
+    for line in lines(
+        "true; reboot · true && reboot · false || reboot · true | reboot · reboot & · (reboot) · \
+         { reboot; } · ! reboot · echo $(reboot) · echo `reboot` · echo \"$(reboot)\" · \
+         echo \"a ${x:-$(reboot)}\" · x=$(reboot) · export x=$(reboot) · cat <(reboot) · make > >(reboot) · \
+         if reboot; then true; fi · if true; then true; elif reboot; then true; else true; fi · \
+         for i in $(reboot); do true; done · for i in 1; do reboot; done · while reboot; do true; done · \
+         until false; do reboot; done · case $x in a) reboot ;; esac · f() { reboot; } · \
+         function f { reboot; } · [ -f x ] || reboot · [[ -f $(reboot) ]] · echo $(( $(reboot) + 1 )) · \
+         a=(1 $(reboot)) · cat <<EOF⏎$(reboot)⏎EOF · cat <<EOF | reboot⏎x⏎EOF · cat <<EOF && reboot⏎x⏎EOF · \
+         cat <<EOF⏎x⏎EOF⏎reboot · cat <<< $(reboot) · A=1 B=2 reboot · reboot > log 2>&1 · time reboot · \
+         coproc reboot · # a comment⏎reboot · true⏎reboot · echo a \\⏎  b; reboot · /sbin/reboot · \
+         /usr/sbin/reboot now",
+    ) {
+        refused(&line);
+    }
+}
+
+#[test]
+fn a_command_word_is_judged_behind_wrappers() {
+    for line in lines(
+        "env reboot · env -i A=1 B=2 reboot · env -u HOME -- reboot · env -S 'reboot now' · command reboot · \
+         builtin command -p reboot · exec reboot · exec -a x reboot · nohup reboot · nice -n 5 reboot · \
+         nice -5 reboot · ionice -c 3 reboot · timeout 5 reboot · timeout -k 5 --signal KILL 5s reboot · \
+         setsid reboot · stdbuf -o L reboot · echo | xargs reboot · echo | xargs -0 -n 1 -I {} reboot · \
+         find . -exec reboot {} \\; · find . -name x -ok true \\; -execdir reboot + · fd x -x reboot · \
+         busybox reboot · flock lock reboot · flock lock -c 'reboot' · env nice nohup timeout 5 reboot · \
+         bash -c reboot · bash -c 'true; reboot' · sh -ec \"reboot\" · bash -euo pipefail -c 'reboot' · \
+         /bin/bash -c 'reboot' · eval reboot · eval 'true;' reboot · trap 'reboot now' EXIT · \
+         bash -c \"bash -c 'bash -c reboot'\" · bash <<< reboot · bash <<'EOF'⏎reboot⏎EOF · \
+         sh -s <<EOF⏎reboot⏎EOF · bash -c \"cd $dir && reboot\" · python3 -m pip install requests",
+    ) {
+        refused(&line);
     }
 }
 
 #[test]
 fn quotes_and_escapes_hide_no_word() {
-    for line in [
-        "r''eboot",
-        "'reboot'",
-        "\"reboot\"",
-        "\\reboot",
-        "re\\boot",
-        "re\"bo\"ot",
-        "$'reboot'",
-        "$'\\x72eboot'",
-        "$'\\162eboot'",
-        "$'\\u0072eboot'",
-        "re\\\nboot",
-    ] {
-        refused(line);
+    for line in
+        lines("r''eboot · 'reboot' · \"reboot\" · \\reboot · re\\boot · re\"bo\"ot · $'reboot' · re\\⏎boot")
+    {
+        refused(&line);
     }
 }
 
 #[test]
 fn what_only_the_shell_knows_is_left_to_the_kernel() {
-    for line in [
-        "$x -rf /",
-        "\"$cmd\"",
-        "x=reboot; $x",
-        "re$empty\"\"boot",
-        "$(echo reboot)",
-        "rm -rf \"$dir\"/*",
-        "rm -rf /$dir",
-        "git commit \"$@\"",
-        "bash \"$script\"",
-        "curl \"https://$HOST/\"",
-        "base64 -d x | sh",
-    ] {
-        passes(line);
+    for line in lines(
+        "$x -rf / · \"$cmd\" · x=reboot; $x · re$empty\"\"boot · $(echo reboot) · rm -rf \"$dir\"/* · \
+         rm -rf /$dir · git commit \"$@\" · bash \"$script\" · curl \"https://$HOST/\" · base64 -d x | sh",
+    ) {
+        passes(&line);
     }
 }
 
 #[test]
 fn words_that_are_no_commands_are_left_alone() {
-    for line in [
-        "echo reboot",
-        "git commit -m 'reboot; sudo'",
-        "grep -rn vim . | head",
-        "cat <<'EOF' > x\nreboot\n$(reboot)\nEOF",
-        "reboot=1; echo $reboot",
-        "echo a # reboot",
-        "echo 'a\nreboot'",
-        "case reboot in reboot) true ;; esac",
-        "for reboot in 1; do echo $reboot; done",
-    ] {
-        passes(line);
+    for line in lines(
+        "echo reboot · git commit -m 'reboot; sudo' · grep -rn vim . | head · reboot=1; echo $reboot · \
+         cat <<'EOF' > x⏎reboot⏎$(reboot)⏎EOF · echo a # reboot · echo 'a⏎reboot' · \
+         case reboot in reboot) true ;; esac · for reboot in 1; do echo $reboot; done",
+    ) {
+        passes(&line);
     }
 }
 
 #[test]
-fn a_line_that_is_no_valid_shell_is_judged_strictly() {
-    for line in [
-        "echo 'a; reboot",
-        "git commit -m \"x; reboot now",
-        "for x in; do reboot",
-        "if true; then reboot",
-        "((; reboot",
-        "echo \"$(reboot",
-        "bash -c 'reboot",
-    ] {
-        let error = refused(line);
-        assert!(error.message.contains("no valid shell syntax"), "{}", error.message);
+fn bash_reports_syntax_errors_and_the_valid_part_of_a_line_is_judged() {
+    for line in lines(
+        "echo 'a · for x in; do · git commit -m \"it is · ls ( · exec 3<>fifo · <<EOF · echo 'a; reboot",
+    ) {
+        passes(&line);
     }
-    // Nothing in these is refused; bash itself says what is wrong with them.
-    for line in ["echo 'a", "for x in; do", "git commit -m \"it is", "ls (", "exec 3<>fifo", "<<EOF"] {
-        passes(line);
+    for line in lines("reboot; echo 'a · exec 3<>fifo; reboot") {
+        refused(&line);
     }
 }
 
@@ -310,10 +277,8 @@ fn the_network_rules_end_where_the_network_begins() {
         "scp a host:b",
     ] {
         refused(line);
-        assert_eq!(open.judge(line), Ok(()), "{line}");
+        assert_eq!(open.judge(line, None), Ok(()), "{line}");
     }
-    // A session at a terminal stays what it is.
-    assert!(open.judge("ssh host").is_err());
 }
 
 #[test]
@@ -350,7 +315,7 @@ fn depth_is_bounded_and_length_is_not_depth() {
 /// Lines whose errors cost the parser the square of their length. Each must be answered before the test's
 /// own deadline; without a bound they take half a minute each.
 #[test]
-fn a_tangled_line_is_refused_at_once() {
+fn a_line_that_is_too_complex_to_check_is_refused_at_once() {
     let started = std::time::Instant::now();
     for piece in ["a|", "a=(", "`>=", "<", ")a=", "@a", ";-a", "a%\n", "= ="] {
         let error = refused(&piece.repeat(60_000 / piece.len()));
@@ -360,7 +325,7 @@ fn a_tangled_line_is_refused_at_once() {
 }
 
 #[test]
-fn a_file_written_by_a_here_document_is_no_tangle() {
+fn a_file_written_by_a_here_document_is_not_too_complex() {
     let text = "int main(void) { return f(a[1], b[2]) | (c & d); } // don't\n".repeat(300);
     for line in [
         format!("cat > a.c <<'EOF'\n{text}EOF\n"),
@@ -384,16 +349,13 @@ fn code_within_code_is_bounded() {
 }
 
 #[test]
-fn the_document_is_the_one_that_the_rules_give() {
+fn the_document_shows_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command-policy.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, markdown()).expect("the document can be written");
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == markdown(),
-        "docs/command-policy.md is not what the rules give; with UPDATE_DOCS=1 this test writes it anew"
-    );
+    assert!(written == markdown(), "docs/command-policy.md is out of date: run this test with UPDATE_DOCS=1");
 }
 
 proptest! {
@@ -406,68 +368,17 @@ proptest! {
 
     #[test]
     fn any_heap_of_shell_pieces_gets_an_answer(
-        pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..60),
+        pieces in proptest::collection::vec(
+            (proptest::sample::select(PIECES.split_whitespace().collect::<Vec<_>>()), any::<bool>()),
+            0..60,
+        ),
     ) {
-        let _ = judge(&pieces.concat());
+        let pieces = pieces.iter().map(|(piece, apart)| format!("{piece}{}", if *apart { " " } else { "" }));
+        let _ = judge(&pieces.collect::<String>().replace('⏎', "\n"));
     }
 }
 
 /// What shell code is made of, for lines that are almost valid.
-const PIECES: &[&str] = &[
-    "rm",
-    " ",
-    "-rf",
-    "/",
-    "'",
-    "\"",
-    "$(",
-    ")",
-    "`",
-    "{",
-    "}",
-    ";",
-    "&&",
-    "|",
-    "<<EOF\n",
-    "EOF\n",
-    "\n",
-    "\\",
-    "$'",
-    "\\x",
-    "if ",
-    "then ",
-    "fi",
-    "for x in ",
-    "do ",
-    "done",
-    "case ",
-    "esac",
-    "(",
-    "((",
-    "[[",
-    "]]",
-    "<(",
-    ">",
-    "${",
-    "bash -c ",
-    "eval ",
-    "env ",
-    "xargs ",
-    "find ",
-    "-exec ",
-    "git ",
-    "commit ",
-    "sed -n ",
-    "é",
-    "\u{f8ff}",
-    "function ",
-    "()",
-    "trap ",
-    "-S",
-    "timeout ",
-    "#",
-    "~",
-    "*",
-    "=",
-    "cd ",
-];
+const PIECES: &str = "rm -rf / ' \" $( ) ` { } ; && | <<EOF⏎ EOF⏎ ⏎ \\ $' \\x if then fi for x in do done case \
+    esac ( (( [[ ]] <( > ${ bash -c eval env xargs find -exec git commit sed -n é \u{f8ff} function () trap \
+    -S timeout # ~ * = cd";
