@@ -1,7 +1,7 @@
 # Autonous: `make run` starts everything, `make test` checks everything.
 #
-# `make run` builds without optimisation on purpose: from a clean clone the first reply is a few minutes away,
-# not a quarter of an hour. Measurements and the image use the release profile.
+# `make run` builds without optimisation, so that a clean clone answers after a few minutes and not after a
+# quarter of an hour. Measurements and the image use the release profile.
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
@@ -11,7 +11,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAMS := -p supervisor -p agent-worker -p tool-server
 
 .PHONY: help
-help: ## Show what there is to do
+help: ## List the targets
 	@printf 'Autonous\n\n'
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 	@printf '\nSettings and operation: docs/operations.md\n'
@@ -21,9 +21,9 @@ setup: ## Install what `make run` and `make test` need; they call this themselve
 	@./setup.sh test
 
 .PHONY: run
-run: ## Build and start everything; it says what to try next
+run: ## Build and start everything, and print what to try next
 	@./setup.sh run
-	@printf 'Building; from a clean clone this takes a few minutes.\n'
+	@printf 'Building. From a clean clone this takes a few minutes.\n'
 	@$(CARGO) build --locked $(PROGRAMS) --bins
 	@exec $(TARGET)/debug/supervisor run --print-next-steps
 
@@ -46,36 +46,36 @@ check:
 	fi
 
 .PHONY: bench
-bench: ## Measure speed and memory (release profile; the first build takes long)
+bench: ## Measure speed and memory (release profile; the first build is slow)
 	@./setup.sh run
 	$(CARGO) build --locked --release $(PROGRAMS) -p bench --bins
 	@$(TARGET)/release/bench
 
 .PHONY: soak
-soak: ## Huge files, odd trees, floods and daemons (6 GB and a million files in TMPDIR, ten minutes)
+soak: ## Try huge files, odd trees, floods and daemons (6 GB and a million files in TMPDIR, ten minutes)
 	@./setup.sh test
 	$(CARGO) build --locked -p tool-server -p e2e --bins
 	@$(TARGET)/debug/soak
 	@$(TARGET)/debug/floods
 
 .PHONY: crash
-crash: ## 300 random kills while 20 chats write, and what was lost (five minutes; SEED=N repeats its choices)
+crash: ## Kill random processes 300 times while 20 chats write, and count losses (five minutes; SEED=N repeats a run)
 	@./setup.sh run
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@$(TARGET)/debug/crash $(SEED)
 
 .PHONY: mocks
-mocks: ## Foreign model servers, if LLMOCK and AIMOCK name them: docs/model-servers.md (four minutes)
+mocks: ## Test with third-party model servers, if LLMOCK and AIMOCK name them: docs/model-servers.md (four minutes)
 	@./setup.sh run
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@$(TARGET)/debug/mocks
 
 .PHONY: openapi
-openapi: ## Write openapi/tool-server.json anew
+openapi: ## Regenerate openapi/tool-server.json
 	$(CARGO) run --quiet --locked -p tool-server -- openapi > $(TARGET)/openapi.json
 	@mv $(TARGET)/openapi.json openapi/tool-server.json
 
 .PHONY: docs
-docs: ## Write the generated parts of docs/ anew
+docs: ## Regenerate the generated parts of docs/
 	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p e2e --test e2e docs::
 	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p tool-server --test server command_policy::

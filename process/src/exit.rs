@@ -1,17 +1,16 @@
 //! The exit codes that the programs agree on.
 //!
-//! A child whose settings can not work says so by its exit code: starting it again with the same settings
-//! can not help, so its parent stops instead of trying for ever.
+//! A child with invalid settings says so by its exit code. Starting it again with the same settings would not
+//! help, so its parent stops instead of trying forever.
 
 use std::process::ExitCode;
 
-use crate::VariableError;
+use crate::variables::VariableError;
 
-/// The settings can not work: `EX_CONFIG` of `sysexits.h`.
+/// The settings are invalid: `EX_CONFIG` of `sysexits.h`.
 pub const BAD_SETTINGS: u8 = 78;
 
-/// What a setting was used for failed by the setting's own fault: a context for an error, which names the
-/// setting.
+/// Context for an error that a bad setting caused; the text names the setting.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadSetting(pub &'static str);
@@ -34,12 +33,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_setting_has_a_code_of_its_own_however_deep_it_lies() {
+    fn a_bad_setting_has_its_own_exit_code_at_any_depth() {
         let variable = || anyhow::Error::from(VariableError::new("NAME", "value", "another"));
         let missing = || Err::<(), _>(std::io::Error::from(std::io::ErrorKind::NotFound));
         check(variable(), ExitCode::from(78));
         check(variable().context("at the start").context("further out"), ExitCode::from(78));
-        check(missing().context(BadSetting("NAME can not be used")).unwrap_err(), ExitCode::from(78));
+        check(missing().context(BadSetting("cannot use NAME")).unwrap_err(), ExitCode::from(78));
         check(missing().context("the file is gone").unwrap_err(), ExitCode::FAILURE);
     }
 }

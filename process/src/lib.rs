@@ -1,7 +1,7 @@
-//! What every process of Autonous does alike, merely to be a process.
+//! What every Autonous process needs: settings, secrets, logs, and an end with its parent.
 //!
-//! Variables are read and refused in one way, secrets never stay in an environment, logs look the same,
-//! and a child ends when its parent does. Nothing here knows of tools, tasks or chats.
+//! Variables are parsed and refused in one way, secrets never stay in an environment, and logs look the same.
+//! Nothing here knows about tools, tasks or chats.
 
 pub mod exit;
 pub mod lifeline;

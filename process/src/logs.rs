@@ -5,14 +5,14 @@ use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::{VariableError, Variables};
+use crate::variables::{VariableError, Variables};
 
 /// Starts logging to stderr. Call it once, before the first thread that logs.
 pub fn start(variables: &Variables) -> Result<(), VariableError> {
     start_to(variables, std::io::stderr)
 }
 
-/// The same through a writer of one's own, such as one that redacts.
+/// Starts logging to another writer, such as one that redacts.
 pub fn start_to<W>(variables: &Variables, writer: W) -> Result<(), VariableError>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,

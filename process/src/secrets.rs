@@ -1,9 +1,9 @@
-//! Secrets: a type that does not print, and the way that keeps them out of every environment.
+//! Secrets: a type that does not print, and a pipe that keeps them out of every environment.
 //!
-//! `remove_var` does not clear `/proc/self/environ`, so a secret that came in the environment leaves it
-//! only when the process replaces itself with a clean one. The secrets then travel through a pipe whose
-//! number is in `AUTONOUS_SECRETS_FD`, as one JSON object from variable name to value. A parent passes
-//! secrets to its children over the same pipe.
+//! `remove_var` does not clear `/proc/self/environ`. So a process that finds a secret in its environment
+//! executes itself again with a clean one, and passes the secrets through a pipe whose number is in
+//! `AUTONOUS_SECRETS_FD`, as a JSON object from variable name to value. A parent passes secrets to its
+//! children in the same way.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -12,10 +12,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Names the descriptor that the secrets come through.
+/// The variable with the number of the secrets' descriptor.
 pub const SECRETS_FD: &str = "AUTONOUS_SECRETS_FD";
 
-/// More than any set of keys needs, and less than a pipe holds without a reader.
+/// More than any set of keys needs, and less than a pipe buffers without a reader.
 const MAX_SECRETS_BYTES: usize = 32 * 1024;
 
 /// A value that is never printed.
@@ -23,12 +23,12 @@ const MAX_SECRETS_BYTES: usize = 32 * 1024;
 pub struct Secret(String);
 
 impl Secret {
-    /// The value, for the one place that has to send or compare it.
+    /// The value, for the one place that must send or compare it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether `other` is the same, in a time that depends on the lengths alone.
+    /// Whether `other` is the same, in a time that depends only on the lengths.
     pub fn matches(&self, other: &str) -> bool {
         let (ours, theirs) = (self.0.as_bytes(), other.as_bytes());
         let difference = ours.iter().zip(theirs).fold(0, |sum, (a, b)| sum | (a ^ b));
@@ -51,24 +51,24 @@ impl std::fmt::Debug for Secret {
 /// Why secrets could not be passed or received.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
-    /// The pipe could not be made or written.
-    #[error("secrets could not be put into a pipe")]
+    /// The pipe could not be created or written.
+    #[error("cannot write the secrets to a pipe")]
     Pipe(#[source] io::Error),
     /// The secrets together are too long.
-    #[error("the secrets are longer than {MAX_SECRETS_BYTES} bytes together")]
+    #[error("all secrets together are longer than {MAX_SECRETS_BYTES} bytes")]
     TooLong,
-    /// The process could not replace itself.
-    #[error("the process could not start itself again without secrets in its environment")]
+    /// The process could not execute itself.
+    #[error("cannot restart without secrets in the environment")]
     Exec(#[source] io::Error),
     /// The descriptor could not be read.
-    #[error("{SECRETS_FD}={0:?} is no descriptor that secrets can be read from")]
+    #[error("cannot read secrets from {SECRETS_FD}={0:?}")]
     Descriptor(String, #[source] io::Error),
-    /// What came through the descriptor is no object of texts.
-    #[error("what came through {SECRETS_FD} is no JSON object of texts")]
+    /// The content is not an object of strings.
+    #[error("the content of {SECRETS_FD} is not a JSON object of strings")]
     Malformed,
 }
 
-/// A pipe that holds the secrets, for one reader. The reading end survives an exec.
+/// The reading end of a pipe with the secrets in it, for one reader. It survives an exec.
 pub fn into_pipe(secrets: &HashMap<String, String>) -> Result<OwnedFd, SecretsError> {
     let text = serde_json::to_vec(secrets).map_err(|_| SecretsError::Malformed)?;
     if text.len() > MAX_SECRETS_BYTES {
@@ -79,9 +79,9 @@ pub fn into_pipe(secrets: &HashMap<String, String>) -> Result<OwnedFd, SecretsEr
     Ok(reader)
 }
 
-/// Replaces this process with itself, without the variables `names` in its environment.
+/// Executes this program again without the variables `names` in its environment.
 ///
-/// Returns when there is nothing to remove. Call it first in `main`, before threads exist.
+/// Returns if there is nothing to remove. Call it first in `main`, before threads exist.
 pub fn leave_environment(names: &[&str]) -> Result<(), SecretsError> {
     let found: HashMap<String, String> = names
         .iter()
@@ -102,7 +102,7 @@ pub fn leave_environment(names: &[&str]) -> Result<(), SecretsError> {
     Err(SecretsError::Exec(command.exec()))
 }
 
-/// The secrets that this process was given by descriptor; empty when it was given none.
+/// The secrets that this process got by descriptor; empty if there are none.
 pub(crate) fn received() -> Result<HashMap<String, Secret>, SecretsError> {
     let Ok(descriptor) = std::env::var(SECRETS_FD) else { return Ok(HashMap::new()) };
     let text = read_descriptor(&descriptor).map_err(|error| SecretsError::Descriptor(descriptor, error))?;

@@ -1,8 +1,8 @@
-//! The request to end: SIGTERM, SIGINT, or a parent that is gone.
+//! Requests to shut down by signal.
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Resolves at the first SIGTERM or SIGINT, and says which it was.
+/// Resolves at the first SIGTERM or SIGINT, with its name.
 pub async fn requested() -> std::io::Result<&'static str> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

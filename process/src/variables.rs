@@ -1,16 +1,15 @@
-//! The one way in which a setting is read.
+//! Reads settings from the environment.
 //!
-//! A value that does not parse stops the start and names the variable, the value and what would be
-//! right; nothing falls back in silence. An empty value counts as unset. Secrets come from the
-//! descriptor that [`crate::secrets`] passes on, and only then from here.
+//! A value that does not parse stops the start, with an error that names the variable, the value and what
+//! was expected; nothing silently falls back to a default. An empty value counts as unset. A secret comes
+//! from the descriptor of [`crate::secrets`], else from a variable.
 
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use crate::Secret;
-use crate::secrets::{self, SecretsError};
+use crate::secrets::{self, Secret, SecretsError};
 
-/// A setting that stops the start.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}={value:?}: expected {expected}")]
 pub struct VariableError {
@@ -20,13 +19,13 @@ pub struct VariableError {
 }
 
 impl VariableError {
-    /// An error that names the variable, its value, and what would be right.
+    /// An error that names the variable, its value, and what was expected.
     pub fn new(name: &str, value: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { name: name.to_owned(), value: value.into(), expected: expected.into() }
     }
 }
 
-/// The settings of this process: its environment, and the secrets that came by descriptor.
+/// The settings of this process: its environment, and its secrets.
 #[derive(Debug, Default)]
 pub struct Variables {
     plain: HashMap<String, String>,
@@ -34,15 +33,14 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Reads this process's environment and its secrets' descriptor.
+    /// Reads this process's environment and its secrets.
     ///
-    /// Secrets must have left the environment before: see [`secrets::leave_environment`].
+    /// Call [`secrets::leave_environment`] before.
     pub fn of_this_process() -> Result<Self, SecretsError> {
         Self::without_secrets().receive_secrets()
     }
 
-    /// Reads this process's environment alone; what has to be done before any secret is read can be done
-    /// now.
+    /// Reads only this process's environment, for what must be done before any secret is read.
     pub fn without_secrets() -> Self {
         let plain = std::env::vars_os()
             .filter_map(|(name, value)| {
@@ -52,29 +50,29 @@ impl Variables {
         Self { plain, secret: HashMap::new() }
     }
 
-    /// The same with what comes through the secrets' descriptor.
+    /// Adds the secrets.
     pub fn receive_secrets(self) -> Result<Self, SecretsError> {
         Ok(Self { secret: secrets::received()?, ..self })
     }
 
-    /// Settings from pairs, for tests and for the programs that start others.
+    /// Settings from pairs, for tests and for programs that start others.
     pub fn from_pairs<const N: usize>(pairs: [(&str, &str); N]) -> Self {
         let plain = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Self { plain, secret: HashMap::new() }
     }
 
-    /// The text of a variable; none when it is unset or empty.
+    /// The value of a variable; none if it is unset or empty.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.plain.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// A secret, whichever way it came; none when it is unset or empty.
+    /// A secret from the descriptor or a variable; none if it is unset or empty.
     pub fn secret(&self, name: &str) -> Option<Secret> {
         let received = self.secret.get(name).cloned();
         received.or_else(|| self.text(name).map(Secret::from)).filter(|secret| !secret.expose().is_empty())
     }
 
-    /// A value with a default; `expected` says in words what would be right.
+    /// A value with a default; `expected` says in words what is valid.
     pub fn parsed<T: FromStr>(&self, name: &str, default: T, expected: &str) -> Result<T, VariableError> {
         match self.text(name) {
             None => Ok(default),
@@ -82,7 +80,7 @@ impl Variables {
         }
     }
 
-    /// A whole number within bounds, with a default.
+    /// A whole number in a range, with a default.
     pub fn number(
         &self,
         name: &str,
@@ -103,13 +101,13 @@ impl Variables {
         self.parsed(name, default, "true or false")
     }
 
-    /// A comma-separated list; none when the variable is absent, and an empty list when it is set to nothing.
+    /// A comma-separated list; none if the variable is unset, and an empty list if it is empty.
     pub fn list(&self, name: &str) -> Option<Vec<String>> {
         let value = self.plain.get(name)?;
         Some(value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
     }
 
-    /// The values that are set among `names`, to pass them on to a child.
+    /// Those of `names` that are set, with their values, to pass them to a child.
     pub fn pass_on(&self, names: &[&str]) -> Vec<(String, String)> {
         names.iter().filter_map(|name| Some(((*name).to_owned(), self.plain.get(*name)?.clone()))).collect()
     }
@@ -120,14 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_value_names_the_variable_the_value_and_what_would_be_right() {
+    fn a_bad_value_names_the_variable_the_value_and_what_was_expected() {
         let variables = Variables::from_pairs([("AUTONOUS_X", "soon")]);
         let error = variables.number("AUTONOUS_X", 1, 1..=600).unwrap_err();
         assert_eq!(error.to_string(), "AUTONOUS_X=\"soon\": expected a whole number from 1 to 600");
     }
 
     #[test]
-    fn a_number_out_of_bounds_is_refused() {
+    fn a_number_out_of_range_is_refused() {
         let variables = Variables::from_pairs([("AUTONOUS_X", "601")]);
         assert!(variables.number("AUTONOUS_X", 1, 1..=600).is_err());
     }

@@ -97,15 +97,10 @@ fn plain(options: &Options) -> Command {
 }
 
 fn sandboxed(options: &Options) -> Result<ExitCode, SandboxError> {
-    let started = Instant::now();
     let spawner = Spawner::start(&settings(options))?;
-    println!("start_us {}", started.elapsed().as_micros());
     println!("tier {}", spawner.tier());
     if let Some(depth) = options.check {
-        let started = Instant::now();
-        let capabilities = spawner.self_check(depth)?;
-        println!("check_us {}", started.elapsed().as_micros());
-        show(&capabilities);
+        show(&spawner.self_check(depth)?);
     }
     if options.program.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -116,7 +111,6 @@ fn sandboxed(options: &Options) -> Result<ExitCode, SandboxError> {
     let read_write = options.roots.iter().cloned().chain([options.scratch.clone()]).collect();
     sandbox::confine_this_thread(&AllowedPaths { read_write, read_only: Vec::new() })
         .expect("the server can confine itself");
-    println!("spawner {}", spawner.process_id());
     run(&spawner, options)
 }
 
@@ -260,23 +254,23 @@ fn disable(layer: &str) {
         "seccomp" => (&[libc::SYS_seccomp], libc::EPERM),
         other => panic!("no such layer: {other}"),
     };
-    let instruction = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
-        code: u16::try_from(code).expect("BPF opcodes have 16 bits"),
-        jt,
-        jf,
-        k,
-    };
-    let mut filter = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
-    for call in calls {
-        let number = u32::try_from(*call).expect("call numbers are positive");
-        filter.push(instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, number, 0, 1));
-        filter.push(instruction(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | errno.cast_unsigned(), 0, 0));
-    }
-    filter.push(instruction(libc::BPF_RET, libc::SECCOMP_RET_ALLOW, 0, 0));
-    let length = u16::try_from(filter.len()).expect("the filter is short");
-    let program = libc::sock_fprog { len: length, filter: filter.as_mut_ptr() };
-    // SAFETY: no memory is involved in the first call; `program` describes `filter` in the second.
+    let [load, jump, ret] = [
+        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+        libc::BPF_RET,
+    ]
+    .map(|code| u16::try_from(code).expect("BPF opcodes have 16 bits"));
+    // SAFETY: these calls and the first `prctl` involve no memory; `program` describes `filter`.
     let installed = unsafe {
+        let mut filter = vec![libc::BPF_STMT(load, 0)];
+        for call in calls {
+            let number = u32::try_from(*call).expect("call numbers are positive");
+            filter.push(libc::BPF_JUMP(jump, number, 0, 1));
+            filter.push(libc::BPF_STMT(ret, libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()));
+        }
+        filter.push(libc::BPF_STMT(ret, libc::SECCOMP_RET_ALLOW));
+        let length = u16::try_from(filter.len()).expect("the filter is short");
+        let program = libc::sock_fprog { len: length, filter: filter.as_mut_ptr() };
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
     };

@@ -29,17 +29,17 @@ impl ControlFiles {
     }
 
     /// Whether a path below a root is a control file or is in a directory of them.
-    pub fn covers(&self, beneath: &Path) -> bool {
-        let parts = lowercase(beneath);
+    pub fn covers(&self, path: &Path) -> bool {
+        let parts = lowercase(path);
         (1..=parts.len()).any(|end| self.ends_with_name(&parts[..end]))
     }
 
     /// Whether a path below a root is itself such a name.
-    pub(crate) fn names_entry(&self, beneath: &Path) -> bool {
+    pub(crate) fn names_entry(&self, path: &Path) -> bool {
         // The last component alone rules out most entries.
-        let last = beneath.file_name().unwrap_or_default();
+        let last = path.file_name().unwrap_or_default();
         let may_be = |name: &Vec<String>| name.last().is_some_and(|part| last.eq_ignore_ascii_case(part));
-        self.names.iter().any(may_be) && self.ends_with_name(&lowercase(beneath))
+        self.names.iter().any(may_be) && self.ends_with_name(&lowercase(path))
     }
 
     fn ends_with_name(&self, parts: &[String]) -> bool {

@@ -8,11 +8,15 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use rustix::net::{SendFlags, send};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 use serde::{Deserialize, Serialize};
 
 use crate::command::{CommandSpec, Limits, raw_path};
 use crate::step::StepError;
+
+/// More than any report has.
+const MAX_REPORT_BYTES: usize = 256 * 1024;
 
 /// What the confined process does once all layers are in force.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,7 +30,6 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// The limits of its processes.
     pub(crate) fn limits(&self) -> &Limits {
         match self {
             Self::Execute(spec) => &spec.limits,
@@ -42,21 +45,16 @@ pub(crate) struct ProbePlan {
     /// A private file outside the roots.
     #[serde(with = "raw_path")]
     pub(crate) outside: PathBuf,
-    /// An allowed root.
     #[serde(with = "raw_path")]
     pub(crate) root: PathBuf,
-    /// The server's process ID.
-    pub(crate) server: i32,
-    /// The server's port on loopback, for TCP and UDP.
-    pub(crate) port: u16,
-    /// The name of the server's abstract socket.
+    pub(crate) server_pid: i32,
+    pub(crate) tcp_port: u16,
+    pub(crate) udp_port: u16,
     pub(crate) abstract_name: String,
-    /// The path of the server's Unix socket.
     #[serde(with = "raw_path")]
     pub(crate) socket: PathBuf,
     /// Whether to test the limits too, which takes longer.
     pub(crate) test_limits: bool,
-    /// The limits.
     pub(crate) limits: Limits,
 }
 
@@ -67,11 +65,10 @@ pub(crate) struct Outcome {
     pub(crate) status: i32,
     /// Whether the lifeline was closed before the command ended by itself.
     pub(crate) killed: bool,
-    /// CPU time of all its processes, in microseconds.
+    /// Of all its processes.
     pub(crate) cpu_micros: u64,
-    /// Resident memory of its largest process, in KiB.
+    /// Resident memory of its largest process.
     pub(crate) peak_kib: u64,
-    /// Paths of the control files that did not exist before.
     pub(crate) created_control_files: Vec<OsString>,
     /// Whether both scans for control files were complete.
     pub(crate) scan_complete: bool,
@@ -95,6 +92,24 @@ impl Report {
     pub(crate) fn send(&self, socket: &OwnedFd) {
         let _ = send(socket, &encode(self), SendFlags::NOSIGNAL);
     }
+
+    /// Waits for the next report; none if no valid one will come.
+    pub(crate) fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<Self>> {
+        let mut buffer = vec![0; MAX_REPORT_BYTES];
+        loop {
+            match recv(socket, buffer.as_mut_slice(), RecvFlags::empty()) {
+                Ok((_, 0)) | Err(Errno::CONNRESET) => return Ok(None),
+                Ok((_, length)) => return Ok(decode(&buffer[..length])),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
+
+/// A socket pair for reports; it keeps the borders of messages.
+pub(crate) fn socket_pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
 /// A message as bytes.
@@ -129,8 +144,9 @@ mod tests {
         let plan = ProbePlan {
             outside: "/o/secret".into(),
             root: not_utf8.clone().into(),
-            server: 77,
-            port: 8701,
+            server_pid: 77,
+            tcp_port: 8701,
+            udp_port: 8702,
             abstract_name: "name".to_owned(),
             socket: "/o/socket".into(),
             test_limits: true,

@@ -5,15 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+use rustix::net::{Shutdown, shutdown};
 
-use crate::messages::{Outcome, Report, decode};
+use crate::messages::{Outcome, Report};
 use crate::settings::Tier;
 use crate::step::SandboxError;
-
-/// More than any report has.
-const MAX_REPORT_BYTES: usize = 256 * 1024;
 
 /// A command that was started. Each of the four parts can go to its own thread.
 #[derive(Debug)]
@@ -78,38 +74,29 @@ impl PendingExit {
     /// Blocks until the command and all its processes are gone.
     pub fn wait(self) -> Result<Exit, SandboxError> {
         match receive(&self.control)? {
-            Report::Done(outcome) => Ok(Exit::new(outcome, self.tier)),
+            Report::Done(outcome) => Ok(exit(outcome, self.tier)),
             Report::Failed(error) => Err(SandboxError::Setup(error)),
             Report::Started | Report::Ended(_) => Err(SandboxError::NoReport),
         }
     }
 }
 
-impl Exit {
-    fn new(outcome: Outcome, tier: Tier) -> Self {
-        let status = outcome.status;
-        Self {
-            code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
-            signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
-            killed: outcome.killed,
-            cpu_time: Duration::from_micros(outcome.cpu_micros),
-            peak_memory_bytes: outcome.peak_kib * 1024,
-            tier,
-            created_control_files: outcome.created_control_files.into_iter().map(PathBuf::from).collect(),
-            control_search_complete: outcome.scan_complete,
-        }
+fn exit(outcome: Outcome, tier: Tier) -> Exit {
+    let status = outcome.status;
+    Exit {
+        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        killed: outcome.killed,
+        cpu_time: Duration::from_micros(outcome.cpu_micros),
+        peak_memory_bytes: outcome.peak_kib * 1024,
+        tier,
+        created_control_files: outcome.created_control_files.into_iter().map(PathBuf::from).collect(),
+        control_search_complete: outcome.scan_complete,
     }
 }
 
 /// The next report; [`SandboxError::NoReport`] if none will come.
 pub(crate) fn receive(control: &OwnedFd) -> Result<Report, SandboxError> {
-    let mut buffer = vec![0; MAX_REPORT_BYTES];
-    loop {
-        match recv(control, buffer.as_mut_slice(), RecvFlags::empty()) {
-            Ok((_, 0)) | Err(Errno::CONNRESET) => return Err(SandboxError::NoReport),
-            Ok((_, length)) => return decode(&buffer[..length]).ok_or(SandboxError::NoReport),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(SandboxError::Unreachable(errno.into())),
-        }
-    }
+    let report = Report::receive(control).map_err(|errno| SandboxError::Unreachable(errno.into()))?;
+    report.ok_or(SandboxError::NoReport)
 }

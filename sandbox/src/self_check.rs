@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::capabilities::{Capabilities, Finding, Verdict};
 use crate::command::{CommandSpec, Limits};
-use crate::inside::probe::{self, Expected};
+use crate::inside::probe;
 use crate::messages::{Job, ProbePlan};
 use crate::running::Running;
 use crate::settings::Tier;
@@ -40,9 +40,6 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How soon after a command's end its output must be closed, even if it left processes behind.
 const CLOSED_WITHIN: Duration = Duration::from_millis(200);
-
-/// How often we look for a port that is free for both TCP and UDP.
-const PORT_ATTEMPTS: u32 = 64;
 
 /// What the confined process attacks.
 struct Targets {
@@ -123,11 +120,11 @@ impl Spawner {
 
 fn judge(tier: Tier, attempt: &probe::Attempt, answer: &str) -> Finding {
     let is_stated_loss = tier == Tier::B && STATED_LOSSES_OF_TIER_B.contains(&attempt.name);
-    let verdict = match (answer == probe::SUCCESS, attempt.expected) {
-        (true, Expected::Success) | (false, Expected::Failure) => Verdict::Holds,
-        (false, Expected::Success) => Verdict::Broken,
-        (true, Expected::Failure) if is_stated_loss => Verdict::StatedLoss,
-        (true, Expected::Failure) => Verdict::Escaped,
+    let verdict = match (answer == probe::SUCCESS, attempt.is_attack) {
+        (true, false) | (false, true) => Verdict::Holds,
+        (false, false) => Verdict::Broken,
+        (true, true) if is_stated_loss => Verdict::StatedLoss,
+        (true, true) => Verdict::Escaped,
     };
     Finding { attempt: attempt.text.to_owned(), verdict, detail: answer.to_owned() }
 }
@@ -140,27 +137,30 @@ impl Targets {
         DirBuilder::new().mode(0o700).create(&directory)?;
         let (outside, socket) = (directory.join("secret"), directory.join("socket"));
         fs::write(&outside, "no command may read this")?;
-        let (tcp, udp) = bind_one_port()?;
-        let port = udp.local_addr()?.port();
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        tcp.set_nonblocking(true)?;
+        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        udp.set_nonblocking(true)?;
         let abstract_name = format!("autonous-self-check-{server}");
         let address = SocketAddr::from_abstract_name(&abstract_name)?;
         let root = spawner.root.clone().ok_or(io::ErrorKind::NotFound)?;
         Ok(Self {
-            tcp,
-            udp,
             _unix: UnixListener::bind(&socket)?,
             _abstract: UnixListener::bind_addr(&address)?,
             plan: ProbePlan {
                 outside,
                 root,
-                server: i32::try_from(server).map_err(io::Error::other)?,
-                port,
+                server_pid: i32::try_from(server).map_err(io::Error::other)?,
+                tcp_port: tcp.local_addr()?.port(),
+                udp_port: udp.local_addr()?.port(),
                 abstract_name,
                 socket,
                 test_limits: depth == Depth::Full,
                 limits: Limits::for_timeout(PROBE_TIMEOUT),
             },
             directory,
+            tcp,
+            udp,
         })
     }
 
@@ -182,23 +182,6 @@ impl Drop for Targets {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
-}
-
-/// A TCP and a UDP socket on the same port.
-fn bind_one_port() -> io::Result<(TcpListener, UdpSocket)> {
-    let mut last = io::ErrorKind::AddrInUse.into();
-    for _ in 0..PORT_ATTEMPTS {
-        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        match TcpListener::bind(udp.local_addr()?) {
-            Ok(tcp) => {
-                udp.set_nonblocking(true)?;
-                tcp.set_nonblocking(true)?;
-                return Ok((tcp, udp));
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 /// Reads the output of a confined process to its end, and kills the process at the deadline.

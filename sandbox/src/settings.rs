@@ -45,17 +45,14 @@ pub struct Root {
     pub handle: OwnedFd,
 }
 
-/// Whether to hide a path from commands; the path is relative to its root.
-pub type IsDenied = Box<dyn Fn(&Path) -> bool>;
-
 /// Settings of the spawner.
 pub struct SpawnerSettings {
     /// Directories that commands may change.
     pub roots: Vec<Root>,
     /// Directories that commands may read and execute from, such as toolchains.
     pub readonly_roots: Vec<Root>,
-    /// Which paths are denied. Not called for entries below a denied directory.
-    pub is_denied: IsDenied,
+    /// Whether to hide a path, relative to its root, from commands. Not called for paths below a denied one.
+    pub is_denied: Box<dyn Fn(&Path) -> bool>,
     /// Files that make other programs run code.
     pub control_files: ControlFiles,
     /// Which tiers are allowed.

@@ -13,12 +13,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
+use rustix::net::{Shutdown, shutdown};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::command::{CommandSpec, Limits};
 use crate::inside::{fd_passing, serve};
-use crate::messages::{Job, Report, encode};
+use crate::messages::{Job, Report, encode, socket_pair};
 use crate::running::{Lifeline, PendingExit, Running, receive};
 use crate::settings::{Mode, SpawnerSettings, Tier};
 use crate::step::{During as _, SandboxError, Step, StepError};
@@ -161,10 +161,6 @@ fn blame_command(error: SandboxError, command: &CommandSpec) -> SandboxError {
     } else {
         error
     }
-}
-
-fn socket_pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
-    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
 fn memory_file(bytes: &[u8]) -> std::io::Result<OwnedFd> {

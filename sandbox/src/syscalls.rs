@@ -21,7 +21,6 @@ pub(crate) enum ForkResult {
 /// How a child ended, and what it used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChildExit {
-    /// The raw wait status.
     pub(crate) status: i32,
     /// User and system time, including its reaped descendants, in microseconds.
     pub(crate) cpu_micros: u64,
@@ -227,9 +226,7 @@ pub(crate) fn landlock_version() -> io::Result<i64> {
 
 /// The calls of the self-check's probe, which a confined process must not get through.
 pub(crate) mod probe_calls {
-    use super::{BorrowedFd, OwnedFd, checked, io, ptr};
-    use std::net::SocketAddr;
-    use std::os::fd::AsRawFd;
+    use super::{AsRawFd as _, BorrowedFd, checked, io, ptr};
 
     /// Sets up io_uring, which could open sockets past a filter.
     pub(crate) fn io_uring() -> io::Result<()> {
@@ -254,29 +251,6 @@ pub(crate) mod probe_calls {
     pub(crate) fn bpf() -> io::Result<()> {
         // SAFETY: size 0 with a null pointer is refused before memory is read.
         checked(unsafe { libc::syscall(libc::SYS_bpf, 0, ptr::null::<u8>(), 0) }).map(drop)
-    }
-
-    /// Sends data with the first packet of a connection, which evades filters of `connect`.
-    pub(crate) fn fast_open(socket: &OwnedFd, to: SocketAddr) -> io::Result<()> {
-        let SocketAddr::V4(to) = to else { return Err(io::ErrorKind::Unsupported.into()) };
-        let address = libc::sockaddr_in {
-            sin_family: 2,
-            sin_port: to.port().to_be(),
-            sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(to.ip().octets()) },
-            sin_zero: [0; 8],
-        };
-        let size = u32::try_from(size_of_val(&address)).unwrap_or(16);
-        // SAFETY: data and address are valid for the lengths given.
-        checked(
-            unsafe {
-                let data = b"probe".as_ptr().cast();
-                let address = (&raw const address).cast();
-                libc::sendto(socket.as_raw_fd(), data, 5, libc::MSG_FASTOPEN, address, size)
-            }
-            .try_into()
-            .unwrap_or(-1),
-        )
-        .map(drop)
     }
 
     /// Pushes a character into the input of a terminal.

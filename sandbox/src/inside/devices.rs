@@ -36,9 +36,9 @@ pub(super) fn show(root: BorrowedFd<'_>, copies: &[(&str, OwnedFd)]) -> Result<(
         mounts::make_directories(root, Path::new("dev/shm"))?;
         let dev = openat(root, "dev", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         for (name, copy) in copies {
-            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-            drop(openat(&dev, *name, flags, Mode::from_raw_mode(0o644))?);
-            mounts::attach(copy, mounts::open_without_links(dev.as_fd(), Path::new(name))?)?;
+            let name = Path::new(name);
+            mounts::create_file(&dev, name, Mode::from_raw_mode(0o644))?;
+            mounts::attach(copy, mounts::open_without_links(dev.as_fd(), name)?)?;
         }
         for (target, link) in LINKS {
             symlinkat(target, root, link)?;

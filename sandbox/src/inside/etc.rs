@@ -1,12 +1,11 @@
 //! The few files of `/etc` that programs need: names, certificates, the linker's cache. No settings of
 //! services, no keys, no accounts except the command's own.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::Mode;
 use rustix::process::{getegid, geteuid};
 
 use super::mounts;
@@ -72,16 +71,14 @@ impl Etc {
 
     /// Creates them in `/etc` of the new tree.
     pub(super) fn show(&self, root: BorrowedFd<'_>) -> Result<(), StepError> {
-        self.fill(root).during(Step::EtcView)
+        self.write(root).during(Step::EtcView)
     }
 
-    fn fill(&self, root: BorrowedFd<'_>) -> std::io::Result<()> {
+    fn write(&self, root: BorrowedFd<'_>) -> std::io::Result<()> {
         mounts::make_directories(root, Path::new("etc/ssl"))?;
         for (name, content) in &self.files {
-            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
             let path = Path::new("etc").join(name);
-            let mut file = File::from(openat(root, &path, flags, Mode::from_raw_mode(0o644))?);
-            file.write_all(content)?;
+            mounts::create_file(root, &path, Mode::from_raw_mode(0o644))?.write_all(content)?;
         }
         for (name, copy) in &self.directories {
             let path = Path::new("etc").join(name);

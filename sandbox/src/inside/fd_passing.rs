@@ -16,9 +16,7 @@ use rustix::net::{
 pub(super) struct CommandRequest {
     /// The file with the job.
     pub(super) job: OwnedFd,
-    /// The writing end of the command's stdout.
     pub(super) stdout: OwnedFd,
-    /// The writing end of the command's stderr.
     pub(super) stderr: OwnedFd,
     /// Takes the reports; when the server closes its end, the command ends.
     pub(super) control: OwnedFd,

@@ -91,7 +91,7 @@ fn fork_command(context: &CommandContext<'_>, job: &Job) -> Result<i32, StepErro
         ForkResult::Parent(command) => command,
         ForkResult::Child => {
             drop(reader);
-            let error = launch::become_command(context, job);
+            let Err(error) = launch::become_command(context, job);
             let _ = rustix::io::write(&writer, &encode(&Report::Failed(error)));
             syscalls::exit(127)
         }

@@ -18,13 +18,8 @@ use crate::messages::Job;
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
 
-/// Becomes the command; returns only the step that failed.
-pub(super) fn become_command(context: &CommandContext<'_>, job: &Job) -> StepError {
-    let Err(error) = drop_all_and_become(context, job);
-    error
-}
-
-fn drop_all_and_become(context: &CommandContext<'_>, job: &Job) -> Result<Infallible, StepError> {
+/// Becomes the command; returns only if a step failed.
+pub(super) fn become_command(context: &CommandContext<'_>, job: &Job) -> Result<Infallible, StepError> {
     syscalls::default_signals().during(Step::Signals)?;
     setsid().during(Step::Session)?;
     connect_stdio(context).during(Step::Stdio)?;

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
 use rustix::process::{Pid, PidfdFlags, getegid, geteuid, pidfd_open, setsid};
 use rustix::thread::set_name;
 
@@ -18,7 +17,7 @@ use super::context::{CommandContext, SpawnerContext};
 use super::fd_passing::CommandRequest;
 use super::scan::{Scan, ScanCache};
 use super::{init, namespaces, private_home::PrivateHome};
-use crate::messages::{Job, Outcome, Report, decode};
+use crate::messages::{Job, Outcome, Report, decode, socket_pair};
 use crate::settings::Tier;
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls::{self, ChildExit, ForkResult};
@@ -76,9 +75,7 @@ fn start_init(
         Tier::A => None,
         Tier::B => Some(PrivateHome::create(&spawner.settings.scratch).during(Step::PrivateDirectories)?),
     };
-    let (socket, monitor) =
-        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .during(Step::Socket)?;
+    let (socket, monitor) = socket_pair().during(Step::Socket)?;
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let fork = match spawner.tier {
         Tier::A => syscalls::fork_into(namespaces::clone_flags(spawner.settings.network)),
@@ -117,7 +114,7 @@ fn follow(control: &OwnedFd, init: InitProcess, tier: Tier) -> Result<Outcome, S
             killed = status.is_none();
             break;
         }
-        match next_report(&init.socket) {
+        match Report::receive(&init.socket).ok().flatten() {
             Some(Report::Started) => {
                 started = true;
                 Report::Started.send(control);
@@ -138,14 +135,6 @@ fn follow(control: &OwnedFd, init: InitProcess, tier: Tier) -> Result<Outcome, S
             peak_kib: exit.peak_kib,
             ..Outcome::default()
         }),
-    }
-}
-
-fn next_report(socket: &OwnedFd) -> Option<Report> {
-    let mut buffer = [0; 512];
-    match recv(socket, &mut buffer, RecvFlags::empty()) {
-        Ok((_, length)) if length > 0 => decode(&buffer[..length]),
-        _ => None,
     }
 }
 

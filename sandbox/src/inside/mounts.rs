@@ -1,5 +1,6 @@
 //! Mount operations, all by descriptor: what was checked is what is mounted.
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
@@ -51,7 +52,6 @@ pub(super) fn restricted_copy(place: impl AsFd, attributes: u64) -> std::io::Res
     Ok(tree)
 }
 
-/// Attaches a tree at a path.
 pub(super) fn attach(tree: impl AsFd, place: impl AsFd) -> Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(tree, "", place, "", flags)
@@ -80,11 +80,11 @@ pub(super) fn procfs() -> Result<OwnedFd> {
 }
 
 /// Creates a directory and its parents below a directory; existing ones stay as they are.
-pub(super) fn make_directories(beneath: BorrowedFd<'_>, path: &Path) -> Result<()> {
+pub(super) fn make_directories(directory: BorrowedFd<'_>, path: &Path) -> Result<()> {
     let mut so_far = std::path::PathBuf::new();
     for part in path.components() {
         so_far.push(part);
-        match rustix::fs::mkdirat(beneath, &so_far, Mode::from_raw_mode(0o755)) {
+        match rustix::fs::mkdirat(directory, &so_far, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
             // The tree above is read-only: the directory exists, or attaching will fail.
             Err(Errno::ROFS | Errno::ACCESS) => {}
@@ -92,6 +92,11 @@ pub(super) fn make_directories(beneath: BorrowedFd<'_>, path: &Path) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Creates a file below a directory.
+pub(super) fn create_file(directory: impl AsFd, path: &Path, mode: Mode) -> Result<File> {
+    openat(directory, path, OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, mode).map(File::from)
 }
 
 /// An absolute path without its leading slash, so that it can be opened below a new root.

@@ -36,12 +36,10 @@ impl PrivateHome {
         }
     }
 
-    /// The command's home.
     pub(super) fn home(&self) -> PathBuf {
         self.directory.join("home")
     }
 
-    /// The command's directory for temporary files.
     pub(super) fn tmp(&self) -> PathBuf {
         self.directory.join("tmp")
     }

@@ -15,7 +15,7 @@ use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::net::{AddressFamily, SocketType, socket};
+use rustix::net::{AddressFamily, SendFlags, SocketType, sendto, socket};
 
 use crate::messages::ProbePlan;
 use crate::step::StepError;
@@ -30,32 +30,21 @@ const TOO_MANY_PROCESSES: u32 = 4096;
 /// More memory than any limit allows.
 const TOO_MUCH_MEMORY: usize = 1 << 40;
 
-/// What an attempt must result in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expected {
-    /// It is an attack.
-    Failure,
-    /// It is ordinary work.
-    Success,
-}
-
 /// Something that the probe tries.
 pub(crate) struct Attempt {
-    /// Its name, which begins its line.
     pub(crate) name: &'static str,
-    /// What it tries, in words.
     pub(crate) text: &'static str,
-    /// What it must result in.
-    pub(crate) expected: Expected,
+    /// Whether it must fail; otherwise it is ordinary work and must succeed.
+    pub(crate) is_attack: bool,
     run: fn(&ProbePlan) -> io::Result<()>,
 }
 
 const fn attack(name: &'static str, text: &'static str, run: fn(&ProbePlan) -> io::Result<()>) -> Attempt {
-    Attempt { name, text, expected: Expected::Failure, run }
+    Attempt { name, text, is_attack: true, run }
 }
 
 const fn work(name: &'static str, text: &'static str, run: fn(&ProbePlan) -> io::Result<()>) -> Attempt {
-    Attempt { name, text, expected: Expected::Success, run }
+    Attempt { name, text, is_attack: false, run }
 }
 
 const ATTEMPTS: &[Attempt] = &[
@@ -68,7 +57,7 @@ const ATTEMPTS: &[Attempt] = &[
     attack("chmod", "change the mode of a file outside the roots", |plan| {
         fs::set_permissions(&plan.outside, Permissions::from_mode(0o600))
     }),
-    attack("signal", "signal the server", |plan| syscalls::kill(plan.server, 0)),
+    attack("signal", "signal the server", |plan| syscalls::kill(plan.server_pid, 0)),
     attack("environ", "read another process's environment", |_| read_other_environment()),
     attack("unix", "connect to a socket of the server", |plan| UnixStream::connect(&plan.socket).map(drop)),
     attack("abstract", "connect to an abstract socket of the server", |plan| {
@@ -123,18 +112,20 @@ pub(super) fn run(plan: &ProbePlan) -> Result<Infallible, StepError> {
 
 /// Sends packets to the server, which sees whether they arrive.
 fn send_packets(plan: &ProbePlan) {
-    let server = SocketAddr::from((Ipv4Addr::LOCALHOST, plan.port));
-    let _ = TcpStream::connect_timeout(&server, Duration::from_millis(100));
+    let [tcp, udp] = [plan.tcp_port, plan.udp_port].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let _ = TcpStream::connect_timeout(&tcp, Duration::from_millis(100));
     if let Ok(socket) = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)) {
-        let _ = socket.send_to(b"probe", server);
+        let _ = socket.send_to(b"probe", udp);
     }
     if let Ok(socket) = socket(AddressFamily::INET, SocketType::STREAM, None) {
-        let _ = probe_calls::fast_open(&socket, server);
+        // Fast open sends data with the first packet, which evades filters of `connect`.
+        let fast_open = SendFlags::from_bits_retain(libc::MSG_FASTOPEN.cast_unsigned());
+        let _ = sendto(&socket, b"probe", fast_open, &tcp);
     }
 }
 
 fn link(plan: &ProbePlan) -> io::Result<()> {
-    let new_name = plan.root.join(format!(".sandbox-probe-{}", plan.server));
+    let new_name = plan.root.join(format!(".sandbox-probe-{}", plan.server_pid));
     fs::hard_link(&plan.outside, &new_name)?;
     fs::remove_file(&new_name)
 }

@@ -46,9 +46,8 @@ type Identity = (u64, u64, i64, u64);
 pub(super) struct Match {
     /// The index of its root among the writable ones.
     pub(super) root: usize,
-    /// Its path below the root.
+    /// Below the root.
     pub(super) path: PathBuf,
-    /// Why it matches.
     pub(super) kind: Kind,
     identity: Identity,
 }
@@ -56,7 +55,7 @@ pub(super) struct Match {
 /// The result of a scan.
 #[derive(Debug)]
 pub(super) struct Scan {
-    /// The matches, shallow ones first.
+    /// Shallow ones first.
     pub(super) matches: Vec<Match>,
     /// Whether everything was read.
     pub(super) complete: bool,

@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, fstat, openat, symlinkat};
+use rustix::fs::{Mode, fstat, symlinkat};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{chdir, fchdir, pivot_root};
 
@@ -27,17 +27,11 @@ pub(super) const SYSTEM_DIRECTORIES: [&str; 7] =
 /// An empty file and an empty directory that nobody may open; they are mounted over denied names.
 pub(super) const MASKS: (&str, &str) = ("/.denied/file", "/.denied/directory");
 
-/// A tree to attach, and where.
-struct Mount {
-    path: PathBuf,
-    tree: OwnedFd,
-}
+/// A path and the tree to attach there.
+type Mount = (PathBuf, OwnedFd);
 
-/// A link to create in the new root.
-struct Link {
-    target: PathBuf,
-    path: PathBuf,
-}
+/// A path and its link target.
+type Link = (&'static Path, PathBuf);
 
 /// Builds the tree and makes it the root, leaving the machine's own tree.
 pub(super) fn set_up_and_pivot(settings: &SpawnerSettings) -> Result<(), StepError> {
@@ -47,7 +41,7 @@ pub(super) fn set_up_and_pivot(settings: &SpawnerSettings) -> Result<(), StepErr
     let mut trees = roots(settings)?;
     trees.extend(system);
     // A directory must be attached before the mounts inside it.
-    trees.sort_by_key(|mount| mount.path.as_os_str().len());
+    trees.sort_by_key(|(path, _)| path.as_os_str().len());
     let proc = mounts::open(Path::new("/proc")).and_then(mounts::copy).during(Step::Proc)?;
     let devices = devices::copies()?;
     let etc = Etc::read(settings.network)?;
@@ -59,7 +53,7 @@ pub(super) fn set_up_and_pivot(settings: &SpawnerSettings) -> Result<(), StepErr
     devices::show(root.as_fd(), &devices)?;
     etc.show(root.as_fd())?;
     attach(root.as_fd(), Path::new("/proc"), &proc).during(Step::Proc)?;
-    for Mount { path, tree } in &trees {
+    for (path, tree) in &trees {
         attach(root.as_fd(), path, tree).during(Step::RootView)?;
     }
     leave_machine(&root).during(Step::Pivot)?;
@@ -71,10 +65,10 @@ fn system() -> Result<(Vec<Mount>, Vec<Link>), StepError> {
     let (mut trees, mut links) = (Vec::new(), Vec::new());
     for path in SYSTEM_DIRECTORIES.map(Path::new) {
         if let Ok(target) = std::fs::read_link(path) {
-            links.push(Link { target, path: mounts::relative(path).to_owned() });
+            links.push((path, target));
         } else if let Ok(place) = mounts::open(path) {
             let tree = mounts::restricted_copy(place, mounts::READ_ONLY).during(Step::SystemView)?;
-            trees.push(Mount { path: path.to_owned(), tree });
+            trees.push((path.to_owned(), tree));
         }
     }
     Ok((trees, links))
@@ -96,7 +90,7 @@ fn root_tree(root: &Root, attributes: u64) -> Result<Mount, StepError> {
         return Err(StepError::new(Step::RootMoved, libc::ESTALE));
     }
     let tree = mounts::restricted_copy(place, attributes).during(Step::RootView)?;
-    Ok(Mount { path: root.path.clone(), tree })
+    Ok((root.path.clone(), tree))
 }
 
 fn create_mount_points(root: BorrowedFd<'_>, links: &[Link]) -> rustix::io::Result<()> {
@@ -105,12 +99,11 @@ fn create_mount_points(root: BorrowedFd<'_>, links: &[Link]) -> rustix::io::Resu
     }
     mounts::make_directories(root, mounts::relative(Path::new(HOME)))?;
     symlinkat("/tmp", root, "var/tmp")?;
-    for Link { target, path } in links {
-        symlinkat(target, root, path)?;
+    for (path, target) in links {
+        symlinkat(target, root, mounts::relative(path))?;
     }
     let (file, directory) = (Path::new(MASKS.0), Path::new(MASKS.1));
-    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-    drop(openat(root, mounts::relative(file), flags, Mode::empty())?);
+    mounts::create_file(root, mounts::relative(file), Mode::empty())?;
     rustix::fs::mkdirat(root, mounts::relative(directory), Mode::empty())
 }
 

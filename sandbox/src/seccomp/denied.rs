@@ -12,33 +12,26 @@ const OPEN_TREE_ATTR: i64 = 467;
 /// A test of one argument. It looks at the low 32 bits, as the kernel does for these arguments.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Test {
-    /// The argument equals this value.
     Is(u32),
-    /// The argument, masked, equals this value.
+    /// Masked by the first, it is the second.
     Masked(u32, u32),
-    /// None of these bits is set.
     Without(u32),
-    /// At least one of these bits is set.
     WithAny(u32),
 }
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The kernel runs it.
     Allow,
-    /// It fails with this error.
     Errno(i32),
 }
 
 /// The rule for one call: the first case whose tests all pass decides, else `otherwise`.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
-    /// The call's number.
     pub(super) number: i64,
     /// Tests of arguments by position, with the verdict if all pass.
     pub(super) cases: Vec<(Vec<(u32, Test)>, Verdict)>,
-    /// The verdict in all other cases.
     pub(super) otherwise: Verdict,
 }
 
@@ -181,22 +174,13 @@ const SOCKET_KIND: u32 = 0xF;
 
 /// Denies setuid and setgid files. They would work outside the sandbox too, and run as the server's user for
 /// everybody.
-fn set_id_files() -> Vec<Rule> {
+fn set_id_files() -> impl Iterator<Item = Rule> {
     let creating = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
-    let changes = machine::CHANGES_MODE.iter().map(|(number, mode)| (*number, vec![*mode]));
-    let creates = machine::CREATES.iter().map(|(number, flags, mode)| (*number, vec![*flags, *mode]));
-    let tests = |positions: &[u32]| match positions {
-        [flags, mode] => vec![(*flags, Test::WithAny(creating)), (*mode, Test::WithAny(SET_ID))],
-        positions => positions.iter().map(|mode| (*mode, Test::WithAny(SET_ID))).collect(),
-    };
-    changes
-        .chain(creates)
-        .map(|(number, positions)| Rule {
-            number,
-            cases: vec![(tests(&positions), DENY)],
-            otherwise: Verdict::Allow,
-        })
-        .collect()
+    machine::SETS_MODE.iter().map(move |(number, mode, flags)| {
+        let flags = flags.map(|flags| (flags, Test::WithAny(creating)));
+        let tests = flags.into_iter().chain([(*mode, Test::WithAny(SET_ID))]).collect();
+        Rule { number: *number, cases: vec![(tests, DENY)], otherwise: Verdict::Allow }
+    })
 }
 
 /// `S_ISUID` and `S_ISGID`.

@@ -26,26 +26,27 @@ pub(super) const OWN_DENIED: &[i64] = &[
 #[cfg(target_arch = "aarch64")]
 pub(super) const OWN_DENIED: &[i64] = &[294];
 
-/// Calls that set a file's mode, with the position of the mode argument.
+/// Calls that set a file's mode, with the positions of the mode and, if they can create a file, of the flags.
 #[cfg(target_arch = "x86_64")]
-pub(super) const CHANGES_MODE: &[(i64, u32)] = &[
-    (libc::SYS_chmod, 1),
-    (libc::SYS_fchmod, 1),
-    (libc::SYS_fchmodat, 2),
-    (FCHMODAT2, 2),
-    (libc::SYS_creat, 1),
-    (libc::SYS_mknod, 1),
-    (libc::SYS_mknodat, 2),
+pub(super) const SETS_MODE: &[(i64, u32, Option<u32>)] = &[
+    (libc::SYS_chmod, 1, None),
+    (libc::SYS_fchmod, 1, None),
+    (libc::SYS_fchmodat, 2, None),
+    (FCHMODAT2, 2, None),
+    (libc::SYS_creat, 1, None),
+    (libc::SYS_mknod, 1, None),
+    (libc::SYS_mknodat, 2, None),
+    (libc::SYS_open, 2, Some(1)),
+    (libc::SYS_openat, 3, Some(2)),
 ];
 #[cfg(target_arch = "aarch64")]
-pub(super) const CHANGES_MODE: &[(i64, u32)] =
-    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
-
-/// Calls that create a file with a mode if their flags say so, with the positions of flags and mode.
-#[cfg(target_arch = "x86_64")]
-pub(super) const CREATES: &[(i64, u32, u32)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
-#[cfg(target_arch = "aarch64")]
-pub(super) const CREATES: &[(i64, u32, u32)] = &[(libc::SYS_openat, 2, 3)];
+pub(super) const SETS_MODE: &[(i64, u32, Option<u32>)] = &[
+    (libc::SYS_fchmod, 1, None),
+    (libc::SYS_fchmodat, 2, None),
+    (FCHMODAT2, 2, None),
+    (libc::SYS_mknodat, 2, None),
+    (libc::SYS_openat, 3, Some(2)),
+];
 
 /// The same number everywhere; `libc` does not name it on all architectures.
 const FCHMODAT2: i64 = 452;

@@ -15,7 +15,7 @@ fn daemon(seconds: &str) -> String {
 }
 
 /// A number of seconds that no other process has in its command line, not even inside another number.
-pub fn unique_seconds() -> String {
+pub(crate) fn unique_seconds() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("7{:08}{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

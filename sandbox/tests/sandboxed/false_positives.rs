@@ -1,76 +1,64 @@
 //! Ordinary work of people and agents, which must run as if there were no sandbox.
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Scenario};
 
-struct Work {
-    script: &'static str,
-    prints: &'static str,
-    in_tier_b: bool,
-}
-
-const fn work(script: &'static str, prints: &'static str) -> Work {
-    Work { script, prints, in_tier_b: true }
-}
-
-/// Needs sockets or `/tmp`, which tier B does not have.
-const fn tier_a(script: &'static str, prints: &'static str) -> Work {
-    Work { script, prints, in_tier_b: false }
-}
-
-const ORDINARY_WORK: &[Work] = &[
-    work("for i in 1 2 3; do echo $i; done > o.txt && cat o.txt", "1\n2\n3\n"),
-    work("cat <<EOF\nhere $((1 + 1))\nEOF", "here 2\n"),
-    work("diff <(printf 'a\\nb\\n') <(printf 'a\\nb\\n') && echo same", "same\n"),
-    work("seq 5 | sort -rn | head -1 | tee x.txt | wc -l", "1\n"),
-    work("find . -name '*.none' -print0 | xargs -0 -r ls; echo done", "done\n"),
-    work("awk 'BEGIN{print 1+1}'; perl -e 'print 2'", "2\n2"),
-    work("echo x > o; tar czf t.tgz o && tar tzf t.tgz", "o\n"),
-    work(
-        "python3 -c 'import subprocess; print(subprocess.check_output([\"echo\", \"sub\"]).decode())'",
-        "sub",
-    ),
-    work(
+/// Scripts, and what they print.
+const ORDINARY_WORK: &[(&str, &str)] = &[
+    ("for i in 1 2 3; do echo $i; done > o.txt && cat o.txt", "1\n2\n3\n"),
+    ("cat <<EOF\nhere $((1 + 1))\nEOF", "here 2\n"),
+    ("diff <(printf 'a\\nb\\n') <(printf 'a\\nb\\n') && echo same", "same\n"),
+    ("seq 5 | sort -rn | head -1 | tee x.txt | wc -l", "1\n"),
+    ("find . -name '*.none' -print0 | xargs -0 -r ls; echo done", "done\n"),
+    ("awk 'BEGIN{print 1+1}'; perl -e 'print 2'", "2\n2"),
+    ("echo x > o; tar czf t.tgz o && tar tzf t.tgz", "o\n"),
+    ("python3 -c 'import subprocess; print(subprocess.check_output([\"echo\", \"sub\"]).decode())'", "sub"),
+    (
         "python3 -c \"import sqlite3; c = sqlite3.connect('t.db'); c.execute('create table t(a)'); c.execute('insert into t values(7)'); c.commit(); print(c.execute('select a from t').fetchone())\"",
         "(7,)",
     ),
-    work(
+    (
         "python3 -c 'import threading; t = threading.Thread(target=print, args=(\"thread\",)); t.start(); t.join()'",
         "thread",
     ),
     // Memory that is both writable and executable, which JIT compilers need.
-    work("python3 -c 'import mmap; print(len(mmap.mmap(-1, 4096, prot=7)))'", "4096\n"),
-    work("python3 -m venv venv --without-pip && venv/bin/python -c 'print(1)'", "1\n"),
-    work("printf 'int main(){return 7;}' > a.c && gcc a.c -o a && (./a; echo $?)", "7\n"),
-    work("printf 'all: a b\\na b:\\n\\t@echo $@\\n' > Makefile; make -sj2 | sort", "a\nb\n"),
-    work(
+    ("python3 -c 'import mmap; print(len(mmap.mmap(-1, 4096, prot=7)))'", "4096\n"),
+    ("python3 -m venv venv --without-pip && venv/bin/python -c 'print(1)'", "1\n"),
+    ("printf 'int main(){return 7;}' > a.c && gcc a.c -o a && (./a; echo $?)", "7\n"),
+    ("printf 'all: a b\\na b:\\n\\t@echo $@\\n' > Makefile; make -sj2 | sort", "a\nb\n"),
+    (
         "git init -q . && git -c user.email=a@b.c -c user.name=n commit -q --allow-empty -m m && git log --format=%s",
         "m\n",
     ),
-    work("echo $HOME; cd && touch file && ls ~", "file\n"),
-    work("f=$(mktemp) && echo x > $f && cat $f", "x\n"),
-    work("(sleep 0.05; echo late) & echo early", "early\nlate\n"),
-    work("echo a > f && chmod 600 f && mv f g && ln -s g h && cat h", "a\n"),
-    work("kill -0 $$ && sleep 100 & kill %1; wait; echo killed", "killed\n"),
-    work("ulimit -c; test -r /proc/self/status && nproc > /dev/null && echo fine", "0\nfine\n"),
-    work("head -c 4 /dev/urandom | wc -c; test -t 0 || echo no terminal", "4\nno terminal\n"),
-    work("cat; echo end", "end\n"),
-    work("whoami > /dev/null && id -u > /dev/null && echo known", "known\n"),
-    tier_a("echo x > /tmp/x && cat /tmp/x && test -w /dev/shm && echo y", "x\ny\n"),
-    tier_a(
+    ("echo $HOME; cd && touch file && ls ~", "file\n"),
+    ("f=$(mktemp) && echo x > $f && cat $f", "x\n"),
+    ("(sleep 0.05; echo late) & echo early", "early\nlate\n"),
+    ("echo a > f && chmod 600 f && mv f g && ln -s g h && cat h", "a\n"),
+    ("kill -0 $$ && sleep 100 & kill %1; wait; echo killed", "killed\n"),
+    ("ulimit -c; test -r /proc/self/status && nproc > /dev/null && echo fine", "0\nfine\n"),
+    ("head -c 4 /dev/urandom | wc -c; test -t 0 || echo no terminal", "4\nno terminal\n"),
+    ("cat; echo end", "end\n"),
+    ("whoami > /dev/null && id -u > /dev/null && echo known", "known\n"),
+];
+
+/// Scripts that need sockets or `/tmp`, which tier B does not have.
+const WORK_IN_TIER_A: &[(&str, &str)] = &[
+    ("echo x > /tmp/x && cat /tmp/x && test -w /dev/shm && echo y", "x\ny\n"),
+    (
         "python3 -m http.server 18081 --bind 127.0.0.1 >/dev/null 2>&1 & for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/18081) 2>/dev/null && echo up && break; sleep 0.1; done",
         "up\n",
     ),
-    tier_a("python3 -c 'import multiprocessing as m; p = m.Pool(2); print(p.map(abs, [-1, -2]))'", "[1, 2]"),
-    tier_a("python3 -c 'import socket; print(socket.gethostbyname(\"localhost\"))'", "127.0.0.1"),
+    ("python3 -c 'import multiprocessing as m; p = m.Pool(2); print(p.map(abs, [-1, -2]))'", "[1, 2]"),
+    ("python3 -c 'import socket; print(socket.gethostbyname(\"localhost\"))'", "127.0.0.1"),
 ];
 
 #[test]
 fn ordinary_commands_run_as_if_there_were_no_sandbox() {
     let mut wrong = Vec::new();
-    for work in ORDINARY_WORK {
-        for fixture in Fixture::all().filter(|fixture| work.in_tier_b || !fixture.scenario.is_tier_b()) {
-            let run = fixture.run(work.script);
-            if !run.succeeded() || !run.output.contains(work.prints) {
+    for scenario in Scenario::all() {
+        let only_in_tier_a = if scenario.is_tier_b() { &[] } else { WORK_IN_TIER_A };
+        for (script, prints) in ORDINARY_WORK.iter().chain(only_in_tier_a) {
+            let run = Fixture::new(scenario).run(script);
+            if !run.succeeded() || !run.output.contains(prints) {
                 wrong.push(format!("{run:?}"));
             }
         }

@@ -14,7 +14,7 @@ const NOBODY: u32 = 65534;
 
 /// Who runs a command, and in which tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scenario {
+pub(crate) enum Scenario {
     RootInTierA,
     OrdinaryInTierA,
     OrdinaryInTierB,
@@ -22,17 +22,17 @@ pub enum Scenario {
 
 impl Scenario {
     /// All that this test process can set up.
-    pub fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let ordinary = [Self::OrdinaryInTierA, Self::OrdinaryInTierB];
         let root = is_root().then_some(Self::RootInTierA);
         root.into_iter().chain(ordinary).collect()
     }
 
-    pub fn is_tier_b(self) -> bool {
+    pub(crate) fn is_tier_b(self) -> bool {
         self == Self::OrdinaryInTierB
     }
 
-    pub fn is_root(self) -> bool {
+    pub(crate) fn is_root(self) -> bool {
         self == Self::RootInTierA
     }
 }
@@ -42,13 +42,13 @@ fn is_root() -> bool {
 }
 
 /// A temporary directory with `root`, `outside/secret.txt` and `scratch` in it.
-pub struct Fixture {
-    pub scenario: Scenario,
+pub(crate) struct Fixture {
+    pub(crate) scenario: Scenario,
     directory: TempDir,
 }
 
 impl Fixture {
-    pub fn new(scenario: Scenario) -> Self {
+    pub(crate) fn new(scenario: Scenario) -> Self {
         let fixture = Self { scenario, directory: tempfile::tempdir().unwrap() };
         fs::set_permissions(fixture.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["root", "outside", "scratch"] {
@@ -62,69 +62,69 @@ impl Fixture {
     }
 
     /// One for each scenario.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         Scenario::all().into_iter().map(Self::new)
     }
 
-    pub fn in_tier_a() -> impl Iterator<Item = Self> {
+    pub(crate) fn in_tier_a() -> impl Iterator<Item = Self> {
         Self::all().filter(|fixture| !fixture.scenario.is_tier_b())
     }
 
-    pub fn in_tier_b() -> impl Iterator<Item = Self> {
+    pub(crate) fn in_tier_b() -> impl Iterator<Item = Self> {
         Self::all().filter(|fixture| fixture.scenario.is_tier_b())
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.path("root")
     }
 
-    pub fn outside(&self) -> PathBuf {
+    pub(crate) fn outside(&self) -> PathBuf {
         self.path("outside")
     }
 
-    pub fn secret(&self) -> PathBuf {
+    pub(crate) fn secret(&self) -> PathBuf {
         self.outside().join("secret.txt")
     }
 
     /// Gives a file to the scenario's user.
-    pub fn chown(&self, path: &Path) {
+    pub(crate) fn chown(&self, path: &Path) {
         if is_root() && !self.scenario.is_root() {
             chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
     }
 
     /// Makes a program run as the scenario's user.
-    pub fn set_user(&self, command: &mut Command) {
+    pub(crate) fn set_user(&self, command: &mut Command) {
         if is_root() && !self.scenario.is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
     }
 
     /// Prepares the root by a script without the sandbox.
-    pub fn prepare(&self, script: &str) {
+    pub(crate) fn prepare(&self, script: &str) {
         let output = self.run_plain(script);
         assert!(output.status.success(), "{script}: {output:?}");
     }
 
     /// Runs a script without the sandbox.
-    pub fn run_plain(&self, script: &str) -> Output {
+    pub(crate) fn run_plain(&self, script: &str) -> Output {
         self.command(&["--plain"], &["/bin/bash", "-c", script]).output().unwrap()
     }
 
     /// Runs a script in the sandbox.
-    pub fn run(&self, script: &str) -> Run {
+    pub(crate) fn run(&self, script: &str) -> Run {
         self.run_with(&[], script)
     }
 
-    pub fn run_with(&self, options: &[&str], script: &str) -> Run {
+    pub(crate) fn run_with(&self, options: &[&str], script: &str) -> Run {
         self.run_program(options, &["/bin/bash", "-c", script])
     }
 
-    pub fn run_program(&self, options: &[&str], program: &[&str]) -> Run {
+    pub(crate) fn run_program(&self, options: &[&str], program: &[&str]) -> Run {
         let output = self.command(options, program).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         let (report, output_text) = text.split_once("output\n").unwrap_or((&text, ""));
@@ -137,7 +137,7 @@ impl Fixture {
     }
 
     /// The example that plays the server, as the scenario's user.
-    pub fn command(&self, options: &[&str], program: &[&str]) -> Command {
+    pub(crate) fn command(&self, options: &[&str], program: &[&str]) -> Command {
         let mut command = Command::new(example());
         if self.scenario.is_tier_b() {
             command.arg("--landlock");
@@ -155,32 +155,32 @@ impl Fixture {
 /// What a sandboxed command did.
 #[derive(Debug)]
 #[expect(dead_code, reason = "some fields are only shown when a test fails")]
-pub struct Run {
+pub(crate) struct Run {
     command: String,
-    pub report: String,
-    pub output: String,
+    pub(crate) report: String,
+    pub(crate) output: String,
     errors: String,
 }
 
 impl Run {
     /// Whether the command ran and exited with 0.
-    pub fn succeeded(&self) -> bool {
+    pub(crate) fn succeeded(&self) -> bool {
         self.report.contains("exit Some(0) signal None killed false")
     }
 
     /// Whether the command was executed at all.
-    pub fn was_executed(&self) -> bool {
+    pub(crate) fn was_executed(&self) -> bool {
         self.report.contains("\nexit ")
     }
 
     /// A number of the report.
-    pub fn number(&self, name: &str) -> u64 {
+    pub(crate) fn number(&self, name: &str) -> u64 {
         let mut words = self.report.split_whitespace().skip_while(|word| *word != name);
         words.nth(1).unwrap_or_else(|| panic!("no {name} in {self:?}")).parse().unwrap()
     }
 
     /// The control files of the report, relative to the root.
-    pub fn control_files(&self, fixture: &Fixture) -> Vec<String> {
+    pub(crate) fn control_files(&self, fixture: &Fixture) -> Vec<String> {
         let root = format!("control {}/", fixture.root().display());
         self.report.lines().filter_map(|line| line.strip_prefix(&root)).map(str::to_owned).collect()
     }
@@ -195,7 +195,7 @@ fn example() -> PathBuf {
 }
 
 /// A lock for tests that measure time or load the machine, so that they run one at a time.
-pub fn exclusive() -> fs::File {
+pub(crate) fn exclusive() -> fs::File {
     let path = std::env::temp_dir().join("autonous-sandbox-tests.lock");
     let file = fs::File::create(path).unwrap();
     file.lock().unwrap();
@@ -203,7 +203,7 @@ pub fn exclusive() -> fs::File {
 }
 
 /// How many processes have this text in their command line.
-pub fn processes_with(text: &str) -> usize {
+pub(crate) fn processes_with(text: &str) -> usize {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let contains = |line: &[u8]| line.windows(text.len()).any(|window| window == text.as_bytes());
     processes
@@ -213,7 +213,7 @@ pub fn processes_with(text: &str) -> usize {
 }
 
 /// Waits for a state, for at most ten seconds.
-pub fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut state: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
     while !state() {
         assert!(std::time::Instant::now() < deadline, "{what} did not come about");

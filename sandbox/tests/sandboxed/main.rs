@@ -6,9 +6,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod attacks;
-mod bounds;
 mod control_files;
 mod ending;
 mod false_positives;
 mod fixture;
 mod layers;
+mod limits;
