@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
     use crate::queries;
-    use crate::store::fixture::{Fixture, call_completed, call_started};
+    use crate::store::fixture::{TestDatabase, call_completed, call_started};
 
     fn call_of(path: &str, end: impl Into<EventBody>) -> [Event; 2] {
         let started = Event::now(call_started("write", path), None, None);
@@ -206,20 +206,17 @@ mod tests {
         completed
     }
 
-    async fn found(events: Vec<Event>, question: &Question) -> Vec<(String, &'static str)> {
-        let fixture = Fixture::new().await;
-        let stored = move |tx: &rusqlite::Transaction<'_>| {
-            events.iter().try_for_each(|event| events::append(tx, event))
-        };
-        fixture.store.write(stored).await.unwrap();
-        let connection = queries::open(&fixture.directory.path().join("autonous.db")).unwrap();
+    fn found(events: &[Event], question: &Question) -> Vec<(String, &'static str)> {
+        let database = TestDatabase::new();
+        events.iter().for_each(|event| events::append(&database, event).unwrap());
+        let connection = queries::open(&database.path()).unwrap();
         let calls = calls(&connection, question, i64::MIN, 50).unwrap();
         let path = |call: &Call| call.arguments["path"].as_str().unwrap_or_default().to_owned();
         calls.iter().map(|call| (path(call), call.status)).collect()
     }
 
-    #[tokio::test]
-    async fn a_file_is_found_by_its_path_by_the_end_of_its_path_and_by_interrupted_calls() {
+    #[test]
+    fn a_file_is_found_by_its_path_by_the_end_of_its_path_and_by_interrupted_calls() {
         let changed = |path: &str| call_of(path, ended(path, Some("update")));
         let ToolCallCompleted { call, session_id } = ended("a/b.txt", None);
         let failed = ToolCallFailed { call, session_id };
@@ -238,9 +235,9 @@ mod tests {
         let whole = Question::File { absolute: vec!["/w/a/b.txt".to_owned()], end: None };
         let expected =
             [named("a/b.txt", "done"), named("b.txt", "interrupted"), named("/w/a/b.txt", "interrupted")];
-        assert_eq!(found(events.clone(), &whole).await, expected);
+        assert_eq!(found(&events, &whole), expected);
         let end =
             Question::File { absolute: vec!["/elsewhere/b.txt".to_owned()], end: Some("b.txt".to_owned()) };
-        assert_eq!(found(events, &end).await[0], named("a/b.txt", "done"));
+        assert_eq!(found(&events, &end)[0], named("a/b.txt", "done"));
     }
 }

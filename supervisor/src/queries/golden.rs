@@ -1,11 +1,11 @@
 //! What SQL makes of the committed row of each event type: views and queries name payload keys, which no
 //! compiler checks.
 
+use protocol::Event;
 use protocol::event::{EventPayload, TaskDone};
-use protocol::{Event, TaskId};
 
 use super::audit::{Question, calls};
-use crate::store::fixture::Fixture;
+use crate::store::fixture::TestDatabase;
 use crate::store::{events, prior_context, tool_calls};
 
 const ROWS: &str = include_str!("../../../protocol/tests/data/events.jsonl");
@@ -15,32 +15,28 @@ fn rows() -> Vec<Event> {
     ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
 }
 
-async fn filled_with(events: impl Iterator<Item = Event>) -> Fixture {
-    let (fixture, events) = (Fixture::new().await, events.collect::<Vec<_>>());
-    let stored = fixture.store.write(move |tx| events.iter().try_for_each(|event| events::append(tx, event)));
-    stored.await.unwrap();
-    fixture
+fn filled_with(rows: impl IntoIterator<Item = Event>) -> TestDatabase {
+    let database = TestDatabase::new();
+    rows.into_iter().for_each(|event| events::append(&database, &event).unwrap());
+    database
 }
 
-#[tokio::test]
-async fn every_row_is_read_back_as_it_was_stored() {
-    let fixture = filled_with(rows().into_iter()).await;
-    let read = fixture.store.write(|tx| {
-        let sql = format!("select {} from events order by seq", events::COLUMNS);
-        Ok(tx.prepare(&sql)?.query_map([], events::from_row)?.collect::<Result<Vec<_>, _>>()?)
-    });
-    assert_eq!(read.await.unwrap()[1..], rows());
+#[test]
+fn every_row_is_read_back_as_it_was_stored() {
+    let database = filled_with(rows());
+    let sql = format!("select {} from events order by seq", events::COLUMNS);
+    let mut statement = database.prepare(&sql).unwrap();
+    let read = statement.query_map([], events::from_row).unwrap().skip(1);
+    assert_eq!(read.collect::<Result<Vec<_>, _>>().unwrap(), rows());
 }
 
-#[tokio::test]
-async fn the_view_tool_calls_finds_name_arguments_output_and_error() {
-    let fixture = filled_with(rows().into_iter()).await;
-    let calls: Vec<String> = fixture
-        .column(
-            "select concat_ws('|', tool_name, arguments_json, status, output_text, error)
-             from tool_calls order by started_at",
-        )
-        .await;
+#[test]
+fn the_view_tool_calls_finds_name_arguments_output_and_error() {
+    let database = filled_with(rows());
+    let calls = database.texts(
+        "select concat_ws('|', tool_name, arguments_json, status, output_text, error)
+         from tool_calls order by started_at",
+    );
     let expected = [
         "write|{\"content\":\"b\",\"path\":\"a.txt\"}|done|+b\n",
         "read|{\"path\":\"../x\"}|failed||the path leads outside",
@@ -50,11 +46,10 @@ async fn the_view_tool_calls_finds_name_arguments_output_and_error() {
     assert_eq!(calls, expected);
 }
 
-#[tokio::test]
-async fn the_view_task_audit_has_a_line_for_each_event() {
-    let fixture = filled_with(rows().into_iter()).await;
-    let lines: Vec<String> =
-        fixture.column("select phase || ' ' || message from task_audit order by created_at").await;
+#[test]
+fn the_view_task_audit_has_a_line_for_each_event() {
+    let database = filled_with(rows());
+    let lines = database.texts("select phase || ' ' || message from task_audit order by created_at");
     let expected = "\
 ingress task.queued
 ingress task.skipped: older than the pending window
@@ -96,10 +91,10 @@ failed task.cancelled";
     assert_eq!(lines.join("\n"), expected);
 }
 
-#[tokio::test]
-async fn the_audit_finds_changed_files_and_refused_calls() {
-    let fixture = filled_with(rows().into_iter()).await;
-    let connection = super::open(&fixture.directory.path().join("autonous.db")).unwrap();
+#[test]
+fn the_audit_finds_changed_files_and_refused_calls() {
+    let database = filled_with(rows());
+    let connection = super::open(&database.path()).unwrap();
     let file = |path: &str| Question::File { absolute: vec![path.to_owned()], end: None };
     for (question, expected) in [
         (file("/w/a.txt"), vec![("write", "done")]),
@@ -116,17 +111,13 @@ async fn the_audit_finds_changed_files_and_refused_calls() {
     }
 }
 
-#[tokio::test]
-async fn the_summary_of_earlier_attempts_and_the_calls_without_an_end_are_found() {
+#[test]
+fn the_summary_of_earlier_attempts_and_the_calls_without_an_end_are_found() {
     // Without the end: a task that was done has no earlier attempts.
-    let fixture = filled_with(rows().into_iter().filter(|event| TaskDone::of(&event.body).is_none())).await;
-    let task: TaskId = TASK.parse().unwrap();
-    let earlier = fixture.store.write(move |tx| prior_context::earlier_attempts(tx, &task)).await.unwrap();
+    let database = filled_with(rows().into_iter().filter(|event| TaskDone::of(&event.body).is_none()));
+    let earlier = prior_context::earlier_attempts(&database, &TASK.parse().unwrap()).unwrap();
     assert_eq!((earlier.calls.len(), earlier.summary.as_deref()), (4, Some("Half of it is done.")));
-    let marked = fixture.store.write(|tx| tool_calls::mark_interrupted(tx, i64::MAX, "cut off"));
-    assert_eq!(marked.await.unwrap(), 1);
-    let names: Vec<String> = fixture
-        .column("select payload ->> 'tool_name' from events where payload ->> 'error' = 'cut off'")
-        .await;
-    assert_eq!(names, ["bash"]);
+    assert_eq!(tool_calls::mark_interrupted(&database, i64::MAX, "cut off").unwrap(), 1);
+    let names = "select payload ->> 'tool_name' from events where payload ->> 'error' = 'cut off'";
+    assert_eq!(database.texts(names), ["bash"]);
 }

@@ -125,93 +125,59 @@ fn record(
 mod tests {
     use super::*;
     use crate::channel::Chat;
-    use crate::store::claim::{self, Claim};
-    use crate::store::fixture::{Fixture, channels, local_chat, test_chat};
-    use crate::store::inbox::{self, Arrival};
+    use crate::store::Store;
+    use crate::store::fixture::{TestDatabase, channels, dead, done, local_chat, retry, test_chat};
 
-    async fn claimed(fixture: &Fixture, chat: Chat) -> Claimed {
-        let run = fixture.run.clone();
-        let claim = fixture.store.write(move |tx| {
-            inbox::enqueue(
-                tx,
-                &Arrival { chat, update_id: None, message_id: None, text: "hello".to_owned() },
-                &run,
-            )?;
-            claim::claim(tx, Duration::from_secs(60), &run)
-        });
-        match claim.await.unwrap() {
-            Claim::Task(task) => *task,
-            Claim::Nothing { .. } => panic!("the task was not claimed"),
-        }
+    fn claimed(chat: Chat) -> (TestDatabase, Claimed) {
+        let database = TestDatabase::new();
+        database.enqueue(chat, "hello");
+        let task = database.claim();
+        (database, task)
     }
 
-    async fn end_it(fixture: &Fixture, task: &Claimed, ending: Ending) -> bool {
-        let task = task.clone();
-        fixture.store.write(move |tx| end(tx, &channels(), &task, &ending)).await.unwrap()
-    }
-
-    fn done(reply: &str) -> Ending {
-        Ending::Done { reply: reply.to_owned() }
-    }
-
-    #[tokio::test]
-    async fn a_done_task_leaves_its_reply_its_history_and_its_events() {
-        let fixture = Fixture::new().await;
-        let task = claimed(&fixture, test_chat(1)).await;
-        assert!(end_it(&fixture, &task, done("answer")).await);
-        let said: Vec<String> = fixture.column("select role || ' ' || text from history order by seq").await;
-        assert_eq!(said, ["user hello", "assistant answer"]);
-        let leaves: Vec<String> = fixture.column("select state || ' ' || text from outbox").await;
-        assert_eq!(leaves, ["queued answer"]);
-        let types: Vec<String> =
-            fixture.column("select type from events where task_id is not null order by seq").await;
+    #[test]
+    fn a_done_task_has_a_reply_a_history_and_events() {
+        let (database, task) = claimed(test_chat(1));
+        assert!(database.end(&task, done("answer")));
+        let history = database.texts("select role || ' ' || text from history order by seq");
+        assert_eq!(history, ["user hello", "assistant answer"]);
+        assert_eq!(database.texts("select state || ' ' || text from outbox"), ["queued answer"]);
+        let types = database.texts("select type from events where task_id is not null order by seq");
         assert_eq!(types, ["task.queued", "task.claimed", "task.done", "reply.queued"]);
     }
 
-    #[tokio::test]
-    async fn a_stale_worker_never_finishes_another_attempt_of_the_task() {
-        let fixture = Fixture::new().await;
-        let first = claimed(&fixture, test_chat(1)).await;
-        let retry = Ending::Retry { error: "silent".to_owned(), after: Duration::ZERO };
-        assert!(end_it(&fixture, &first, retry).await);
-        let run = fixture.run.clone();
-        let again = fixture.store.write(move |tx| claim::claim(tx, Duration::from_secs(60), &run)).await;
-        let Claim::Task(second) = again.unwrap() else { panic!("not claimed again") };
+    #[test]
+    fn a_stale_worker_never_finishes_another_attempt_of_the_task() {
+        let (database, first) = claimed(test_chat(1));
+        assert!(database.end(&first, retry(0)));
+        let second = database.claim();
         assert_eq!(second.attempt, 2);
-        assert!(!end_it(&fixture, &first, done("late")).await);
-        assert!(end_it(&fixture, &second, done("in time")).await);
-        assert!(!end_it(&fixture, &second, done("twice")).await);
-        let leaves: Vec<String> = fixture.column("select text from outbox").await;
-        assert_eq!(leaves, ["in time"]);
+        assert!(!database.end(&first, done("late")));
+        assert!(database.end(&second, done("in time")));
+        assert!(!database.end(&second, done("twice")));
+        assert_eq!(database.texts("select text from outbox"), ["in time"]);
     }
 
-    #[tokio::test]
-    async fn a_dead_task_tells_the_user_once() {
-        let fixture = Fixture::new().await;
-        let task = claimed(&fixture, test_chat(1)).await;
-        let dead = Ending::Dead { error: "no model".to_owned(), reply: "I could not do it.".to_owned() };
-        assert!(end_it(&fixture, &task, dead).await);
-        let leaves: Vec<String> = fixture.column("select text from outbox").await;
-        assert_eq!(leaves, ["I could not do it."]);
-        let audit: Vec<String> =
-            fixture.column("select message from task_audit where phase = 'failed'").await;
+    #[test]
+    fn a_dead_task_tells_the_user_once() {
+        let (database, task) = claimed(test_chat(1));
+        assert!(database.end(&task, dead()));
+        assert_eq!(database.texts("select text from outbox"), ["I could not do it."]);
+        let audit = database.texts("select message from task_audit where phase = 'failed'");
         assert_eq!(audit, ["task.dead: no model"]);
     }
 
     #[tokio::test]
-    async fn a_reply_that_can_not_be_stored_leaves_the_task_in_progress() {
-        let fixture = Fixture::new().await;
-        let task = claimed(&fixture, local_chat()).await;
-        let id = task.id.clone();
-        let refused = fixture.store.write(move |tx| {
+    async fn a_reply_that_cannot_be_stored_leaves_the_task_in_progress() {
+        let (database, task) = claimed(local_chat());
+        let store = Store::open(&database.path()).unwrap();
+        let refused = store.write(move |tx| {
             let first = end(tx, &channels(), &task, &done("answer"))?;
             tx.execute("insert into kv (key, value) values ('a', null)", [])?;
             Ok(first)
         });
         assert!(refused.await.is_err());
-        let states: Vec<String> = fixture.column("select state from inbox").await;
-        assert_eq!(states, ["in_progress"], "{id}");
-        let leaves: Vec<i64> = fixture.column("select count(*) from outbox").await;
-        assert_eq!(leaves, [0]);
+        assert_eq!(database.texts("select state from inbox"), ["in_progress"]);
+        assert_eq!(database.column::<i64>("select count(*) from outbox"), [0]);
     }
 }

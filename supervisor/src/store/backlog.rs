@@ -39,30 +39,18 @@ pub fn newest_seq(connection: &Connection) -> Result<i64, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::{CHANNEL, Fixture, test_chat};
-    use crate::store::inbox::{Arrival, enqueue};
+    use crate::store::fixture::{CHANNEL, TestDatabase, test_chat};
 
-    #[tokio::test]
-    async fn the_newest_messages_of_a_backlog_are_kept_and_the_others_skipped() {
-        let fixture = Fixture::new().await;
-        let run = fixture.run.clone();
-        let skipped = fixture.store.write(move |tx| {
-            let arrival = |n: i64| Arrival {
-                chat: test_chat(1),
-                update_id: Some(n),
-                message_id: None,
-                text: n.to_string(),
-            };
-            enqueue(tx, &arrival(0), &run)?;
-            let since = newest_seq(tx)?;
-            for n in 1..=5 {
-                enqueue(tx, &arrival(n), &run)?;
-            }
-            keep_newest(tx, &CHANNEL, since, 2, &run)
-        });
-        assert_eq!(skipped.await.unwrap(), 3);
-        let queued: Vec<String> =
-            fixture.column("select text from inbox where state = 'queued' order by seq").await;
+    #[test]
+    fn the_newest_messages_of_a_backlog_are_kept_and_the_others_skipped() {
+        let database = TestDatabase::new();
+        database.enqueue(test_chat(1), "0");
+        let since = newest_seq(&database).unwrap();
+        for text in ["1", "2", "3", "4", "5"] {
+            database.enqueue(test_chat(1), text);
+        }
+        assert_eq!(keep_newest(&database, &CHANNEL, since, 2, &database.run).unwrap(), 3);
+        let queued = database.texts("select text from inbox where state = 'queued' order by seq");
         assert_eq!(queued, ["0", "4", "5"]);
     }
 }

@@ -165,96 +165,64 @@ fn in_words(calls: &[PastCall]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use protocol::Event;
-
     use super::*;
-    use crate::store::attempt::{self, Ending};
-    use crate::store::claim::{self, Claim, Claimed};
-    use crate::store::fixture::{Fixture, call_started, channels, test_chat};
-    use crate::store::inbox::{Arrival, enqueue};
+    use crate::store::fixture::{TestDatabase, call_started, channels, retry, test_chat};
 
-    async fn add(fixture: &Fixture, chat: Chat) -> TaskId {
-        let run = fixture.run.clone();
-        let arrival = Arrival { chat, update_id: None, message_id: None, text: "hello".to_owned() };
-        fixture.store.write(move |tx| enqueue(tx, &arrival, &run)).await.unwrap().unwrap()
+    fn cancel(database: &TestDatabase, id: &TaskId) -> Cancellation {
+        task(database, &channels(), id, "control").unwrap()
     }
 
-    async fn claim_one(fixture: &Fixture) -> Claimed {
-        let run = fixture.run.clone();
-        match fixture.store.write(move |tx| claim::claim(tx, Duration::from_secs(60), &run)).await.unwrap() {
-            Claim::Task(task) => *task,
-            Claim::Nothing { .. } => panic!("nothing was claimed"),
-        }
+    fn cancel_in_chat(database: &TestDatabase, all: bool) -> InChat {
+        in_chat(database, &test_chat(1), all, "telegram").unwrap()
     }
 
-    async fn cancel(fixture: &Fixture, id: &TaskId) -> Cancellation {
-        let id = id.clone();
-        fixture.store.write(move |tx| task(tx, &channels(), &id, "control")).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_task_that_waits_is_cancelled_at_once_and_its_user_is_told_once() {
-        let fixture = Fixture::new().await;
-        let id = add(&fixture, test_chat(1)).await;
-        assert_eq!(cancel(&fixture, &id).await, Cancellation::Cancelled);
-        assert_eq!(cancel(&fixture, &id).await, Cancellation::Ended { state: "cancelled".to_owned() });
-        let told: Vec<String> = fixture.column("select text from outbox").await;
-        assert_eq!(told, ["This was cancelled before anything was done."]);
-        let types: Vec<String> = fixture.column("select type from events where task_id is not null").await;
+    #[test]
+    fn a_waiting_task_is_cancelled_at_once_and_its_user_is_told_once() {
+        let database = TestDatabase::new();
+        let id = database.enqueue(test_chat(1), "hello");
+        assert_eq!(cancel(&database, &id), Cancellation::Cancelled);
+        assert_eq!(cancel(&database, &id), Cancellation::Ended { state: "cancelled".to_owned() });
+        let replies = database.texts("select text from outbox");
+        assert_eq!(replies, ["This was cancelled before anything was done."]);
+        let types = database.texts("select type from events where task_id is not null");
         assert_eq!(types, ["task.queued", "task.cancelled", "reply.queued"]);
     }
 
-    #[tokio::test]
-    async fn an_attempt_that_was_to_be_cancelled_is_never_tried_again() {
-        let fixture = Fixture::new().await;
-        let id = add(&fixture, test_chat(1)).await;
-        let running = claim_one(&fixture).await;
+    #[test]
+    fn an_attempt_with_a_cancel_request_is_never_retried() {
+        let database = TestDatabase::new();
+        let id = database.enqueue(test_chat(1), "hello");
+        let running = database.claim();
         for _ in 0..2 {
-            assert_eq!(cancel(&fixture, &id).await, Cancellation::Asked);
+            assert_eq!(cancel(&database, &id), Cancellation::Asked);
         }
-        let started = Event::now(call_started("bash", ""), None, Some(&id));
-        let ended = fixture.store.write(move |tx| {
-            events::append(tx, &started)?;
-            let retry = Ending::Retry { error: "killed".to_owned(), after: Duration::ZERO };
-            attempt::end(tx, &channels(), &running, &retry)
-        });
-        assert!(ended.await.unwrap());
-        let states: Vec<String> = fixture.column("select state from inbox").await;
-        assert_eq!(states, ["cancelled"]);
-        let told: Vec<String> = fixture.column("select text from outbox").await;
-        assert_eq!(
-            told,
-            ["This was cancelled. Until then it had called tools, all of them: bash (interrupted)."]
-        );
-        let by: Vec<String> =
-            fixture.column("select payload ->> 'by' from events where type = 'task.cancelled'").await;
+        database.append(call_started("bash", ""), None, Some(&id));
+        assert!(database.end(&running, retry(0)));
+        assert_eq!(database.texts("select state from inbox"), ["cancelled"]);
+        let reply = "This was cancelled. Until then it had called tools, all of them: bash (interrupted).";
+        assert_eq!(database.texts("select text from outbox"), [reply]);
+        let by = database.texts("select payload ->> 'by' from events where type = 'task.cancelled'");
         assert_eq!(by, ["control"]);
     }
 
-    async fn cancel_in_chat(fixture: &Fixture, all: bool) -> InChat {
-        fixture.store.write(move |tx| in_chat(tx, &test_chat(1), all, "telegram")).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn in_a_chat_what_runs_is_cancelled_before_what_waits_and_another_chat_is_left_alone() {
-        let fixture = Fixture::new().await;
+    #[test]
+    fn a_chats_running_task_is_cancelled_before_its_waiting_ones_and_other_chats_are_left_alone() {
+        let database = TestDatabase::new();
         for chat in [1, 1, 1, 2] {
-            add(&fixture, test_chat(chat)).await;
+            database.enqueue(test_chat(chat), "hello");
         }
-        assert_eq!(cancel_in_chat(&fixture, false).await, InChat { running: false, queued: 1 });
-        claim_one(&fixture).await;
-        assert_eq!(cancel_in_chat(&fixture, false).await, InChat { running: true, queued: 0 });
-        assert_eq!(cancel_in_chat(&fixture, true).await, InChat { running: true, queued: 1 });
-        let states: Vec<String> = fixture.column("select state from inbox order by seq").await;
+        assert_eq!(cancel_in_chat(&database, false), InChat { running: false, queued: 1 });
+        database.claim();
+        assert_eq!(cancel_in_chat(&database, false), InChat { running: true, queued: 0 });
+        assert_eq!(cancel_in_chat(&database, true), InChat { running: true, queued: 1 });
+        let states = database.texts("select state from inbox order by seq");
         assert_eq!(states, ["in_progress", "cancelled", "cancelled", "queued"]);
     }
 
-    #[tokio::test]
-    async fn what_is_not_there_is_not_cancelled() {
-        let fixture = Fixture::new().await;
-        assert_eq!(cancel(&fixture, &TaskId::new()).await, Cancellation::NoSuchTask);
-        assert_eq!(cancel_in_chat(&fixture, true).await, InChat::default());
+    #[test]
+    fn cancelling_without_a_task_does_nothing() {
+        let database = TestDatabase::new();
+        assert_eq!(cancel(&database, &TaskId::new()), Cancellation::NoSuchTask);
+        assert_eq!(cancel_in_chat(&database, true), InChat::default());
     }
 }

@@ -126,90 +126,57 @@ fn take(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::attempt::{self, Ending};
-    use crate::store::fixture::{Fixture, channels, test_chat};
-    use crate::store::inbox::{Arrival, enqueue};
+    use crate::store::fixture::{TestDatabase, done, retry, test_chat};
 
-    const LEASE: Duration = Duration::from_secs(60);
-
-    fn arrival(chat: &str, update_id: Option<i64>) -> Arrival {
-        Arrival { chat: test_chat(chat), update_id, message_id: None, text: format!("from {chat}") }
-    }
-
-    async fn enqueue_one(fixture: &Fixture, arrival: Arrival) -> Option<TaskId> {
-        let run = fixture.run.clone();
-        fixture.store.write(move |tx| enqueue(tx, &arrival, &run)).await.unwrap()
-    }
-
-    async fn claim_one(fixture: &Fixture) -> Claim {
-        let run = fixture.run.clone();
-        fixture.store.write(move |tx| claim(tx, LEASE, &run)).await.unwrap()
-    }
-
-    async fn claim_task(fixture: &Fixture) -> Claimed {
-        match claim_one(fixture).await {
-            Claim::Task(task) => *task,
-            Claim::Nothing { until_ms } => panic!("nothing to claim, the next is due at {until_ms:?}"),
-        }
-    }
-
-    async fn end(fixture: &Fixture, task: &Claimed, ending: Ending) -> bool {
-        let task = task.clone();
-        fixture.store.write(move |tx| attempt::end(tx, &channels(), &task, &ending)).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn tasks_of_one_chat_run_in_order_and_do_not_hold_up_another_chat() {
-        let fixture = Fixture::new().await;
+    #[test]
+    fn tasks_of_one_chat_run_in_order_and_never_delay_another_chat() {
+        let database = TestDatabase::new();
         for chat in ["1", "1", "2"] {
-            enqueue_one(&fixture, arrival(chat, None)).await;
+            database.enqueue(test_chat(chat), "hello");
         }
-        let first = claim_task(&fixture).await;
+        let first = database.claim();
         assert_eq!((first.chat.id.as_str(), first.attempt), ("1", 1));
-        assert_eq!(claim_task(&fixture).await.chat.id, "2");
-        assert!(matches!(claim_one(&fixture).await, Claim::Nothing { until_ms: None }));
-        assert!(end(&fixture, &first, Ending::Done { reply: "ok".to_owned() }).await);
-        assert_eq!(claim_task(&fixture).await.chat.id, "1");
+        assert_eq!(database.claim().chat.id, "2");
+        assert!(matches!(database.try_claim(), Claim::Nothing { until_ms: None }));
+        assert!(database.end(&first, done("ok")));
+        assert_eq!(database.claim().chat.id, "1");
     }
 
-    #[tokio::test]
-    async fn a_retry_holds_its_chat_back_and_says_when_it_is_due() {
-        let fixture = Fixture::new().await;
-        let first = enqueue_one(&fixture, arrival("1", None)).await.unwrap();
-        enqueue_one(&fixture, arrival("1", None)).await;
-        let task = claim_task(&fixture).await;
+    #[test]
+    fn a_retry_blocks_its_chat_and_says_when_it_is_due() {
+        let database = TestDatabase::new();
+        let first = database.enqueue(test_chat(1), "first");
+        database.enqueue(test_chat(1), "second");
+        let task = database.claim();
+        assert_eq!(task.id, first);
         let before = now_ms();
-        let retry = Ending::Retry { error: "no luck".to_owned(), after: Duration::from_secs(30) };
-        assert!(end(&fixture, &task, retry).await);
-        match claim_one(&fixture).await {
+        assert!(database.end(&task, retry(30)));
+        match database.try_claim() {
             Claim::Nothing { until_ms: Some(due) } => assert!(due >= before + 30_000),
             other => panic!("{other:?}"),
         }
-        assert_eq!(task.id, first);
     }
 
-    #[tokio::test]
-    async fn a_clock_that_was_set_back_stalls_nothing() {
-        let fixture = Fixture::new().await;
-        enqueue_one(&fixture, arrival("1", None)).await;
-        let task = claim_task(&fixture).await;
-        let retry = Ending::Retry { error: "no luck".to_owned(), after: Duration::from_secs(30) };
-        assert!(end(&fixture, &task, retry).await);
-        assert!(matches!(claim_one(&fixture).await, Claim::Nothing { until_ms: Some(_) }));
+    #[test]
+    fn a_clock_that_was_set_back_delays_nothing() {
+        let database = TestDatabase::new();
+        database.enqueue(test_chat(1), "hello");
+        let task = database.claim();
+        assert!(database.end(&task, retry(30)));
+        assert!(matches!(database.try_claim(), Claim::Nothing { until_ms: Some(_) }));
         let hour_ahead = "update inbox set available_at_ms = available_at_ms + 3600000,
                                            updated_at_ms = updated_at_ms + 3600000";
-        fixture.store.write(move |tx| Ok(tx.execute(hour_ahead, [])?)).await.unwrap();
-        assert_eq!(claim_task(&fixture).await.attempt, 2);
+        database.execute(hour_ahead, []).unwrap();
+        assert_eq!(database.claim().attempt, 2);
     }
 
-    #[tokio::test]
-    async fn a_lease_is_renewed_for_its_own_attempt_alone() {
-        let fixture = Fixture::new().await;
-        enqueue_one(&fixture, arrival("1", None)).await;
-        let task = claim_task(&fixture).await;
+    #[test]
+    fn a_lease_is_renewed_only_for_its_own_attempt() {
+        let database = TestDatabase::new();
+        database.enqueue(test_chat(1), "hello");
+        let task = database.claim();
         for (attempt, expected) in [(task.attempt, true), (task.attempt + 1, false)] {
-            let id = task.id.clone();
-            let renewed = fixture.store.write(move |tx| renew(tx, &id, attempt, LEASE)).await.unwrap();
+            let renewed = renew(&database, &task.id, attempt, Duration::from_secs(60)).unwrap();
             assert_eq!(renewed, expected);
         }
     }

@@ -136,100 +136,88 @@ mod tests {
     use super::*;
     use crate::channel::Delivery;
     use crate::channel::content::File;
-    use crate::store::fixture::{CHANNEL, Fixture, test_chat};
+    use crate::store::fixture::{CHANNEL, TestDatabase, test_chat};
     use crate::store::outbox;
 
-    async fn queue(fixture: &Fixture, id: i64, content: Content) {
-        let run = fixture.run.clone();
-        fixture
-            .store
-            .write(move |tx| {
-                outbox::queue(tx, None, &test_chat(id), vec![content], Delivery::Push, Some(&run))
-            })
-            .await
-            .unwrap();
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn queue(database: &TestDatabase, chat: i64, content: Content) {
+        let (chat, run) = (test_chat(chat), Some(&database.run));
+        outbox::queue(database, None, &chat, vec![content], Delivery::Push, run).unwrap();
     }
 
-    async fn queue_text(fixture: &Fixture, id: i64, text: &str) {
-        queue(fixture, id, Content::Text(text.to_owned())).await;
+    fn with_texts(texts: &[(i64, &str)]) -> TestDatabase {
+        let database = TestDatabase::new();
+        for (chat, text) in texts {
+            queue(&database, *chat, Content::Text((*text).to_owned()));
+        }
+        database
     }
 
-    async fn next_message(fixture: &Fixture) -> Option<Outgoing> {
-        match fixture.store.write(|tx| next(tx, &CHANNEL)).await.unwrap() {
+    fn next_message(database: &TestDatabase) -> Option<Outgoing> {
+        match next(database, &CHANNEL).unwrap() {
             Next::Message(message) => Some(*message),
             Next::Nothing { .. } => None,
         }
     }
 
-    #[tokio::test]
-    async fn a_message_that_is_put_off_holds_back_its_own_chat_alone() {
-        let fixture = Fixture::new().await;
-        for (chat, text) in [(1, "first"), (1, "second"), (2, "other")] {
-            queue_text(&fixture, chat, text).await;
-        }
-        let first = next_message(&fixture).await.unwrap();
+    #[test]
+    fn a_message_that_waits_for_a_retry_blocks_only_its_own_chat() {
+        let database = with_texts(&[(1, "first"), (1, "second"), (2, "other")]);
+        let first = next_message(&database).unwrap();
         assert_eq!(first.content.text(), "first");
-        fixture.store.write(move |tx| put_off(tx, &first, "flood", Duration::from_secs(60))).await.unwrap();
-        let other = next_message(&fixture).await.unwrap();
+        put_off(&database, &first, "flood", MINUTE).unwrap();
+        let other = next_message(&database).unwrap();
         assert_eq!(other.content.text(), "other");
-        fixture.store.write(move |tx| mark_sent(tx, &other, Some(1))).await.unwrap();
-        assert!(next_message(&fixture).await.is_none());
+        mark_sent(&database, &other, Some(1)).unwrap();
+        assert!(next_message(&database).is_none());
     }
 
-    #[tokio::test]
-    async fn a_clock_that_was_set_back_holds_no_message_back() {
-        let fixture = Fixture::new().await;
-        queue_text(&fixture, 1, "first").await;
-        let first = next_message(&fixture).await.unwrap();
-        fixture.store.write(move |tx| put_off(tx, &first, "flood", Duration::from_secs(60))).await.unwrap();
+    #[test]
+    fn a_clock_that_was_set_back_delays_no_message() {
+        let database = with_texts(&[(1, "first")]);
+        put_off(&database, &next_message(&database).unwrap(), "flood", MINUTE).unwrap();
         let hour_ahead = "update outbox set available_at_ms = available_at_ms + 3600000,
                                             updated_at_ms = updated_at_ms + 3600000";
-        fixture.store.write(move |tx| Ok(tx.execute(hour_ahead, [])?)).await.unwrap();
-        assert!(next_message(&fixture).await.is_some());
+        database.execute(hour_ahead, []).unwrap();
+        assert!(next_message(&database).is_some());
     }
 
-    #[tokio::test]
-    async fn a_sent_message_is_marked_once_with_its_event_and_its_number() {
-        let fixture = Fixture::new().await;
-        queue_text(&fixture, 1, "hello").await;
-        let message = next_message(&fixture).await.unwrap();
+    #[test]
+    fn a_sent_message_is_marked_once_with_its_event_and_its_number() {
+        let database = with_texts(&[(1, "hello")]);
+        let message = next_message(&database).unwrap();
         for number in [41, 42] {
-            let message = message.clone();
-            fixture.store.write(move |tx| mark_sent(tx, &message, Some(number))).await.unwrap();
+            mark_sent(&database, &message, Some(number)).unwrap();
         }
-        let sent: Vec<i64> =
-            fixture.column("select payload ->> 'message_id' from events where type = 'reply.sent'").await;
-        assert_eq!(sent, [41]);
+        let sent = "select payload ->> 'message_id' from events where type = 'reply.sent'";
+        assert_eq!(database.column::<i64>(sent), [41]);
     }
 
-    #[tokio::test]
-    async fn a_message_that_is_given_up_lets_the_next_one_leave() {
-        let fixture = Fixture::new().await;
-        queue_text(&fixture, 1, "never").await;
-        queue_text(&fixture, 1, "after").await;
-        let message = next_message(&fixture).await.unwrap();
-        fixture.store.write(move |tx| give_up(tx, &message, "blocked")).await.unwrap();
-        assert_eq!(next_message(&fixture).await.unwrap().content.text(), "after");
+    #[test]
+    fn a_message_that_is_given_up_lets_the_next_one_leave() {
+        let database = with_texts(&[(1, "never"), (1, "after")]);
+        give_up(&database, &next_message(&database).unwrap(), "blocked").unwrap();
+        assert_eq!(next_message(&database).unwrap().content.text(), "after");
     }
 
-    #[tokio::test]
-    async fn every_kind_comes_out_as_it_went_in_and_a_sent_file_leaves_its_bytes() {
-        let fixture = Fixture::new().await;
+    #[test]
+    fn every_kind_is_read_back_as_it_was_stored_and_a_sent_file_leaves_the_database() {
+        let database = TestDatabase::new();
         let file = || File { name: "a.bin".to_owned(), caption: String::new(), bytes: vec![0, 255, 10] };
-        let contents = [
+        for content in [
             Content::Text("hello".to_owned()),
             Content::Edit { message_id: 7, text: "better".to_owned() },
             Content::Document(file()),
             Content::Voice(file()),
             Content::Reaction { message_id: 7, emoji: "👀".to_owned() },
-        ];
-        for content in contents {
-            queue(&fixture, 1, content.clone()).await;
-            let message = next_message(&fixture).await.unwrap();
+        ] {
+            queue(&database, 1, content.clone());
+            let message = next_message(&database).unwrap();
             assert_eq!(message.content, content);
-            fixture.store.write(move |tx| mark_sent(tx, &message, None)).await.unwrap();
+            mark_sent(&database, &message, None).unwrap();
         }
-        let bytes: Vec<i64> = fixture.column("select count(*) from outbox where content is not null").await;
-        assert_eq!(bytes, [0]);
+        let left = "select count(*) from outbox where content is not null";
+        assert_eq!(database.column::<i64>(left), [0]);
     }
 }

@@ -99,36 +99,33 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::fixture::Fixture;
+    use crate::store::fixture::TestDatabase;
 
-    #[tokio::test]
-    async fn an_event_can_be_neither_changed_nor_deleted() {
-        let fixture = Fixture::new().await;
+    #[test]
+    fn an_event_can_be_neither_changed_nor_deleted() {
+        let database = TestDatabase::new();
         for sql in ["update events set type = 'a.b'", "delete from events"] {
-            let refused = fixture.store.write(move |tx| Ok(tx.execute(sql, [])?)).await;
-            assert!(refused.unwrap_err().to_string().contains("append-only"), "{sql}");
+            let refused = database.execute(sql, []).unwrap_err();
+            assert!(refused.to_string().contains("append-only"), "{sql}");
         }
     }
 
-    #[tokio::test]
-    async fn an_event_that_comes_twice_is_kept_once() {
-        let fixture = Fixture::new().await;
+    #[test]
+    fn an_event_that_comes_twice_is_kept_once() {
+        let database = TestDatabase::new();
         let event = Event::now(TaskClaimed { attempt: 1 }, None, None);
         for _ in 0..2 {
-            let event = event.clone();
-            fixture.store.write(move |tx| append(tx, &event)).await.unwrap();
+            append(&database, &event).unwrap();
         }
-        let rows: Vec<i64> = fixture.column("select count(*) from events where type = 'task.claimed'").await;
-        assert_eq!(rows, [1]);
+        let rows = "select count(*) from events where type = 'task.claimed'";
+        assert_eq!(database.column::<i64>(rows), [1]);
     }
 
-    #[tokio::test]
-    async fn a_payload_that_is_no_object_is_put_into_one() {
-        let fixture = Fixture::new().await;
-        let event = Event::now(EventBody::new("turn.started".to_owned(), json!([1])), None, None);
-        fixture.store.write(move |tx| append(tx, &event)).await.unwrap();
-        let payload: Vec<String> =
-            fixture.column("select payload from events order by seq desc limit 1").await;
+    #[test]
+    fn a_payload_that_is_not_an_object_is_put_into_one() {
+        let database = TestDatabase::new();
+        database.append(EventBody::new("turn.started".to_owned(), json!([1])), None, None);
+        let payload = database.texts("select payload from events order by seq desc limit 1");
         assert_eq!(payload, [r#"{"value":[1]}"#]);
     }
 }

@@ -65,59 +65,47 @@ pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessag
 
 #[cfg(test)]
 mod tests {
-    use protocol::Event;
-
     use super::*;
-    use crate::store::events;
-    use crate::store::fixture::{Fixture, call_started, test_chat};
-    use crate::store::inbox::{Arrival, enqueue};
+    use crate::store::fixture::{TestDatabase, call_started, test_chat};
 
-    async fn tell(fixture: &Fixture, asked: String, told: String) -> TaskId {
-        let run = fixture.run.clone();
-        let kept = fixture.store.write(move |tx| {
-            let chat = test_chat(1);
-            let arrival =
-                Arrival { chat: chat.clone(), update_id: None, message_id: None, text: asked.clone() };
-            let task = enqueue(tx, &arrival, &run)?.unwrap();
-            keep(tx, &chat, &task, &asked, &told)?;
-            events::append(tx, &Event::now(call_started("ls", "."), None, Some(&task)))?;
-            Ok(task)
-        });
-        kept.await.unwrap()
+    fn tell(database: &TestDatabase, question: &str, answer: &str) {
+        let task = database.enqueue(test_chat(1), question);
+        keep(database, &test_chat(1), &task, question, answer).unwrap();
+        database.append(call_started("ls", "."), None, Some(&task));
     }
 
-    async fn messages(fixture: &Fixture) -> Vec<HistoryMessage> {
-        fixture.store.write(|tx| of_chat(tx, &test_chat(1))).await.unwrap()
+    fn messages(database: &TestDatabase) -> Vec<HistoryMessage> {
+        of_chat(database, &test_chat(1)).unwrap()
     }
 
-    #[tokio::test]
-    async fn an_answer_comes_with_the_calls_that_led_to_it_and_a_question_with_none() {
-        let fixture = Fixture::new().await;
-        tell(&fixture, "what is here?".to_owned(), "nothing".to_owned()).await;
-        let told: Vec<(Role, usize)> =
-            messages(&fixture).await.iter().map(|message| (message.role, message.calls.len())).collect();
-        assert_eq!(told, [(Role::User, 0), (Role::Assistant, 1)]);
+    #[test]
+    fn an_answer_has_the_calls_that_led_to_it_and_a_question_has_none() {
+        let database = TestDatabase::new();
+        tell(&database, "what is here?", "nothing");
+        let messages = messages(&database);
+        let calls: Vec<_> = messages.iter().map(|message| (message.role, message.calls.len())).collect();
+        assert_eq!(calls, [(Role::User, 0), (Role::Assistant, 1)]);
     }
 
-    #[tokio::test]
-    async fn the_newest_messages_stay_when_there_are_too_many() {
-        let fixture = Fixture::new().await;
+    #[test]
+    fn the_newest_messages_stay_when_there_are_too_many() {
+        let database = TestDatabase::new();
         for number in 0..=MOST_MESSAGES / 2 {
-            tell(&fixture, format!("question {number}"), "answer".to_owned()).await;
+            tell(&database, &format!("question {number}"), "answer");
         }
-        let messages = messages(&fixture).await;
+        let messages = messages(&database);
         assert_eq!(messages.len(), 200);
         assert_eq!(messages[0].text, "question 1");
         assert_eq!(messages.iter().filter(|message| !message.calls.is_empty()).count(), MOST_TRACES);
     }
 
-    #[tokio::test]
-    async fn the_newest_messages_stay_when_they_are_too_long() {
-        let fixture = Fixture::new().await;
+    #[test]
+    fn the_newest_messages_stay_when_they_are_too_long() {
+        let database = TestDatabase::new();
         for name in ["a", "b", "c"] {
-            tell(&fixture, name.to_owned(), name.repeat(MOST_BYTES / 2 - 1)).await;
+            tell(&database, name, &name.repeat(MOST_BYTES / 2 - 1));
         }
-        let first: Vec<String> = messages(&fixture).await.iter().map(|m| m.text[..1].to_owned()).collect();
+        let first: Vec<String> = messages(&database).iter().map(|m| m.text[..1].to_owned()).collect();
         assert_eq!(first, ["b", "b", "c", "c"]);
     }
 }

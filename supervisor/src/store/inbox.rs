@@ -106,49 +106,31 @@ fn insert(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::{Fixture, test_chat};
+    use crate::store::fixture::{TestDatabase, arrival, test_chat};
 
-    fn arrival(chat: &str, update_id: Option<i64>) -> Arrival {
-        Arrival { chat: test_chat(chat), update_id, message_id: None, text: format!("from {chat}") }
+    #[test]
+    fn a_repeated_update_is_ignored() {
+        let database = TestDatabase::new();
+        let update = Arrival { update_id: Some(7), ..arrival(test_chat(1), "hello") };
+        assert!(enqueue(&database, &update, &database.run).unwrap().is_some());
+        assert!(enqueue(&database, &update, &database.run).unwrap().is_none());
+        let queued = "select count(*) from events where type = 'task.queued'";
+        assert_eq!(database.column::<i64>(queued), [1]);
     }
 
-    async fn enqueue_one(fixture: &Fixture, arrival: Arrival) -> Option<TaskId> {
-        let run = fixture.run.clone();
-        fixture.store.write(move |tx| enqueue(tx, &arrival, &run)).await.unwrap()
+    #[test]
+    fn a_skipped_message_is_kept_with_its_reason_and_never_run() {
+        let database = TestDatabase::new();
+        let stored = store_skipped(&database, &arrival(test_chat(1), "hello"), "too old", &database.run);
+        assert!(stored.unwrap().is_some());
+        assert_eq!(database.texts("select error from inbox where state = 'skipped'"), ["too old"]);
     }
 
-    #[tokio::test]
-    async fn a_repeated_update_is_ignored() {
-        let fixture = Fixture::new().await;
-        assert!(enqueue_one(&fixture, arrival("1", Some(7))).await.is_some());
-        assert!(enqueue_one(&fixture, arrival("1", Some(7))).await.is_none());
-        let queued: Vec<i64> = fixture.column("select count(*) from events where type = 'task.queued'").await;
-        assert_eq!(queued, [1]);
-    }
-
-    #[tokio::test]
-    async fn a_skipped_message_is_kept_with_its_reason_and_never_run() {
-        let fixture = Fixture::new().await;
-        let run = fixture.run.clone();
-        let stored =
-            fixture.store.write(move |tx| store_skipped(tx, &arrival("1", Some(1)), "too old", &run));
-        assert!(stored.await.unwrap().is_some());
-        let reasons: Vec<String> = fixture.column("select error from inbox where state = 'skipped'").await;
-        assert_eq!(reasons, ["too old"]);
-    }
-
-    async fn refuses(fixture: &Fixture, statements: &[&'static str]) {
-        for sql in statements.iter().copied() {
-            let stored = fixture.store.write(move |tx| Ok(tx.execute(sql, [])?)).await;
-            assert!(stored.is_err(), "{sql}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_state_that_makes_no_sense_can_not_be_stored() {
-        let fixture = Fixture::new().await;
-        enqueue_one(&fixture, arrival("1", None)).await;
-        let statements = [
+    #[test]
+    fn an_invalid_state_cannot_be_stored() {
+        let database = TestDatabase::new();
+        database.enqueue(test_chat(1), "hello");
+        database.refuses(&[
             "update inbox set state = 'lost'",
             "update inbox set state = 'in_progress'",
             "update inbox set state = 'in_progress', attempt = 1",
@@ -156,40 +138,36 @@ mod tests {
             "update inbox set state = 'dead', finished_at_ms = 1",
             "update inbox set cancel_requested_by = 'control'",
             "update inbox set attempt_base = 1",
-        ];
-        refuses(&fixture, &statements).await;
+        ]);
     }
 
-    #[tokio::test]
-    async fn a_task_can_go_only_its_ways() {
-        let fixture = Fixture::new().await;
-        enqueue_one(&fixture, arrival("1", None)).await;
-        let from_queued = [
+    #[test]
+    fn an_invalid_transition_is_refused() {
+        let database = TestDatabase::new();
+        database.enqueue(test_chat(1), "hello");
+        database.refuses(&[
             "update inbox set state = 'in_progress', lease_until_ms = 1, attempt = 2",
             "update inbox set state = 'done', finished_at_ms = 1, attempt = 1",
             "update inbox set state = 'dead', finished_at_ms = 1, error = 'e'",
             "update inbox set attempt = 1",
             "update inbox set requeues = 1",
-        ];
-        refuses(&fixture, &from_queued).await;
+        ]);
         let run = "update inbox set state = 'in_progress', lease_until_ms = 1, attempt = attempt + 1";
-        fixture.store.write(move |tx| Ok(tx.execute(run, [])?)).await.unwrap();
-        let from_running = [
+        database.execute(run, []).unwrap();
+        database.refuses(&[
             "update inbox set state = 'skipped', lease_until_ms = null, finished_at_ms = 1, error = 'e'",
             "update inbox set state = 'queued', lease_until_ms = null, attempt = 0",
             "update inbox set attempt = 2",
-        ];
-        refuses(&fixture, &from_running).await;
+        ]);
         let end = "update inbox set state = 'dead', lease_until_ms = null, finished_at_ms = 1, error = 'e'";
-        fixture.store.write(move |tx| Ok(tx.execute(end, [])?)).await.unwrap();
-        let from_dead = [
+        database.execute(end, []).unwrap();
+        database.refuses(&[
             "update inbox set state = 'queued', finished_at_ms = null",
             "update inbox set state = 'queued', finished_at_ms = null, requeues = 1",
             "update inbox set state = 'queued', finished_at_ms = null, requeues = 1, attempt = 0",
             "update inbox set state = 'queued', finished_at_ms = null, requeues = 2, attempt_base = 1",
             "update inbox set state = 'done'",
             "update inbox set state = 'cancelled'",
-        ];
-        refuses(&fixture, &from_dead).await;
+        ]);
     }
 }

@@ -14,6 +14,8 @@ pub mod claim;
 mod columns;
 pub mod delivery;
 pub mod events;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod history;
 pub mod inbox;
 pub mod kv;
@@ -209,112 +211,5 @@ impl Store {
             let _ = self.write(move |tx| kv::set(tx, kv::LAST_PROBE, &now)).await;
         }
         self.trouble.borrow().clone()
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod fixture {
-    //! A database in a directory that goes away, with one run's `process.started` in it.
-
-    use std::sync::Arc;
-
-    use protocol::event::{ProcessStarted, ToolCallCompleted, ToolCallStarted};
-    use protocol::journal::{CallEnded, CallStarted};
-    use protocol::{Event, EventBody, EventId, Risk, SessionId, TaskId};
-    use rusqlite::types::FromSql;
-    use serde_json::Value;
-    use tempfile::TempDir;
-
-    use super::{Store, events};
-    use crate::channel::{Channel, ChannelName, Channels, Chat};
-    use crate::channels::local::{self, Local};
-
-    /// A chat of a channel that the program does not have, as for the store one is like another.
-    pub(crate) fn test_chat(id: impl std::fmt::Display) -> Chat {
-        Chat::new(CHANNEL, id)
-    }
-
-    pub(crate) fn local_chat() -> Chat {
-        Chat::new(local::NAME, "local")
-    }
-
-    /// The channel of [`test_chat`].
-    pub(crate) const CHANNEL: ChannelName = ChannelName::new("test");
-
-    /// The local channel alone: replies to other chats are queued whole.
-    pub(crate) fn channels() -> Channels {
-        Channels::new([Arc::new(Local) as Arc<dyn Channel>])
-    }
-
-    pub(crate) struct Fixture {
-        pub(crate) store: Store,
-        pub(crate) run: EventId,
-        pub(crate) directory: TempDir,
-    }
-
-    impl Fixture {
-        pub(crate) async fn new() -> Self {
-            let directory = tempfile::tempdir().unwrap();
-            let store = Store::open(&directory.path().join("autonous.db")).unwrap();
-            let started = Event::now(started(), None, None);
-            let run = started.id.clone();
-            store.write(move |tx| events::append(tx, &started)).await.unwrap();
-            Self { store, run, directory }
-        }
-
-        /// Adds an event, and returns its id.
-        pub(crate) async fn append(
-            &self,
-            body: impl Into<EventBody>,
-            parent: Option<&EventId>,
-            task: Option<&TaskId>,
-        ) -> EventId {
-            let event = Event::now(body, parent, task);
-            let id = event.id.clone();
-            self.store.write(move |tx| events::append(tx, &event)).await.unwrap();
-            id
-        }
-
-        /// The first column of the rows of a query.
-        pub(crate) async fn column<T: FromSql + Send + 'static>(&self, sql: &'static str) -> Vec<T> {
-            let rows = self.store.write(move |tx| {
-                let mut statement = tx.prepare(sql)?;
-                let rows = statement.query_map([], |row| row.get(0))?;
-                Ok(rows.collect::<Result<Vec<T>, _>>()?)
-            });
-            rows.await.unwrap()
-        }
-    }
-
-    pub(crate) fn started() -> ProcessStarted {
-        let (control_url, tool_url) = ("http://127.0.0.1:1".to_owned(), "http://127.0.0.1:2".to_owned());
-        ProcessStarted { pid: 1, version: "0".to_owned(), control_url, tool_url }
-    }
-
-    pub(crate) fn call_started(tool_name: &str, path: &str) -> ToolCallStarted {
-        let call = CallStarted {
-            tool_name: tool_name.to_owned(),
-            arguments: [("path".to_owned(), Value::from(path))].into_iter().collect(),
-            risk: Risk::High,
-            request_id: None,
-            traceparent: None,
-        };
-        ToolCallStarted { call, session_id: SessionId::default_session() }
-    }
-
-    pub(crate) fn call_completed(output_text: &str) -> ToolCallCompleted {
-        let call = CallEnded {
-            tool_name: "read".to_owned(),
-            exit_code: 0,
-            failure: None,
-            output_text: output_text.to_owned(),
-            latency_ms: 1,
-            truncated_lines: false,
-            truncated_bytes: false,
-            path_resolved: None,
-            change: None,
-            created_control_files: Vec::new(),
-        };
-        ToolCallCompleted { call, session_id: SessionId::default_session() }
     }
 }

@@ -158,66 +158,51 @@ fn insert(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::{Fixture, channels, local_chat, test_chat};
-    use crate::store::inbox::{Arrival, enqueue};
+    use crate::store::fixture::{TestDatabase, channels, local_chat, test_chat};
 
-    async fn reply(fixture: &Fixture, chat: Chat, text: &'static str) -> TaskId {
-        let run = fixture.run.clone();
-        let queued = fixture.store.write(move |tx| {
-            let arrival =
-                Arrival { chat: chat.clone(), update_id: None, message_id: None, text: "hello".to_owned() };
-            let task = enqueue(tx, &arrival, &run)?.unwrap();
-            queue_reply(tx, &channels(), &task, &chat, text, None)?;
-            Ok(task)
-        });
-        queued.await.unwrap()
+    fn replied(chat: &Chat, text: &str) -> (TestDatabase, TaskId) {
+        let database = TestDatabase::new();
+        let task = database.enqueue(chat.clone(), "hello");
+        queue_reply(&database, &channels(), &task, chat, text, None).unwrap();
+        (database, task)
     }
 
-    #[tokio::test]
-    async fn a_reply_of_a_pulled_channel_is_sent_once_it_is_stored() {
-        let fixture = Fixture::new().await;
-        let task = reply(&fixture, local_chat(), "answer").await;
-        let reply = fixture.store.write(move |tx| reply_of(tx, &task)).await.unwrap();
-        assert_eq!(reply.as_deref(), Some("answer"));
-        let sent: Vec<i64> = fixture.column("select count(*) from events where type = 'reply.sent'").await;
-        assert_eq!(sent, [1]);
+    #[test]
+    fn a_reply_of_a_pulled_channel_is_sent_once_it_is_stored() {
+        let (database, task) = replied(&local_chat(), "answer");
+        assert_eq!(reply_of(&database, &task).unwrap().as_deref(), Some("answer"));
+        let sent = "select count(*) from events where type = 'reply.sent'";
+        assert_eq!(database.column::<i64>(sent), [1]);
     }
 
-    #[tokio::test]
-    async fn a_pulled_channel_takes_nothing_but_the_texts_of_a_reply() {
-        let fixture = Fixture::new().await;
-        let task = reply(&fixture, test_chat(1), "answer").await;
+    #[test]
+    fn a_pulled_channel_takes_nothing_but_the_texts_of_a_reply() {
+        let (database, task) = replied(&test_chat(1), "answer");
         let text = Content::Text("a".to_owned());
         let reaction = Content::Reaction { message_id: 7, emoji: "👀".to_owned() };
         for (task, content, expected) in
             [(Some(&task), text.clone(), true), (None, text, false), (Some(&task), reaction, false)]
         {
-            let (task, described) = (task.cloned(), format!("{content:?} of {task:?}"));
-            let queued = fixture.store.write(move |tx| {
-                tx.execute("delete from outbox", [])?;
-                queue(tx, task.as_ref(), &test_chat(1), vec![content], Delivery::Pull, None)
-            });
-            assert_eq!(queued.await.is_ok(), expected, "{described}");
+            database.execute("delete from outbox", []).unwrap();
+            let described = format!("{content:?} of {task:?}");
+            let queued = queue(&database, task, &test_chat(1), vec![content], Delivery::Pull, None);
+            assert_eq!(queued.is_ok(), expected, "{described}");
         }
     }
 
-    #[tokio::test]
-    async fn an_empty_reply_says_so_and_a_reply_of_an_unknown_channel_waits() {
-        let fixture = Fixture::new().await;
-        reply(&fixture, test_chat(1), "  \n").await;
-        let rows: Vec<String> = fixture.column("select text || ' ' || state from outbox").await;
+    #[test]
+    fn an_empty_reply_says_so_and_a_reply_of_an_unknown_channel_waits() {
+        let (database, _) = replied(&test_chat(1), "  \n");
+        let rows = database.texts("select text || ' ' || state from outbox");
         assert_eq!(rows, [format!("{EMPTY_REPLY} queued")]);
     }
 
-    #[tokio::test]
-    async fn an_invalid_row_cannot_be_stored() {
-        let fixture = Fixture::new().await;
-        let run = fixture.run.clone();
+    #[test]
+    fn an_invalid_row_cannot_be_stored() {
+        let database = TestDatabase::new();
         let edit = vec![Content::Edit { message_id: 7, text: "better".to_owned() }];
-        let queued =
-            fixture.store.write(move |tx| queue(tx, None, &test_chat(1), edit, Delivery::Push, Some(&run)));
-        queued.await.unwrap();
-        for sql in [
+        queue(&database, None, &test_chat(1), edit, Delivery::Push, Some(&database.run)).unwrap();
+        database.refuses(&[
             "update outbox set kind = 'telepathy'",
             "update outbox set kind = 'text'",
             "update outbox set kind = 'document'",
@@ -227,13 +212,9 @@ mod tests {
             "update outbox set message_id = 8",
             "update outbox set state = 'sent'",
             "update outbox set state = 'dead', finished_at_ms = 1",
-        ] {
-            let stored = fixture.store.write(move |tx| Ok(tx.execute(sql, [])?)).await;
-            assert!(stored.is_err(), "{sql}");
-        }
+        ]);
         let sent = "update outbox set state = 'sent', finished_at_ms = 1, message_id = 7";
-        fixture.store.write(move |tx| Ok(tx.execute(sent, [])?)).await.unwrap();
-        let again = "update outbox set state = 'queued', finished_at_ms = null, message_id = null";
-        assert!(fixture.store.write(move |tx| Ok(tx.execute(again, [])?)).await.is_err());
+        database.execute(sent, []).unwrap();
+        database.refuses(&["update outbox set state = 'queued', finished_at_ms = null, message_id = null"]);
     }
 }

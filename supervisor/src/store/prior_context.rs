@@ -107,30 +107,29 @@ mod tests {
     use protocol::{ErrorClass, EventId};
 
     use super::*;
-    use crate::store::fixture::{Fixture, call_completed, call_started};
+    use crate::store::fixture::{TestDatabase, call_completed, call_started};
 
-    async fn start(fixture: &Fixture, task: &TaskId, tool_name: &str) -> EventId {
-        fixture.append(call_started(tool_name, &"a".repeat(1000)), None, Some(task)).await
+    fn start(database: &TestDatabase, task: &TaskId, tool_name: &str) -> EventId {
+        database.append(call_started(tool_name, &"a".repeat(1000)), None, Some(task))
     }
 
-    async fn fit(fixture: &Fixture, task: &TaskId, summary: Option<&str>) {
+    fn fit(database: &TestDatabase, task: &TaskId, summary: Option<&str>) {
         let summary = summary.map(str::to_owned);
         let (messages, shortened, dropped, estimated_tokens, limit_tokens) = (3, 0, 1, 10, 20);
         let fitted = FittedContext { messages, shortened, dropped, estimated_tokens, limit_tokens, summary };
-        fixture.append(ContextAssembled::Fitted(fitted), None, Some(task)).await;
+        database.append(ContextAssembled::Fitted(fitted), None, Some(task));
     }
 
-    async fn earlier(fixture: &Fixture, task: &TaskId) -> EarlierAttempts {
-        let task = task.clone();
-        fixture.store.write(move |tx| earlier_attempts(tx, &task)).await.unwrap()
+    fn earlier(database: &TestDatabase, task: &TaskId) -> EarlierAttempts {
+        earlier_attempts(database, task).unwrap()
     }
 
-    #[tokio::test]
-    async fn each_call_is_told_in_order_with_its_end_and_an_unseen_end_is_an_interruption() {
-        let (fixture, task) = (Fixture::new().await, TaskId::new());
-        let read = start(&fixture, &task, "read").await;
-        fixture.append(call_completed("text"), Some(&read), Some(&task)).await;
-        let bash = start(&fixture, &task, "bash").await;
+    #[test]
+    fn each_call_is_told_in_order_with_its_end_and_an_unseen_end_is_an_interruption() {
+        let (database, task) = (TestDatabase::new(), TaskId::new());
+        let read = start(&database, &task, "read");
+        database.append(call_completed("text"), Some(&read), Some(&task));
+        let bash = start(&database, &task, "bash");
         let ToolCallCompleted { mut call, session_id } = call_completed("no such file");
         call.failure = Some(CallFailure {
             error: "exit 1".to_owned(),
@@ -138,15 +137,11 @@ mod tests {
             error_code: "EXIT_NONZERO".to_owned(),
             redacted: false,
         });
-        fixture.append(ToolCallFailed { call, session_id }, Some(&bash), Some(&task)).await;
-        start(&fixture, &task, "write").await;
-        start(&fixture, &TaskId::new(), "of another task").await;
-        let told: Vec<(String, PastCallStatus, String)> = earlier(&fixture, &task)
-            .await
-            .calls
-            .into_iter()
-            .map(|c| (c.tool_name, c.status, c.output))
-            .collect();
+        database.append(ToolCallFailed { call, session_id }, Some(&bash), Some(&task));
+        start(&database, &task, "write");
+        start(&database, &TaskId::new(), "of another task");
+        let told: Vec<(String, PastCallStatus, String)> =
+            earlier(&database, &task).calls.into_iter().map(|c| (c.tool_name, c.status, c.output)).collect();
         let expected = [
             ("read", PastCallStatus::Done, "text"),
             ("bash", PastCallStatus::Failed, "exit 1\nno such file"),
@@ -155,39 +150,39 @@ mod tests {
         assert_eq!(told, expected.map(|(name, status, output)| (name.to_owned(), status, output.to_owned())));
     }
 
-    #[tokio::test]
-    async fn what_led_to_an_answer_is_not_told_when_it_is_to_be_done_again() {
-        let (fixture, task) = (Fixture::new().await, TaskId::new());
-        fit(&fixture, &task, Some("half of it")).await;
-        start(&fixture, &task, "write").await;
-        fixture.append(TaskDone { attempt: 1 }, None, Some(&task)).await;
-        assert!(earlier(&fixture, &task).await.is_empty());
-        start(&fixture, &task, "read").await;
-        let calls = earlier(&fixture, &task).await.calls;
+    #[test]
+    fn what_led_to_an_answer_is_not_told_when_it_is_to_be_done_again() {
+        let (database, task) = (TestDatabase::new(), TaskId::new());
+        fit(&database, &task, Some("half of it"));
+        start(&database, &task, "write");
+        database.append(TaskDone { attempt: 1 }, None, Some(&task));
+        assert!(earlier(&database, &task).is_empty());
+        start(&database, &task, "read");
+        let calls = earlier(&database, &task).calls;
         assert_eq!(calls.iter().map(|call| call.tool_name.as_str()).collect::<Vec<_>>(), ["read"]);
     }
 
-    #[tokio::test]
-    async fn calls_are_bounded_in_number_and_in_length_and_the_newest_stay() {
-        let (fixture, task) = (Fixture::new().await, TaskId::new());
-        start(&fixture, &task, "oldest").await;
+    #[test]
+    fn calls_are_bounded_in_number_and_in_length_and_the_newest_stay() {
+        let (database, task) = (TestDatabase::new(), TaskId::new());
+        start(&database, &task, "oldest");
         for _ in 0..EARLIER.calls {
-            start(&fixture, &task, "later").await;
+            start(&database, &task, "later");
         }
-        let calls = earlier(&fixture, &task).await.calls;
+        let calls = earlier(&database, &task).calls;
         assert_eq!(calls.len(), 100);
         assert!(calls.iter().all(|call| call.tool_name == "later"));
         assert!(calls.iter().all(|call| call.arguments.chars().count() == 401));
         assert!(calls[0].arguments.starts_with(r#"{"path":"aaa"#) && calls[0].arguments.ends_with(CUT));
     }
 
-    #[tokio::test]
-    async fn the_newest_summary_is_told() {
-        let (fixture, task) = (Fixture::new().await, TaskId::new());
-        assert!(earlier(&fixture, &task).await.is_empty());
+    #[test]
+    fn the_newest_summary_is_told() {
+        let (database, task) = (TestDatabase::new(), TaskId::new());
+        assert!(earlier(&database, &task).is_empty());
         for summary in [Some("first"), Some("second"), None] {
-            fit(&fixture, &task, summary).await;
+            fit(&database, &task, summary);
         }
-        assert_eq!(earlier(&fixture, &task).await.summary.as_deref(), Some("second"));
+        assert_eq!(earlier(&database, &task).summary.as_deref(), Some("second"));
     }
 }

@@ -147,130 +147,84 @@ fn put_back(connection: &Connection, id: &TaskId, by: &str, run: &EventId) -> Re
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::store::attempt::{self, Ending};
-    use crate::store::claim::{self, Claim, Claimed};
-    use crate::store::fixture::{Fixture, channels, test_chat};
-    use crate::store::inbox::{Arrival, enqueue, store_skipped};
+    use crate::store::attempt::Ending;
+    use crate::store::claim::Claimed;
+    use crate::store::fixture::{TestDatabase, arrival, dead, done, test_chat};
+    use crate::store::inbox::{status, store_skipped};
 
-    fn arrival(text: &str) -> Arrival {
-        Arrival { chat: test_chat(1), update_id: None, message_id: None, text: text.to_owned() }
-    }
-
-    async fn claim_one(fixture: &Fixture) -> Claimed {
-        let run = fixture.run.clone();
-        match fixture.store.write(move |tx| claim::claim(tx, Duration::from_secs(60), &run)).await.unwrap() {
-            Claim::Task(task) => *task,
-            Claim::Nothing { .. } => panic!("nothing was claimed"),
-        }
-    }
-
-    async fn end(fixture: &Fixture, task: &Claimed, ending: Ending) -> bool {
-        let task = task.clone();
-        fixture.store.write(move |tx| attempt::end(tx, &channels(), &task, &ending)).await.unwrap()
-    }
-
-    async fn ended(fixture: &Fixture, ending: Ending) -> Claimed {
-        let run = fixture.run.clone();
-        fixture.store.write(move |tx| enqueue(tx, &arrival("hello"), &run)).await.unwrap();
-        let task = claim_one(fixture).await;
-        assert!(end(fixture, &task, ending).await);
+    fn ended(database: &TestDatabase, ending: Ending) -> Claimed {
+        database.enqueue(test_chat(1), "hello");
+        let task = database.claim();
+        assert!(database.end(&task, ending));
         task
     }
 
-    fn dead() -> Ending {
-        Ending::Dead { error: "no model".to_owned(), reply: "I could not.".to_owned() }
+    fn requeue(database: &TestDatabase, id: &TaskId, force: bool) -> Requeued {
+        task(database, id, force, "control", &database.run).unwrap()
     }
 
-    fn done(reply: &str) -> Ending {
-        Ending::Done { reply: reply.to_owned() }
-    }
-
-    async fn requeue(fixture: &Fixture, id: &TaskId, force: bool) -> Requeued {
-        let (id, run) = (id.clone(), fixture.run.clone());
-        fixture.store.write(move |tx| task(tx, &id, force, "control", &run)).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_dead_task_is_tried_anew_and_answers_once_more() {
-        let fixture = Fixture::new().await;
-        let first = ended(&fixture, dead()).await;
-        assert_eq!(requeue(&fixture, &first.id, false).await, Requeued::Queued);
-        assert_eq!(requeue(&fixture, &first.id, false).await, Requeued::Open { state: "queued".to_owned() });
-        let again = claim_one(&fixture).await;
+    #[test]
+    fn a_dead_task_is_tried_anew_and_answers_once_more() {
+        let database = TestDatabase::new();
+        let first = ended(&database, dead());
+        assert_eq!(requeue(&database, &first.id, false), Requeued::Queued);
+        assert_eq!(requeue(&database, &first.id, false), Requeued::Open { state: "queued".to_owned() });
+        let again = database.claim();
         assert_eq!((again.attempt, again.tries), (2, 1));
-        assert!(!end(&fixture, &first, done("stale")).await, "a result of before is not taken");
-        assert!(end(&fixture, &again, done("now it works")).await);
-        let told: Vec<String> = fixture.column("select text from outbox order by seq").await;
-        assert_eq!(told, ["I could not.", "now it works"]);
-        let said: Vec<String> = fixture.column("select text from history order by seq").await;
-        assert_eq!(said, ["hello", "now it works"]);
-        let id = first.id.clone();
-        let status =
-            fixture.store.write(move |tx| crate::store::inbox::status(tx, &id)).await.unwrap().unwrap();
+        assert!(!database.end(&first, done("stale")), "a result of an earlier attempt is not taken");
+        assert!(database.end(&again, done("now it works")));
+        let replies = database.texts("select text from outbox order by seq");
+        assert_eq!(replies, ["I could not do it.", "now it works"]);
+        assert_eq!(database.texts("select text from history order by seq"), ["hello", "now it works"]);
+        let status = status(&database, &first.id).unwrap().unwrap();
         assert_eq!(status.reply.as_deref(), Some("now it works"));
     }
 
-    #[tokio::test]
-    async fn a_done_task_is_put_back_only_by_force() {
-        let fixture = Fixture::new().await;
-        let task = ended(&fixture, done("ok")).await;
-        assert_eq!(requeue(&fixture, &task.id, false).await, Requeued::Done);
-        assert_eq!(requeue(&fixture, &task.id, true).await, Requeued::Queued);
-        assert_eq!(requeue(&fixture, &TaskId::new(), true).await, Requeued::NoSuchTask);
+    #[test]
+    fn a_done_task_is_requeued_only_with_force() {
+        let database = TestDatabase::new();
+        let task = ended(&database, done("ok"));
+        assert_eq!(requeue(&database, &task.id, false), Requeued::Done);
+        assert_eq!(requeue(&database, &task.id, true), Requeued::Queued);
+        assert_eq!(requeue(&database, &TaskId::new(), true), Requeued::NoSuchTask);
     }
 
-    #[tokio::test]
-    async fn a_message_that_was_kept_without_its_text_can_not_be_run() {
-        let fixture = Fixture::new().await;
-        let run = fixture.run.clone();
-        let skipped =
-            fixture.store.write(move |tx| store_skipped(tx, &arrival(""), "a sticker", &run)).await.unwrap();
-        assert_eq!(requeue(&fixture, &skipped.unwrap(), true).await, Requeued::NothingToRun);
+    #[test]
+    fn a_message_without_text_cannot_be_run() {
+        let database = TestDatabase::new();
+        let skipped = store_skipped(&database, &arrival(test_chat(1), ""), "a sticker", &database.run);
+        assert_eq!(requeue(&database, &skipped.unwrap().unwrap(), true), Requeued::NothingToRun);
     }
 
-    async fn requeue_many(fixture: &Fixture, filter: Filter) -> usize {
-        let run = fixture.run.clone();
-        let many = fixture.store.write(move |tx| matching(tx, &filter, "control", &run)).await.unwrap();
-        many.tasks.len()
-    }
-
-    #[tokio::test]
-    async fn many_are_put_back_by_state_time_and_chat() {
-        let fixture = Fixture::new().await;
-        ended(&fixture, dead()).await;
-        ended(&fixture, dead()).await;
-        ended(&fixture, done("ok")).await;
-        let filter = Filter { state: Ended::Dead, since_ms: None, chat_id: None };
-        let later = Filter { since_ms: Some(now_ms() + 60_000), ..filter.clone() };
-        assert_eq!(requeue_many(&fixture, later).await, 0);
-        assert_eq!(
-            requeue_many(&fixture, Filter { chat_id: Some("2".to_owned()), ..filter.clone() }).await,
-            0
+    #[test]
+    fn many_are_requeued_by_state_time_and_chat() {
+        let database = TestDatabase::new();
+        for ending in [dead(), dead(), done("ok")] {
+            ended(&database, ending);
+        }
+        for (since_ms, chat_id, expected) in
+            [(Some(now_ms() + 60_000), None, 0), (None, Some("2"), 0), (None, Some("1"), 2), (None, None, 0)]
+        {
+            let filter = Filter { state: Ended::Dead, since_ms, chat_id: chat_id.map(str::to_owned) };
+            let many = matching(&database, &filter, "control", &database.run).unwrap();
+            assert_eq!(many.tasks.len(), expected, "{filter:?}");
+        }
+        let reasons = database.texts(
+            "select payload ->> 'reason' from events
+             where type = 'task.queued' and payload ->> 'by' = 'control'",
         );
-        assert_eq!(
-            requeue_many(&fixture, Filter { chat_id: Some("1".to_owned()), ..filter.clone() }).await,
-            2
-        );
-        assert_eq!(requeue_many(&fixture, filter).await, 0);
-        let reasons: Vec<String> =
-            fixture.column("select payload ->> 'reason' from events where type = 'task.queued' and payload ->> 'by' = 'control'").await;
         assert_eq!(reasons, ["requeued", "requeued"]);
     }
 
-    #[tokio::test]
-    async fn one_call_puts_back_a_bounded_number_and_says_that_more_are_left() {
-        let fixture = Fixture::new().await;
-        let run = fixture.run.clone();
-        let many = fixture.store.write(move |tx| {
-            for _ in 0..=MOST_AT_ONCE {
-                store_skipped(tx, &arrival("hello"), "too old", &run)?;
-            }
-            matching(tx, &Filter { state: Ended::Skipped, since_ms: None, chat_id: None }, "control", &run)
-        });
-        let many = many.await.unwrap();
+    #[test]
+    fn one_call_requeues_a_bounded_number_and_reports_that_more_are_left() {
+        let database = TestDatabase::new();
+        for _ in 0..=MOST_AT_ONCE {
+            store_skipped(&database, &arrival(test_chat(1), "hello"), "too old", &database.run).unwrap();
+        }
+        let filter = Filter { state: Ended::Skipped, since_ms: None, chat_id: None };
+        let many = matching(&database, &filter, "control", &database.run).unwrap();
         assert_eq!((many.tasks.len(), many.more), (MOST_AT_ONCE, true));
     }
 }

@@ -111,89 +111,64 @@ fn rows_of(count: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use protocol::Event;
     use protocol::event::{WorkerExited, WorkerSpawned};
 
     use super::*;
-    use crate::store::fixture::{Fixture, channels, local_chat, started};
-    use crate::store::inbox::{Arrival, enqueue};
-    use crate::store::{cancel, events as stored};
+    use crate::store::cancel;
+    use crate::store::fixture::{TestDatabase, channels, local_chat, started};
 
     /// A time after everything that a test does.
     const LATER: i64 = i64::MAX;
 
     /// Three tasks of one chat, of which the first two are cancelled.
-    async fn with_tasks(fixture: &Fixture) {
-        let run = fixture.run.clone();
-        let filled = fixture.store.write(move |tx| {
-            for number in 0..3 {
-                let arrival = Arrival {
-                    chat: local_chat(),
-                    update_id: None,
-                    message_id: None,
-                    text: format!("say {number}"),
-                };
-                let task = enqueue(tx, &arrival, &run)?.ok_or(StoreError::Closed)?;
-                if number < 2 {
-                    cancel::task(tx, &channels(), &task, "test")?;
-                }
+    fn with_tasks() -> TestDatabase {
+        let database = TestDatabase::new();
+        for number in 0..3 {
+            let task = database.enqueue(local_chat(), &format!("say {number}"));
+            if number < 2 {
+                cancel::task(&database, &channels(), &task, "test").unwrap();
             }
-            Ok(())
-        });
-        filled.await.unwrap();
+        }
+        database
     }
 
-    #[tokio::test]
-    async fn an_ended_task_goes_with_all_that_belongs_to_it_and_an_open_one_stays_whole() {
-        let fixture = Fixture::new().await;
-        with_tasks(&fixture).await;
-        let expected = fixture.store.write(|tx| count(tx, LATER)).await.unwrap();
-        let gone = fixture.store.write(|tx| tasks(tx, LATER)).await.unwrap();
+    #[test]
+    fn an_ended_task_is_deleted_with_everything_of_it_and_an_open_one_stays_whole() {
+        let database = with_tasks();
+        let expected = count(&database, LATER).unwrap();
+        let gone = tasks(&database, LATER).unwrap();
         assert_eq!((gone.tasks, gone.events_of_tasks), (expected.tasks, expected.events_of_tasks));
         assert_eq!(gone.tasks, 2);
-        let texts: Vec<String> = fixture.column("select text from inbox").await;
-        assert_eq!(texts, ["say 2"]);
+        assert_eq!(database.texts("select text from inbox"), ["say 2"]);
         let left = "select (select count(*) from outbox) + (select count(*) from history)
                         + (select count(*) from kv where key = 'prune.permit')";
-        assert_eq!(fixture.column::<i64>(left).await, [0]);
-        let types: Vec<String> = fixture.column("select type from events order by seq").await;
+        assert_eq!(database.column::<i64>(left), [0]);
+        let types = database.texts("select type from events order by seq");
         assert_eq!(types, ["process.started", "task.queued"]);
-        assert_eq!(fixture.store.write(|tx| tasks(tx, LATER)).await.unwrap(), Pruned::default());
+        assert_eq!(tasks(&database, LATER).unwrap(), Pruned::default());
     }
 
-    #[tokio::test]
-    async fn events_of_an_open_task_stay_even_with_a_permit() {
-        let fixture = Fixture::new().await;
-        with_tasks(&fixture).await;
-        let refused = fixture.store.write(|tx| {
-            kv::set(tx, PERMIT, "")?;
-            let open = "delete from events where task_id = (select id from inbox where state = 'queued')";
-            Ok(tx.execute(open, [])?)
-        });
-        assert!(refused.await.unwrap_err().to_string().contains("append-only"));
+    #[test]
+    fn events_of_an_open_task_stay_even_with_a_permit() {
+        let database = with_tasks();
+        kv::set(&database, PERMIT, "").unwrap();
+        let open = "delete from events where task_id = (select id from inbox where state = 'queued')";
+        assert!(database.execute(open, []).unwrap_err().to_string().contains("append-only"));
     }
 
-    #[tokio::test]
-    async fn old_events_of_no_task_go_from_the_leaves_up_and_this_run_stays() {
-        let fixture = Fixture::new().await;
-        fixture
-            .store
-            .write(|tx| {
-                let (child, pid) = ("agent-worker".to_owned(), Some(2));
-                let run = Event::now(started(), None, None);
-                let spawned = WorkerSpawned { child: child.clone(), pid };
-                let spawned = Event::now(spawned, Some(&run.id), None);
-                let exited = WorkerExited { child, pid, status: "exit 0".to_owned(), lived_ms: 1 };
-                let exited = Event::now(exited, Some(&spawned.id), None);
-                let newest = Event::now(started(), None, None);
-                [run, spawned, exited, newest].iter().try_for_each(|event| stored::append(tx, event))
-            })
-            .await
-            .unwrap();
-        let (gone, next) = fixture.store.write(|tx| events(tx, LATER, 5)).await.unwrap();
+    #[test]
+    fn old_events_without_a_task_are_deleted_from_the_leaves_up_and_this_run_stays() {
+        let database = TestDatabase::new();
+        let (child, pid) = ("agent-worker".to_owned(), Some(2));
+        let run = database.append(started(), None, None);
+        let spawned = WorkerSpawned { child: child.clone(), pid };
+        let spawned = database.append(spawned, Some(&run), None);
+        let exited = WorkerExited { child, pid, status: "exit 0".to_owned(), lived_ms: 1 };
+        database.append(exited, Some(&spawned), None);
+        database.append(started(), None, None);
+        let (gone, next) = events(&database, LATER, 5).unwrap();
         assert_eq!(gone.other_events, 4);
         assert!(next <= 0, "nothing is left below");
-        let left: Vec<i64> = fixture.column("select seq from events").await;
-        assert_eq!(left, [5]);
+        assert_eq!(database.column::<i64>("select seq from events"), [5]);
     }
 }

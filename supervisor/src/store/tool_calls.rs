@@ -39,33 +39,30 @@ pub fn mark_interrupted(connection: &Connection, until_seq: i64, reason: &str) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::{Fixture, call_completed, call_started};
+    use crate::store::fixture::{TestDatabase, call_completed, call_started};
 
-    #[tokio::test]
-    async fn a_call_without_an_end_is_marked_once_and_an_ended_one_never() {
-        let fixture = Fixture::new().await;
-        let ended = fixture.append(call_started("ls", "."), None, None).await;
-        fixture.append(call_completed(""), Some(&ended), None).await;
-        fixture.append(call_started("ls", "."), None, None).await;
-        let until = fixture.store.write(|tx| newest_event(tx)).await.unwrap();
-        fixture.append(call_started("ls", "."), None, None).await;
+    #[test]
+    fn a_call_without_an_end_is_marked_once_and_an_ended_one_never() {
+        let database = TestDatabase::new();
+        let ended = database.append(call_started("ls", "."), None, None);
+        database.append(call_completed(""), Some(&ended), None);
+        database.append(call_started("ls", "."), None, None);
+        let until = newest_event(&database).unwrap();
+        database.append(call_started("ls", "."), None, None);
         for expected in [1, 0] {
-            let marked = fixture.store.write(move |tx| mark_interrupted(tx, until, "cut off")).await;
-            assert_eq!(marked.unwrap(), expected);
+            assert_eq!(mark_interrupted(&database, until, "cut off").unwrap(), expected);
         }
-        let states: Vec<String> =
-            fixture.column("select status from tool_calls order by started_at, id").await;
+        let states = database.texts("select status from tool_calls order by started_at, id");
         assert_eq!(states, ["done", "interrupted", "running"]);
     }
 
-    #[tokio::test]
-    async fn a_call_that_was_given_up_and_ended_after_all_counts_as_ended() {
-        let fixture = Fixture::new().await;
-        let call = fixture.append(call_started("ls", "."), None, None).await;
+    #[test]
+    fn a_call_that_ended_after_it_was_given_up_counts_as_ended() {
+        let database = TestDatabase::new();
+        let call = database.append(call_started("ls", "."), None, None);
         let interrupted = ToolCallInterrupted { tool_name: None, error: "cut off".to_owned() };
-        fixture.append(interrupted, Some(&call), None).await;
-        fixture.append(call_completed(""), Some(&call), None).await;
-        let states: Vec<String> = fixture.column("select status from tool_calls").await;
-        assert_eq!(states, ["done"]);
+        database.append(interrupted, Some(&call), None);
+        database.append(call_completed(""), Some(&call), None);
+        assert_eq!(database.texts("select status from tool_calls"), ["done"]);
     }
 }
