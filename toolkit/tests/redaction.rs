@@ -85,6 +85,8 @@ fn our_own_secrets_are_found_in_every_encoding() {
         "ours%2f%c3%a4%20%221%22%2bx~y",
         "ours%2F%C3%A4+%221%22%2Bx%7Ey",
         "ours/ä \\\"1\\\"+x~y",
+        "ours/\\u00e4 \\\"1\\\"+x~y",
+        "ours\\/ä \\\"1\\\"+x~y",
         "ours\\/\\u00e4 \\\"1\\\"+x~y",
     ] {
         assert_eq!(redactor().redact(&format!("a{form}b")), format!("a{PLACEHOLDER}b"), "{form}");

@@ -103,26 +103,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_encodings_are_known() {
-        let forms = of("pä/s\"w&r d~1");
-        for form in [
-            "pä/s\"w&r d~1",
-            "cMOkL3MidyZyIGR+MQ==",
-            "cMOkL3MidyZyIGR-MQ",
-            "70c3a42f732277267220647e31",
-            "70C3A42F732277267220647E31",
-            "p%C3%A4%2Fs%22w%26r%20d~1",
-            "p%c3%a4%2fs%22w%26r%20d~1",
-            "p%C3%A4%2Fs%22w%26r+d%7E1",
-            "pä/s\\\"w&r d~1",
-            "p\\u00e4/s\\\"w&r d~1",
-            "pä\\/s\\\"w&r d~1",
-        ] {
-            assert!(forms.contains(form), "{form} is not in {forms:?}");
-        }
-    }
-
-    #[test]
     fn base64_is_found_at_every_alignment() {
         let secret = "a-secret-of-ours";
         let forms = of(secret);

@@ -37,11 +37,6 @@ pub const PLACEHOLDER: &str = "***REDACTED***";
 /// has nested secrets.
 const MAX_PASSES: usize = 8;
 
-/// Whether a text holds the placeholder, so that storing it would destroy a secret.
-pub fn contains_placeholder(text: &str) -> bool {
-    text.contains(PLACEHOLDER)
-}
-
 /// Replaces secrets in text.
 #[derive(Debug)]
 pub struct Redactor {
