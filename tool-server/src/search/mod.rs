@@ -25,7 +25,7 @@ pub(crate) use file_search::{FileMatches, FileSearcher, Line, Role, SearchMode, 
 pub(crate) use glob::PathGlob;
 pub(crate) use limits::MAX_DEPTH;
 pub use limits::SearchLimits;
-pub(crate) use output::output;
+pub(crate) use output::{more, output};
 pub(crate) use page_collector::{PageCollector, PageUsage};
 pub(crate) use pattern::compile;
 pub(crate) use scope::{PathDisplay, Scope};

@@ -31,7 +31,8 @@ pub(crate) fn output<Data: Default>(
     .cut_at(full)
 }
 
-fn more(full: Full, shown: &str, has_cursor: bool) -> String {
+/// The notice that there is more than what is `shown`.
+pub(crate) fn more(full: Full, shown: &str, has_cursor: bool) -> String {
     let why = match full {
         Full::Limit => "the limit",
         Full::Lines => "the bound of lines of an answer",

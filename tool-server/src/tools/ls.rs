@@ -19,14 +19,13 @@ use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::output::Full;
 use toolkit::{Call, Outcome, Page, PartialReason, Slot, Success, Tool};
 
 use crate::change::mtime_ms;
 use crate::cursor;
 use crate::entry_type::EntryType;
 use crate::roots::{Opened, Roots, names, open_child_directory};
-use crate::search::MAX_DEPTH;
+use crate::search::{self, MAX_DEPTH};
 use crate::tool_context::ToolContext;
 
 /// How many entries are read between two looks at the deadline.
@@ -308,15 +307,8 @@ impl Listing<'_> {
     fn into_output(self, listed: &str, directory: &Opened) -> Success<LsData> {
         let full = self.page.full();
         let mut notices = self.skipped.notices();
-        notices.extend(full.map(|full| {
-            let why = match full {
-                Full::Limit => "the limit",
-                Full::Lines => "the bound of lines of an answer",
-                Full::Bytes => "the bound of bytes of an answer",
-            };
-            let shown = self.page.lines();
-            format!("There is more: {shown} entries are shown, which is {why}. Call again with `cursor` set to next_page_cursor.")
-        }));
+        notices
+            .extend(full.map(|full| search::more(full, &format!("{} entries are", self.page.lines()), true)));
         Success {
             partial: self.skipped.too_deep.then_some(PartialReason::Skipped),
             next_page_cursor: full.map(|_| cursor::encode(listed, &self.last)),
