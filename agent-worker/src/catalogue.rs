@@ -25,14 +25,9 @@ struct State {
 }
 
 impl CatalogueCache {
-    /// The tag to ask with.
-    pub(crate) fn tag(&self) -> Option<String> {
-        self.state().known.as_ref().map(|(tag, _)| tag.clone())
-    }
-
-    /// The known tools.
-    pub(crate) fn tools(&self) -> Option<Arc<Vec<ToolSpec>>> {
-        self.state().known.as_ref().map(|(_, tools)| Arc::clone(tools))
+    /// The known tools and their tag.
+    pub(crate) fn known(&self) -> Option<(String, Arc<Vec<ToolSpec>>)> {
+        self.state().known.clone()
     }
 
     /// Stores tools that came with these headers, sorted by name.
@@ -76,14 +71,14 @@ mod tests {
     #[test]
     fn another_tag_makes_the_known_tools_outdated_until_they_are_stored_again() {
         let catalogue = CatalogueCache::default();
-        assert!(!catalogue.is_outdated() && catalogue.tag().is_none());
+        assert!(!catalogue.is_outdated() && catalogue.known().is_none());
         catalogue.store(Vec::new(), &headers("etag", "\"1\""));
         catalogue.note(&headers(TAG_HEADER, "\"1\""));
         assert!(!catalogue.is_outdated());
         catalogue.note(&headers(TAG_HEADER, "\"2\""));
         assert!(catalogue.is_outdated());
         catalogue.store(Vec::new(), &headers("etag", "\"2\""));
-        assert!(!catalogue.is_outdated() && catalogue.tools().is_some());
+        assert!(!catalogue.is_outdated() && catalogue.known().is_some());
     }
 
     #[test]
@@ -91,6 +86,6 @@ mod tests {
         let catalogue = CatalogueCache::default();
         catalogue.store(Vec::new(), &HeaderMap::new());
         catalogue.note(&HeaderMap::new());
-        assert!(catalogue.tools().is_none() && !catalogue.is_outdated());
+        assert!(catalogue.known().is_none() && !catalogue.is_outdated());
     }
 }

@@ -107,7 +107,6 @@ mod tests {
     fn verdict_of(status: u16, body: &str) -> &'static str {
         let response = HttpResponse {
             status: StatusCode::from_u16(status).unwrap(),
-            retry_after: None,
             headers: HeaderMap::new(),
             body: body.into(),
         };

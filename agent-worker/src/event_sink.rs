@@ -8,19 +8,19 @@ use tokio::sync::mpsc;
 
 /// Where a task's events go.
 #[derive(Debug, Clone)]
-pub struct EventSink {
+pub(crate) struct EventSink {
     outgoing: mpsc::Sender<FromWorker>,
     task_id: TaskId,
 }
 
 impl EventSink {
     /// The sink of one task.
-    pub fn new(outgoing: mpsc::Sender<FromWorker>, task_id: TaskId) -> Self {
+    pub(crate) fn new(outgoing: mpsc::Sender<FromWorker>, task_id: TaskId) -> Self {
         Self { outgoing, task_id }
     }
 
     /// Records that something happened under `parent`, and returns the event's id.
-    pub async fn record(&self, body: impl Into<EventBody>, parent: &EventId) -> EventId {
+    pub(crate) async fn record(&self, body: impl Into<EventBody>, parent: &EventId) -> EventId {
         let event = Event::now(body, Some(parent), Some(&self.task_id));
         let id = event.id.clone();
         // When nobody reads any more, the process is about to end, and there is nobody to tell.

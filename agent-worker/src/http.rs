@@ -10,7 +10,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
-pub enum HttpError {
+pub(crate) enum HttpError {
     /// Sending or receiving failed, or took too long.
     #[error("{}", error_chain(.0))]
     Transport(#[from] reqwest::Error),
@@ -21,29 +21,31 @@ pub enum HttpError {
 
 /// A whole response.
 #[derive(Debug)]
-pub struct HttpResponse {
+pub(crate) struct HttpResponse {
     /// The status.
-    pub status: StatusCode,
-    /// How long the server asks us to wait, if it does.
-    pub retry_after: Option<Duration>,
+    pub(crate) status: StatusCode,
     /// All headers.
-    pub headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// The body.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A client whose requests end after `timeout` at the latest.
-pub fn client(timeout: Duration) -> Result<Client, HttpError> {
+pub(crate) fn client(timeout: Duration) -> Result<Client, HttpError> {
     Ok(builder().timeout(timeout).build()?)
 }
 
 /// A client whose requests last until they are dropped.
-pub fn client_without_timeout() -> Result<Client, HttpError> {
+pub(crate) fn client_without_timeout() -> Result<Client, HttpError> {
     Ok(builder().build()?)
 }
 
 /// Sends a request and reads the response, whose body has at most `max_bytes`.
-pub async fn send(client: &Client, request: Request, max_bytes: usize) -> Result<HttpResponse, HttpError> {
+pub(crate) async fn send(
+    client: &Client,
+    request: Request,
+    max_bytes: usize,
+) -> Result<HttpResponse, HttpError> {
     let mut response = client.execute(request).await?;
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -52,13 +54,12 @@ pub async fn send(client: &Client, request: Request, max_bytes: usize) -> Result
         }
         body.extend_from_slice(&chunk);
     }
-    let (status, headers) = (response.status(), response.headers().clone());
-    Ok(HttpResponse { status, retry_after: retry_after(&headers), headers, body })
+    Ok(HttpResponse { status: response.status(), headers: response.headers().clone(), body })
 }
 
 /// How long a server asks us to wait: `retry-after-ms`, which is finer, or `Retry-After`, in seconds or as
 /// a date.
-pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::trim);
     let finer = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()).map(|ms| ms / 1000.0);
     match finer {

@@ -6,15 +6,15 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How many equal turns in a row end a task.
-pub const EQUAL_TURNS: u32 = 3;
+pub(crate) const EQUAL_TURNS: u32 = 3;
 
 /// What the model is told one turn before that.
-pub const WARNING: &str = "[You made the same calls with the same results twice in a row. A third time ends \
+pub(crate) const WARNING: &str = "[You made the same calls with the same results twice in a row. A third time ends \
      the task. Try another way, or answer with what you know and say what is missing.]";
 
 /// Whether the task makes progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopStatus {
+pub(crate) enum LoopStatus {
     /// The turn was new.
     Progressing,
     /// The model must be warned.
@@ -25,14 +25,14 @@ pub enum LoopStatus {
 
 /// Compares the turns of a task.
 #[derive(Debug, Default)]
-pub struct RepetitionDetector {
+pub(crate) struct RepetitionDetector {
     last: Option<u64>,
     equal: u32,
 }
 
 impl RepetitionDetector {
     /// Adds a turn.
-    pub fn observe(&mut self, fingerprint: u64) -> LoopStatus {
+    pub(crate) fn observe(&mut self, fingerprint: u64) -> LoopStatus {
         self.equal = if self.last == Some(fingerprint) { self.equal + 1 } else { 1 };
         self.last = Some(fingerprint);
         match self.equal {
@@ -44,7 +44,7 @@ impl RepetitionDetector {
 }
 
 /// A hash of a turn's calls and results.
-pub fn fingerprint(of: impl Hash) -> u64 {
+pub(crate) fn fingerprint(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
     hasher.finish()

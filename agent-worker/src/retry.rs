@@ -24,7 +24,7 @@ const TOOLS_LONGEST: Duration = Duration::from_secs(2);
 /// `failed` requests failed so far, including this one. Waits are 1, 2, 4 … at most 30 s, or what the
 /// provider asked for, plus up to a quarter by `jitter` (0 to 1), so that many workers do not return at the
 /// same instant. A wait beyond `remaining` would only reach the task's wall time limit.
-pub fn model_retry_delay(
+pub(crate) fn model_retry_delay(
     error: &ModelError,
     failed: u32,
     max_retries: u32,
@@ -41,17 +41,17 @@ pub fn model_retry_delay(
 }
 
 /// Whether the same request can succeed within minutes.
-pub fn is_retryable(error: &ModelError) -> bool {
+pub(crate) fn is_retryable(error: &ModelError) -> bool {
     error.class.is_transient() && error.retry_after.is_none_or(|wait| wait <= LONGEST_GRANTED)
 }
 
 /// How long to wait for the tool server after `failed` failures in a row.
-pub fn tool_server_retry_delay(failed: u32) -> Duration {
+pub(crate) fn tool_server_retry_delay(failed: u32) -> Duration {
     TOOLS_FIRST.saturating_mul(1 << failed.saturating_sub(1).min(6)).min(TOOLS_LONGEST)
 }
 
 /// A random number from 0 to 1; good enough to spread waits, but not for secrets.
-pub fn jitter() -> f64 {
+pub(crate) fn jitter() -> f64 {
     let random = u32::try_from(RandomState::new().hash_one(0) >> 32).unwrap_or(0);
     f64::from(random) / f64::from(u32::MAX)
 }

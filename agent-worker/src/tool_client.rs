@@ -10,7 +10,7 @@ use std::time::Duration;
 use process::Secret;
 use protocol::{Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec};
 use reqwest::header::{CONTENT_TYPE, IF_NONE_MATCH};
-use reqwest::{Client, Method, Request, RequestBuilder, StatusCode, Url};
+use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
 use crate::catalogue::CatalogueCache;
@@ -64,14 +64,6 @@ struct CatalogueResponse {
     tools: Vec<ToolSpec>,
 }
 
-/// Why an attempt has no answer.
-enum AttemptError {
-    /// A retry can help, perhaps after a wait that the server asks for.
-    Transient { why: String, after: Option<Duration> },
-    /// A retry cannot help.
-    Permanent(ToolServerError),
-}
-
 impl ToolClient {
     /// A client for the server at this address. Nothing is sent yet.
     pub(crate) fn new(url: Url, token: Option<Secret>) -> Result<Self, HttpError> {
@@ -81,12 +73,13 @@ impl ToolClient {
 
     /// The tools, sorted by name; the cached ones if the server says that they have not changed.
     pub(crate) async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, ToolServerError> {
+        let known = self.catalogue.known();
         let mut request = self.request(Method::GET, None).timeout(CATALOGUE_TIMEOUT);
-        if let Some(tag) = self.catalogue.tag() {
+        if let Some((tag, _)) = &known {
             request = request.header(IF_NONE_MATCH, tag);
         }
-        let answer = self.send_until_answered(&built(request)?).await?;
-        if let Some(tools) = self.catalogue.tools().filter(|_| answer.status == StatusCode::NOT_MODIFIED) {
+        let answer = self.send_until_answered(request).await?;
+        if let Some((_, tools)) = known.filter(|_| answer.status == StatusCode::NOT_MODIFIED) {
             return Ok(tools);
         }
         let CatalogueResponse { tools } = self.read(&answer).or_else(|not_a_tool_server| {
@@ -115,7 +108,7 @@ impl ToolClient {
             .header("X-Parent-Event-Id", caller.turn_id.as_str())
             .header("Idempotency-Key", uuid::Uuid::now_v7().to_string())
             .body(call.arguments.clone());
-        let answer = self.send_until_answered(&built(request)?).await?;
+        let answer = self.send_until_answered(request).await?;
         self.catalogue.note(&answer.headers);
         self.read(&answer)
     }
@@ -134,48 +127,30 @@ impl ToolClient {
     }
 
     /// Repeats a request until it is answered.
-    async fn send_until_answered(&self, request: &Request) -> Result<HttpResponse, ToolServerError> {
+    async fn send_until_answered(&self, request: RequestBuilder) -> Result<HttpResponse, ToolServerError> {
+        let request = request.build().map_err(HttpError::from)?;
         let mut failed = 0;
         loop {
-            let request = request.try_clone().expect("a request with a text body can be cloned");
-            let (why, after) = match self.attempt(request).await {
-                Ok(answer) => return Ok(answer),
-                Err(AttemptError::Permanent(error)) => return Err(error),
-                Err(AttemptError::Transient { why, after }) => (why, after),
+            let copy = request.try_clone().expect("a request with a text body can be cloned");
+            let (why, retry_after) = match http::send(&self.client, copy, MAX_BODY_BYTES).await {
+                Ok(answer) => match transient_reason(&answer) {
+                    Some(why) => (why, http::retry_after(&answer.headers)),
+                    None => return Ok(answer),
+                },
+                Err(error @ HttpError::Transport(_)) => (error.to_string(), None),
+                Err(error @ HttpError::TooLong(_)) => return Err(error.into()),
             };
             failed += 1;
-            let wait = retry::tool_server_retry_delay(failed).max(after.unwrap_or_default());
+            let wait = retry::tool_server_retry_delay(failed).max(retry_after.unwrap_or_default());
             tracing::warn!(why, ?wait, "retrying the tool server");
             tokio::time::sleep(wait).await;
         }
     }
 
-    async fn attempt(&self, request: Request) -> Result<HttpResponse, AttemptError> {
-        let answer = match http::send(&self.client, request, MAX_BODY_BYTES).await {
-            Ok(answer) => answer,
-            Err(HttpError::Transport(error)) => {
-                let why = HttpError::Transport(error).to_string();
-                return Err(AttemptError::Transient { why, after: None });
-            }
-            Err(error @ HttpError::TooLong(_)) => return Err(AttemptError::Permanent(error.into())),
-        };
-        match transient_reason(&answer) {
-            Some(why) => Err(AttemptError::Transient { why, after: answer.retry_after }),
-            None => Ok(answer),
-        }
-    }
-
     fn read<T: for<'de> Deserialize<'de>>(&self, answer: &HttpResponse) -> Result<T, ToolServerError> {
-        serde_json::from_slice(&answer.body).map_err(|_| self.not_a_tool_server(answer.status))
+        serde_json::from_slice(&answer.body)
+            .map_err(|_| ToolServerError::NotAToolServer(self.url.clone(), answer.status))
     }
-
-    fn not_a_tool_server(&self, status: StatusCode) -> ToolServerError {
-        ToolServerError::NotAToolServer(self.url.clone(), status)
-    }
-}
-
-fn built(request: RequestBuilder) -> Result<Request, HttpError> {
-    Ok(request.build()?)
 }
 
 /// Why a retry can help: the server is too busy, it still runs the same call (from an earlier attempt), or

@@ -8,6 +8,7 @@
 use protocol::Envelope;
 use protocol::text_form::{TextParts, parts};
 use uuid::Uuid;
+use uuid::fmt::Simple;
 
 /// How many hex digits of a fresh UUID are random: those before hold the time and a counter.
 const RANDOM_DIGITS: usize = 8;
@@ -107,12 +108,8 @@ fn joined(parts: [&str; 3]) -> String {
 
 /// A word that nobody can guess: 64 random bits.
 fn fresh_word() -> String {
-    format!("{}{}", random_digits(), random_digits())
-}
-
-fn random_digits() -> String {
-    let mut digits = Uuid::now_v7().simple().to_string();
-    digits.split_off(digits.len() - RANDOM_DIGITS)
+    let random = || Uuid::now_v7().simple().to_string().split_off(Simple::LENGTH - RANDOM_DIGITS);
+    random() + &random()
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
 const NAME: &str = "AUTONOUS_MODEL_NAME";
 const KEY: &str = "AUTONOUS_MODEL_API_KEY";
 const TOOL_PROTOCOL: &str = "AUTONOUS_MODEL_TOOL_PROTOCOL";
+const SCRIPT: &str = "AUTONOUS_MODEL_SCRIPT";
 const FALLBACK: &str = "AUTONOUS_MODEL_FALLBACK";
 
 /// The model's settings.
@@ -151,7 +152,12 @@ impl Provider {
             Some("direct") => Ok(Self::Direct),
             Some("openai") => Self::remote(variables, &OPENAI),
             Some("anthropic") => Self::remote(variables, &ANTHROPIC),
-            Some("scripted") => Ok(Self::Scripted(script(variables)?)),
+            Some("scripted") => {
+                let script = Scripted::new(variables.text(SCRIPT).unwrap_or_default());
+                script
+                    .map(Self::Scripted)
+                    .map_err(|bad| VariableError::new(SCRIPT, bad.0, scripted::EXPECTED))
+            }
             Some(other) => {
                 let expected = "anthropic, direct, openai or scripted";
                 Err(VariableError::new(PROVIDER, other, expected))
@@ -181,12 +187,6 @@ impl Provider {
         };
         Ok(Self::Remote(Box::new(Remote { vendor, first, second })))
     }
-}
-
-fn script(variables: &Variables) -> Result<Scripted, VariableError> {
-    let script = variables.text("AUTONOUS_MODEL_SCRIPT").unwrap_or_default();
-    Scripted::new(script)
-        .map_err(|bad| VariableError::new("AUTONOUS_MODEL_SCRIPT", bad.0, scripted::EXPECTED))
 }
 
 #[cfg(test)]

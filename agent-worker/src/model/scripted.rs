@@ -78,17 +78,15 @@ impl Model for Scripted {
 fn action(text: &str) -> Result<Action, BadScript> {
     let known = match text.split_once(':') {
         None if text == "ok" => Some(Action::Answer("ok".to_owned())),
-        Some(("err", name)) => class(name).map(Action::Fail),
+        Some(("err", name)) => {
+            ModelErrorClass::ALL.into_iter().find(|class| class.as_str() == name).map(Action::Fail)
+        }
         Some(("sleep", ms)) => ms.parse().ok().map(Duration::from_millis).map(Action::Sleep),
         Some(("msg", text)) => Some(Action::Answer(text.to_owned())),
         Some(("msgb64", encoded)) => decoded(encoded).map(Action::Answer),
         _ => None,
     };
     known.ok_or_else(|| BadScript(text.to_owned()))
-}
-
-fn class(name: &str) -> Option<ModelErrorClass> {
-    ModelErrorClass::ALL.into_iter().find(|class| class.as_str() == name)
 }
 
 fn decoded(encoded: &str) -> Option<String> {

@@ -222,22 +222,24 @@ mod tests {
     }
 
     #[test]
-    fn calls_with_the_same_id_get_unique_ids() {
-        let one = json!({"id": "x", "function": {"name": "ls", "arguments": "{}"}});
-        let calls = whole(&json!({"tool_calls": [one, one]}), "stop").unwrap().calls;
-        assert_eq!(calls, [call("x", "ls", "{}"), call("call_1", "ls", "{}")]);
-    }
-
-    #[test]
-    fn an_answer_that_happens_to_be_json_is_an_answer() {
-        let text = r#"{"tool_calls":[{"name":"ls","arguments":{}}],"final_answer":""}"#;
-        assert_eq!(whole(&json!({"content": text}), "stop").unwrap(), Reply::answer(text));
-    }
-
-    #[test]
-    fn a_reply_cut_at_the_length_limit_is_marked() {
-        assert!(whole(&json!({"content": "half a"}), "length").unwrap().cut);
-        assert!(whole(&json!({"content": null}), "length").unwrap().cut);
+    fn a_body_becomes_a_reply() {
+        let json_text = r#"{"tool_calls":[{"name":"ls","arguments":{}}],"final_answer":""}"#;
+        let cut = |text: &str| Reply { cut: true, ..Reply::answer(text) };
+        let same_id = json!({"id": "x", "function": {"name": "ls", "arguments": "{}"}});
+        let unique_ids = vec![call("x", "ls", "{}"), call("call_1", "ls", "{}")];
+        for (message, reason, expected) in [
+            (json!({"content": json_text}), "stop", Reply::answer(json_text)),
+            (json!({"content": null, "refusal": "I will not."}), "stop", Reply::answer("I will not.")),
+            (json!({"content": "half a"}), "length", cut("half a")),
+            (json!({"content": null}), "length", cut("")),
+            (
+                json!({"tool_calls": [same_id, same_id]}),
+                "stop",
+                Reply { calls: unique_ids, ..Reply::default() },
+            ),
+        ] {
+            assert_eq!(whole(&message, reason).unwrap(), expected, "{message}");
+        }
     }
 
     #[test]
@@ -246,8 +248,6 @@ mod tests {
         let reply = whole(&torn, "content_filter").unwrap();
         assert!(reply.calls.is_empty() && reply.text.starts_with("half\n\n("), "{}", reply.text);
         assert!(whole(&json!({"content": null}), "content_filter").unwrap().text.contains("withheld"));
-        let refusal = json!({"content": null, "refusal": "I will not."});
-        assert_eq!(whole(&refusal, "stop").unwrap(), Reply::answer("I will not."));
     }
 
     #[test]
