@@ -10,7 +10,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum HttpError {
+pub enum HttpError {
     /// Sending or receiving failed, or took too long.
     #[error("{}", error_chain(.0))]
     Transport(#[from] reqwest::Error),
