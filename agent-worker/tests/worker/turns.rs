@@ -142,7 +142,7 @@ fn a_tool_that_fails_does_not_fail_the_task() {
     let (ended, model) = run(vec![calls(&[("ls", "{}")]), says("it is paused")], &tools, &[]);
     assert_eq!(ended.reply(), "it is paused");
     let told =
-        "exit 2 · error CIRCUIT_OPEN\nCIRCUIT_OPEN: ls is paused\nhint: Wait for the time in Retry-After";
+        "exit 2 · error CIRCUIT_OPEN\nCIRCUIT_OPEN: ls is paused\nhint: Wait as long as Retry-After says";
     assert!(tool_results(&model)[0].starts_with(told), "{}", tool_results(&model)[0]);
 }
 
