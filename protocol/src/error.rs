@@ -23,7 +23,10 @@ pub enum ErrorClass {
 }
 
 macro_rules! error_codes {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $class:ident, $http:literal, $hint:expr;)+) => {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident = $name:literal, $class:ident, $http:literal, $hint:expr;
+    )+) => {
         /// Why a call failed. The docs show each variant's doc comment as its meaning.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum ErrorCode {
@@ -68,15 +71,19 @@ error_codes! {
     /// The server has a token and the request does not carry it.
     Unauthorized = "UNAUTHORIZED", Policy, 401, "Send the header `Authorization: Bearer <token>`.";
     /// The Host or Origin is not one of ours.
-    OriginRefused = "ORIGIN_REFUSED", Policy, 403, "Call the server by its loopback address, or add the host to AUTONOUS_TOOL_ALLOWED_HOSTS.";
+    OriginRefused = "ORIGIN_REFUSED", Policy, 403,
+        "Call the server by its loopback address, or add the host to AUTONOUS_TOOL_ALLOWED_HOSTS.";
     /// The tool is disabled, or not allowed for this task.
-    ToolNotAllowed = "TOOL_NOT_ALLOWED", Policy, 403, "Use another tool; the server's operator can allow this one.";
+    ToolNotAllowed = "TOOL_NOT_ALLOWED", Policy, 403,
+        "Use another tool; the server's operator can allow this one.";
     /// The path leads outside every allowed root.
-    PathOutsideRoots = "PATH_OUTSIDE_ROOTS", Policy, 403, "Use a path beneath an allowed root; a relative path starts at the first root.";
+    PathOutsideRoots = "PATH_OUTSIDE_ROOTS", Policy, 403,
+        "Use a path beneath an allowed root; a relative path starts at the first root.";
     /// The path matches AUTONOUS_TOOL_DENY_PATHS, so no tool may use it.
     PathDenied = "PATH_DENIED", Policy, 403, "This path is withheld on purpose; continue without it.";
     /// The path is a control file that makes other programs run code.
-    ProtectedPath = "PROTECTED_PATH", Policy, 403, "Tools do not write control files; ask the user to change it.";
+    ProtectedPath = "PROTECTED_PATH", Policy, 403,
+        "Tools do not write control files; ask the user to change it.";
     /// The command line contains a command that is not permitted.
     CommandDenied = "COMMAND_DENIED", Policy, 403, "Use the tool or the command that the message names.";
     /// The address is not permitted.
@@ -90,9 +97,11 @@ error_codes! {
     /// The route exists, but not with this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", Validation, 405, "Tools are called with POST.";
     /// The body is larger than the server accepts.
-    PayloadTooLarge = "PAYLOAD_TOO_LARGE", Validation, 413, "Send at most 8 MiB; split the work into several calls.";
+    PayloadTooLarge = "PAYLOAD_TOO_LARGE", Validation, 413,
+        "Send at most 8 MiB; split the work into several calls.";
     /// The body is not declared as JSON.
-    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", Validation, 415, "Send the header `Content-Type: application/json` and an unencoded body.";
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", Validation, 415,
+        "Send the header `Content-Type: application/json` and an unencoded body.";
     /// The file was not read in this session before it was changed.
     NotRead = "NOT_READ", Policy, 409, "Read the file first, then repeat the change.";
     /// The file changed since it was read, or another call changed it first.
@@ -102,7 +111,8 @@ error_codes! {
     /// A call with this idempotency key is still running.
     InProgress = "IN_PROGRESS", ToolExec, 409, "Wait and repeat the call with the same key.";
     /// A call with this idempotency key was interrupted; its outcome is unknown and it does not run again.
-    Interrupted = "INTERRUPTED", ToolExec, 409, "Check what the call left behind before you repeat it with a new key.";
+    Interrupted = "INTERRUPTED", ToolExec, 409,
+        "Check what the call left behind before you repeat it with a new key.";
     /// The tool failed too often in this session and is paused.
     CircuitOpen = "CIRCUIT_OPEN", Policy, 503, "Wait as long as Retry-After says, or use another tool.";
     /// Too many calls are running.
@@ -112,7 +122,8 @@ error_codes! {
     /// The path is a directory, and the tool needs a file.
     IsDirectory = "IS_DIRECTORY", ToolExec, 200, "Name a file; `ls` shows the directory.";
     /// The path is not a directory, and the tool needs one.
-    NotADirectory = "NOT_A_DIRECTORY", ToolExec, 200, "Name a directory; `ls` its parent to see what the path is.";
+    NotADirectory = "NOT_A_DIRECTORY", ToolExec, 200,
+        "Name a directory; `ls` its parent to see what the path is.";
     /// The path is a device, pipe, socket or other special file.
     NotARegularFile = "NOT_A_REGULAR_FILE", ToolExec, 200, "Tools open regular files and directories only.";
     /// The file is binary, and the tool needs text.
@@ -120,7 +131,8 @@ error_codes! {
     /// The file is too large for the tool.
     FileTooLarge = "FILE_TOO_LARGE", ToolExec, 200, "Work on a part of the file, or use `bash`.";
     /// The operating system refused access.
-    PermissionDenied = "PERMISSION_DENIED", ToolExec, 200, "The server's user has no permission for this file.";
+    PermissionDenied = "PERMISSION_DENIED", ToolExec, 200,
+        "The server's user has no permission for this file.";
     /// The text to replace is not in the file.
     NoMatch = "NO_MATCH", ToolExec, 200, "Read the file and copy the text exactly.";
     /// The text to replace occurs more than once.
@@ -130,9 +142,11 @@ error_codes! {
     /// The caller disconnected, so the call was ended.
     Cancelled = "CANCELLED", ToolExec, 200, "Repeat the call if its result is still needed.";
     /// The operating system could not read or write.
-    IoError = "IO_ERROR", ToolExec, 200, "Repeat the call; if it fails again, check the disk and the file system.";
+    IoError = "IO_ERROR", ToolExec, 200,
+        "Repeat the call; if it fails again, check the disk and the file system.";
     /// The call did not finish in time.
-    Timeout = "TIMEOUT", Timeout, 504, "Ask for less in one call, or give a command a longer `timeout_seconds`.";
+    Timeout = "TIMEOUT", Timeout, 504,
+        "Ask for less in one call, or give a command a longer `timeout_seconds`.";
     /// The command could not be confined, so it was not run.
     SandboxFailed = "SANDBOX_FAILED", Unknown, 500, "GET /capabilities shows which layer is missing.";
     /// Internal error in the server.

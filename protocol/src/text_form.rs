@@ -59,8 +59,8 @@ pub fn stderr_of(error: Option<&ToolError>, notices: &[String]) -> String {
     text
 }
 
-/// Splits `stderr` into the tool's part and the server's. The error of a tool that ran may quote what the tool
-/// found, such as the nearest line of a file, so it counts as the tool's.
+/// Splits `stderr` into the tool's part and the server's. The error of a tool that ran may quote what the
+/// tool found, such as the nearest line of a file, so it counts as the tool's.
 fn split_stderr(envelope: &Envelope) -> (&str, &str) {
     let stderr = envelope.stderr.strip_suffix('\n').unwrap_or(&envelope.stderr);
     let error = envelope.meta.error.as_ref();

@@ -33,7 +33,8 @@ fn an_event_of_a_newer_version_is_kept_as_it_came() {
         ("reply.sent", json!({"message_id": 1, "part": 2})),
     ] {
         let row = json!({
-            "id": "e", "parent_id": null, "task_id": "t", "type": event_type, "payload": payload, "time_ms": 1,
+            "id": "e", "parent_id": null, "task_id": "t", "time_ms": 1,
+            "type": event_type, "payload": payload,
         });
         let event: Event = serde_json::from_value(row.clone()).unwrap();
         assert!(matches!(event.body, EventBody::Unknown { .. }), "{row}");

@@ -1,6 +1,6 @@
-//! How an attempt at a task ends: state, reply, history and events in the caller's one transaction.
+//! Ends an attempt at a task: state, reply, history and events in the caller's transaction.
 //!
-//! The attempt's number is the fence. A result that comes after its task was given up matches no row.
+//! The attempt's number fences off stale results: one that comes too late matches no row.
 
 use std::time::Duration;
 
@@ -12,36 +12,36 @@ use super::claim::{Claimed, after};
 use super::{StoreError, cancel, events, history, outbox};
 use crate::channel::Channels;
 
-/// What becomes of a task after an attempt.
+/// What happens to a task after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// It is done.
     Done {
-        /// What the user gets.
+        /// The reply to the user.
         reply: String,
     },
     /// It was cancelled.
     Cancelled {
-        /// What the user gets.
+        /// The reply to the user.
         reply: String,
     },
-    /// It waits for another attempt.
+    /// It is retried.
     Retry {
         /// Why this attempt failed.
         error: String,
-        /// How long it waits.
+        /// The pause before the next attempt.
         after: Duration,
     },
     /// It failed for good.
     Dead {
         /// Why.
         error: String,
-        /// What the user gets, once.
+        /// The reply to the user.
         reply: String,
     },
 }
 
-/// Ends an attempt. False when the task is no longer this attempt's: then nothing changed.
+/// Ends an attempt. Returns false and changes nothing if another attempt has the task by now.
 pub fn end(
     connection: &Connection,
     channels: &Channels,
@@ -65,13 +65,13 @@ pub fn end(
     Ok(true)
 }
 
-/// The end of an attempt that was to be cancelled: an answer or the worker's own last words stand, and what
-/// would be tried again, or given up, is cancelled.
+/// The end of an attempt with a cancel request: a reply of the worker stands, and what would be retried or
+/// given up is cancelled instead.
 fn as_cancelled(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<Ending, StoreError> {
     match ending {
         Ending::Done { .. } | Ending::Cancelled { .. } => Ok(ending.clone()),
         Ending::Retry { .. } | Ending::Dead { .. } => {
-            Ok(Ending::Cancelled { reply: cancel::told(connection, &task.id)? })
+            Ok(Ending::Cancelled { reply: cancel::reply_for(connection, &task.id)? })
         }
     }
 }

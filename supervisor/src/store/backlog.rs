@@ -1,4 +1,4 @@
-//! The messages that waited while nobody listened: at most the newest few of them are run.
+//! Messages that arrived while the supervisor was down: only the newest ones are run.
 
 use protocol::event::TaskSkipped;
 use protocol::{EventId, TaskId, now_ms};
@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use super::{StoreError, events};
 use crate::channel::ChannelName;
 
-/// Skips the oldest tasks that wait since `first` when there are more than `most` of them.
+/// Skips the oldest of the queued tasks after `since_seq` if there are more than `most`.
 pub fn keep_newest(
     connection: &Connection,
     channel: &ChannelName,
@@ -23,7 +23,8 @@ pub fn keep_newest(
         query.query_map(params![channel.as_str(), since_seq, most], |row| super::columns::task_id(row, 0))?;
     let surplus = rows.collect::<Result<Vec<TaskId>, _>>()?;
     for task in &surplus {
-        let sql = "update inbox set state = 'skipped', error = ?2, finished_at_ms = ?3, updated_at_ms = ?3 where id = ?1";
+        let sql = "update inbox set state = 'skipped', error = ?2, finished_at_ms = ?3, updated_at_ms = ?3
+                   where id = ?1";
         connection.prepare_cached(sql)?.execute(params![task.as_str(), reason, now_ms()])?;
         let skipped = TaskSkipped { channel: None, chat_id: None, reason: reason.clone() };
         events::record(connection, skipped, Some(run), task)?;
@@ -31,7 +32,7 @@ pub fn keep_newest(
     Ok(surplus.len())
 }
 
-/// The newest row of the inbox; what comes later has a higher number.
+/// The newest row of the inbox; later rows have higher numbers.
 pub fn newest_seq(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("select coalesce(max(seq), 0) from inbox", [], |row| row.get(0))?)
 }

@@ -1,8 +1,7 @@
-//! Cancelling: a task that waits is cancelled here and now; for one that runs it is noted who asked, and
-//! its attempt ends as soon as the worker has stopped.
+//! Cancels tasks. A waiting task is cancelled at once; a running one gets a cancel request, and its attempt
+//! ends as soon as the worker has stopped.
 //!
-//! The note lies in the task's row, so it holds whatever is killed in between: an attempt that was to be
-//! cancelled is never tried again.
+//! The request is in the task's row, so it survives a crash: such an attempt is never retried.
 
 use protocol::event::{TaskCancelled, TaskQueued};
 use protocol::{PastCall, PastCallStatus, TaskId, now_ms};
@@ -12,19 +11,19 @@ use super::columns::{chat, task_id};
 use super::{StoreError, events, history, outbox, prior_context};
 use crate::channel::{Channels, Chat};
 
-/// So many calls are named in a reply; the event tree has all of them.
-const CALLS_TOLD: usize = 10;
+/// The most calls that a reply names; the event tree has all of them.
+const MAX_CALLS_NAMED: usize = 10;
 
-/// What became of a wish to cancel a task.
+/// The result of cancelling a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cancellation {
-    /// It had not begun, or waited for another attempt, and is cancelled.
+    /// It was waiting and is cancelled.
     Cancelled,
-    /// It runs, and is to be stopped.
+    /// It is running and will be stopped.
     Asked,
     /// It has ended already.
     Ended {
-        /// How.
+        /// In which state.
         state: String,
     },
     /// There is no such task.
@@ -34,9 +33,9 @@ pub enum Cancellation {
 /// What was cancelled in a chat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InChat {
-    /// Whether a running task is to be stopped.
+    /// Whether a running task will be stopped.
     pub running: bool,
-    /// How many tasks that waited are cancelled.
+    /// How many waiting tasks were cancelled.
     pub queued: usize,
 }
 
@@ -48,8 +47,7 @@ struct Open {
     runs: bool,
 }
 
-/// Cancels a task. Whoever asked in its chat is told once: now if it waits, and when it has stopped if it
-/// runs.
+/// Cancels a task. Its chat gets one reply: now if the task was waiting, else when it has stopped.
 pub fn task(
     connection: &Connection,
     channels: &Channels,
@@ -72,8 +70,8 @@ pub fn task(
     }
 }
 
-/// Cancels what runs in a chat, or else the newest that waits there; with `all`, both and everything. The
-/// caller tells the chat.
+/// Cancels a chat's running task, or else its newest waiting one; with `all`, every one. The caller replies
+/// to the chat.
 pub fn in_chat(connection: &Connection, chat: &Chat, all: bool, by: &str) -> Result<InChat, StoreError> {
     let open = open_in(connection, chat)?;
     let runs = open.iter().any(|task| task.runs);
@@ -90,7 +88,7 @@ pub fn in_chat(connection: &Connection, chat: &Chat, all: bool, by: &str) -> Res
     Ok(done)
 }
 
-/// Who asked to cancel this attempt, if anybody did.
+/// Who asked to cancel this attempt, if anyone.
 pub fn requested_by(
     connection: &Connection,
     task: &TaskId,
@@ -102,9 +100,9 @@ pub fn requested_by(
     Ok(by.optional()?.flatten())
 }
 
-/// What is said about a cancelled task when its worker can not say it.
-pub fn told(connection: &Connection, task: &TaskId) -> Result<String, StoreError> {
-    Ok(in_words(&prior_context::trace(connection, task)?))
+/// The reply for a cancelled task whose worker gave none.
+pub fn reply_for(connection: &Connection, task: &TaskId) -> Result<String, StoreError> {
+    Ok(describe(&prior_context::trace(connection, task)?))
 }
 
 fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
@@ -128,9 +126,9 @@ fn ask(connection: &Connection, task: &Open, by: &str) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Ends a task that waits, and returns what is to be said about it.
+/// Cancels a waiting task and returns the reply.
 fn cancel_waiting(connection: &Connection, task: &Open, by: &str) -> Result<String, StoreError> {
-    let reply = told(connection, &task.id)?;
+    let reply = reply_for(connection, &task.id)?;
     let sql = "update inbox set state = 'cancelled', finished_at_ms = ?2, updated_at_ms = ?2
                where id = ?1 and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![task.id.as_str(), now_ms()])?;
@@ -141,14 +139,14 @@ fn cancel_waiting(connection: &Connection, task: &Open, by: &str) -> Result<Stri
     Ok(reply)
 }
 
-fn in_words(calls: &[PastCall]) -> String {
+fn describe(calls: &[PastCall]) -> String {
     if calls.is_empty() {
         return "This was cancelled before anything was done.".to_owned();
     }
     let named: Vec<String> = calls
         .iter()
         .rev()
-        .take(CALLS_TOLD)
+        .take(MAX_CALLS_NAMED)
         .rev()
         .map(|call| {
             let end = match call.status {
@@ -159,7 +157,8 @@ fn in_words(calls: &[PastCall]) -> String {
             format!("{} ({end})", call.tool_name)
         })
         .collect();
-    let last = if calls.len() > CALLS_TOLD { format!("the last {CALLS_TOLD}") } else { "all".to_owned() };
+    let last =
+        if calls.len() > MAX_CALLS_NAMED { format!("the last {MAX_CALLS_NAMED}") } else { "all".to_owned() };
     format!("This was cancelled. Until then it had called tools, {last} of them: {}.", named.join(", "))
 }
 

@@ -1,6 +1,6 @@
-//! Who works on what: a task is claimed by the one worker, for the length of a lease.
+//! The head of the queue: the worker claims a task for the length of a lease.
 //!
-//! Tasks of one chat run in order: a later one waits even while an earlier one waits for its retry.
+//! Tasks of one chat run in order: a later one waits even while an earlier one waits for a retry.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::columns::{chat, task_id};
 use super::{StoreError, events};
 use crate::channel::Chat;
 
-/// A task that is to be done now.
+/// A task to run now.
 #[derive(Debug, Clone)]
 pub struct Claimed {
     /// The task.
     pub id: TaskId,
     /// Which attempt this is, from 1.
     pub attempt: u32,
-    /// The same, counted from when the task was put into the queue last.
+    /// The same, counted from when the task was last queued.
     pub tries: u32,
     /// Who asked.
     pub chat: Chat,
@@ -29,22 +29,22 @@ pub struct Claimed {
     pub date: String,
 }
 
-/// What there is to do.
+/// The next thing to do.
 #[derive(Debug)]
 pub enum Claim {
-    /// This, now.
+    /// Run this task now.
     Task(Box<Claimed>),
-    /// Nothing before this time, in milliseconds since the epoch; none: nothing at all.
+    /// Nothing is due yet.
     Nothing {
-        /// When the next retry is due.
+        /// When the next retry is due, in milliseconds since the epoch, if there is one.
         until_ms: Option<i64>,
     },
 }
 
-/// Claims the oldest task that may run, for as long as the lease.
+/// Claims the oldest task that may run.
 pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<Claim, StoreError> {
     let now = now_ms();
-    // A row that was changed later than now was put off before the clock was set back: it is due.
+    // A row that was updated in the future was delayed before the clock was set back: it is due.
     let sql = "select seq, id, attempt + 1, channel, chat_id, text, date(?1 / 1000, 'unixepoch'),
                       attempt + 1 - attempt_base
                from inbox as task
@@ -60,7 +60,7 @@ pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<
     }
 }
 
-/// The tasks that are in progress. When no worker runs, nobody works on them any more.
+/// The tasks in progress.
 pub fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
     let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
                       attempt - attempt_base
@@ -70,7 +70,7 @@ pub fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> 
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Moves a lease on. False when the task is no longer this attempt's.
+/// Renews a lease. Returns false if another attempt has the task by now.
 pub fn renew(
     connection: &Connection,
     task: &TaskId,
@@ -82,12 +82,12 @@ pub fn renew(
     Ok(connection.prepare_cached(sql)?.execute(params![task.as_str(), attempt, until])? == 1)
 }
 
-/// A moment after a time in milliseconds.
+/// A time plus a pause, in milliseconds.
 pub fn after(time_ms: i64, pause: Duration) -> i64 {
     time_ms.saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// When the first task of any chat may run: later ones of the same chat wait for it anyhow.
+/// When the first task of any chat may run; later ones of the same chat wait for it.
 fn next_due(connection: &Connection) -> Result<Option<i64>, StoreError> {
     let sql = "select min(available_at_ms) from inbox as task
                where state = 'queued' and not exists (

@@ -1,7 +1,7 @@
-//! What becomes of a row that is to leave: sent, put off, or given up, in order per chat.
+//! Delivers the rows of the outbox, in order per chat: each is sent, retried or given up.
 //!
-//! Sending is a step of its own, after the commit that made the row. What was sent just before a crash, and
-//! not yet marked, is sent once more: one message may come twice, none is lost.
+//! Sending happens after the commit that made the row. A message that was sent just before a crash and not
+//! yet marked is sent again: a message may come twice, none is lost.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use super::columns::{chat, content};
 use super::{StoreError, events};
 use crate::channel::{ChannelName, Chat, Content};
 
-/// Something that is to be sent.
+/// A message to send.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
     /// The row.
     pub seq: i64,
-    /// Whose reply it is; none if somebody asked for it at the control port.
+    /// The task whose reply it is; none if somebody sent it through the control port.
     pub task: Option<TaskId>,
-    /// Who gets it.
+    /// Where it goes.
     pub chat: Chat,
     /// What it is.
     pub content: Content,
@@ -31,27 +31,28 @@ pub struct Outgoing {
     pub event: EventId,
 }
 
-/// What there is to send.
+/// The next thing to send.
 #[derive(Debug)]
 pub enum Next {
-    /// This, now.
+    /// Send this message now.
     Message(Box<Outgoing>),
-    /// Nothing before this time, in milliseconds since the epoch; none: nothing at all.
+    /// Nothing is due yet.
     Nothing {
-        /// When the next retry is due.
+        /// When the next retry is due, in milliseconds since the epoch, if there is one.
         until_ms: Option<i64>,
     },
 }
 
-/// The oldest message of a channel that may leave now. Later ones of the same chat wait for it.
+/// The oldest message of a channel that may be sent now. Later ones of the same chat wait for it.
 pub fn next(connection: &Connection, channel: &ChannelName) -> Result<Next, StoreError> {
     const FIRST_OF_ITS_CHAT: &str = "state = 'queued' and channel = ?1 and not exists (
         select 1 from outbox as earlier
         where earlier.state = 'queued' and earlier.channel = message.channel
             and earlier.chat_id = message.chat_id and earlier.seq < message.seq)";
-    // A row that was changed later than now was put off before the clock was set back: it is due.
+    // A row that was updated in the future was delayed before the clock was set back: it is due.
     let sql = format!(
-        "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id, file_name, content
+        "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
+                file_name, content
          from outbox as message
          where {FIRST_OF_ITS_CHAT} and (available_at_ms <= ?2 or updated_at_ms > ?2) order by seq limit 1"
     );
@@ -67,8 +68,8 @@ pub fn next(connection: &Connection, channel: &ChannelName) -> Result<Next, Stor
     Ok(Next::Nothing { until_ms })
 }
 
-/// Marks a message as delivered, with the number that the channel gave to it. A file's bytes have done
-/// their work and leave the database.
+/// Marks a message as sent, with the number that the channel gave it. A file's bytes are deleted: nobody
+/// needs them any more.
 pub fn mark_sent(
     connection: &Connection,
     message: &Outgoing,
@@ -83,7 +84,7 @@ pub fn mark_sent(
     Ok(())
 }
 
-/// Puts a message off after a failure.
+/// Delays a message after a failure.
 pub fn put_off(
     connection: &Connection,
     message: &Outgoing,
@@ -100,7 +101,7 @@ pub fn put_off(
     Ok(())
 }
 
-/// Gives a message up: it can not be delivered.
+/// Gives up on a message that cannot be delivered.
 pub fn give_up(connection: &Connection, message: &Outgoing, error: &str) -> Result<(), StoreError> {
     let sql = "update outbox set state = 'dead', attempt = attempt + 1, error = ?2, updated_at_ms = ?3,
                                  finished_at_ms = ?3

@@ -3,13 +3,13 @@
 use protocol::event::{EventPayload, ProcessStarted};
 use protocol::{Event, EventBody, EventId, TaskId};
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use serde_json::Value;
 
 use super::StoreError;
 
-/// Adds an event. One that is there already, by its id, is left as it is: whoever repeats itself after a
-/// crash does no harm.
+/// Adds an event. One whose ID is already stored is left as it is, so it is safe to repeat this after a
+/// crash.
 pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> {
     let sql = "insert into events (id, parent_id, task_id, type, time_ms, payload)
                values (?1, ?2, ?3, ?4, ?5, ?6) on conflict (id) do nothing";
@@ -24,7 +24,7 @@ pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// Adds an event of a task that happens now, and returns its id.
+/// Adds an event of a task that happens now, and returns its ID.
 pub fn record(
     connection: &Connection,
     body: impl Into<EventBody>,
@@ -36,24 +36,28 @@ pub fn record(
     Ok(event.id)
 }
 
-/// The id of a task's newest event of one type.
+/// The ID of a task's newest event of a type.
 pub fn newest_of<T: EventPayload>(
     connection: &Connection,
     task: &TaskId,
 ) -> Result<Option<EventId>, StoreError> {
     let sql = "select id from events where task_id = ?1 and type = ?2 order by seq desc limit 1";
-    let found: Option<String> = connection
-        .prepare_cached(sql)?
-        .query_row(params![task.as_str(), T::TYPE], |row| row.get(0))
-        .optional()?;
-    Ok(found.and_then(|id| id.parse().ok()))
+    newest(connection, sql, params![task.as_str(), T::TYPE])
 }
 
-/// The newest `process.started`: what is done while nobody runs is recorded under the last run.
+/// The newest `process.started`: what commands do while no supervisor runs is recorded under the last run.
 pub fn newest_run(connection: &Connection) -> Result<Option<EventId>, StoreError> {
     let sql = "select id from events where type = ?1 order by seq desc limit 1";
+    newest(connection, sql, [ProcessStarted::TYPE])
+}
+
+fn newest(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+) -> Result<Option<EventId>, StoreError> {
     let found: Option<String> =
-        connection.prepare_cached(sql)?.query_row([ProcessStarted::TYPE], |row| row.get(0)).optional()?;
+        connection.prepare_cached(sql)?.query_row(parameters, |row| row.get(0)).optional()?;
     Ok(found.and_then(|id| id.parse().ok()))
 }
 
@@ -84,7 +88,7 @@ fn malformed(column: usize, error: impl std::error::Error + Send + Sync + 'stati
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
 }
 
-/// A payload is an object; anything else is put into one.
+/// The table takes only objects; any other payload is put into one.
 fn object(payload: Value) -> Value {
     match payload {
         Value::Object(_) => payload,

@@ -1,4 +1,4 @@
-//! What was said in a chat, for the worker's next task.
+//! A chat's messages, for the worker's next task.
 
 use protocol::{HistoryMessage, Role, TaskId, now_ms};
 use rusqlite::{Connection, params};
@@ -7,14 +7,14 @@ use super::columns::task_id;
 use super::{StoreError, prior_context};
 use crate::channel::Chat;
 
-/// No more messages of a chat than this are handed to the worker.
-const MOST_MESSAGES: u32 = 200;
-/// No more bytes of their text, together.
-const MOST_BYTES: usize = 1024 * 1024;
-/// So many answers come with the calls that led to them.
-const MOST_TRACES: usize = 20;
+/// The most messages of a chat that the worker gets.
+const MAX_MESSAGES: u32 = 200;
+/// The most bytes of their text.
+const MAX_BYTES: usize = 1024 * 1024;
+/// How many of the newest answers come with their tool calls.
+const MAX_TRACES: usize = 20;
 
-/// Keeps both sides of a task that has ended. A task without a reply leaves no trace here.
+/// Stores both sides of a task that has ended. A task without a reply is not stored here.
 pub fn keep(
     connection: &Connection,
     chat: &Chat,
@@ -31,29 +31,29 @@ pub fn keep(
     Ok(())
 }
 
-/// Takes both sides of a task out again: it is about to be done anew.
+/// Deletes both sides of a task that is about to run again.
 pub fn forget(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     connection.prepare_cached("delete from history where task_id = ?1")?.execute([task.as_str()])?;
     Ok(())
 }
 
-/// The last messages of a chat, oldest first, each answer with a trace of the calls that led to it. The
-/// worker fits them to its model's window; here they are only kept from growing without end.
+/// The last messages of a chat, oldest first, with the tool calls of each answer. The worker fits them to its
+/// model's window; the bounds here only keep them from growing without end.
 pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessage>, StoreError> {
     let sql = "select role, text, task_id from history where channel = ?1 and chat_id = ?2
                order by seq desc limit ?3";
     let mut query = connection.prepare_cached(sql)?;
-    let mut rows = query.query(params![chat.channel.as_str(), chat.id, MOST_MESSAGES])?;
+    let mut rows = query.query(params![chat.channel.as_str(), chat.id, MAX_MESSAGES])?;
     let (mut messages, mut bytes, mut traces) = (Vec::new(), 0, 0);
     while let Some(row) = rows.next()? {
         let text: String = row.get(1)?;
         bytes += text.len();
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             break;
         }
         let role = if row.get::<_, String>(0)? == "user" { Role::User } else { Role::Assistant };
         let mut calls = Vec::new();
-        if role == Role::Assistant && traces < MOST_TRACES {
+        if role == Role::Assistant && traces < MAX_TRACES {
             traces += 1;
             calls = prior_context::trace(connection, &task_id(row, 2)?)?;
         }
@@ -90,20 +90,20 @@ mod tests {
     #[test]
     fn the_newest_messages_stay_when_there_are_too_many() {
         let database = TestDatabase::new();
-        for number in 0..=MOST_MESSAGES / 2 {
+        for number in 0..=MAX_MESSAGES / 2 {
             tell(&database, &format!("question {number}"), "answer");
         }
         let messages = messages(&database);
         assert_eq!(messages.len(), 200);
         assert_eq!(messages[0].text, "question 1");
-        assert_eq!(messages.iter().filter(|message| !message.calls.is_empty()).count(), MOST_TRACES);
+        assert_eq!(messages.iter().filter(|message| !message.calls.is_empty()).count(), MAX_TRACES);
     }
 
     #[test]
     fn the_newest_messages_stay_when_they_are_too_long() {
         let database = TestDatabase::new();
         for name in ["a", "b", "c"] {
-            tell(&database, name, &name.repeat(MOST_BYTES / 2 - 1));
+            tell(&database, name, &name.repeat(MAX_BYTES / 2 - 1));
         }
         let first: Vec<String> = messages(&database).iter().map(|m| m.text[..1].to_owned()).collect();
         assert_eq!(first, ["b", "b", "c", "c"]);

@@ -1,4 +1,4 @@
-//! What arrives: each message becomes one row, whether it is run or not.
+//! Incoming messages: each becomes one row, whether it is run or not.
 
 use protocol::event::{TaskQueued, TaskSkipped};
 use protocol::{EventId, TaskId, now_ms};
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{StoreError, events, outbox};
 use crate::channel::Chat;
 
-/// A message that arrived.
+/// An incoming message.
 #[derive(Debug, Clone)]
 pub struct Arrival {
     /// Where it came from.
@@ -16,22 +16,22 @@ pub struct Arrival {
     pub update_id: Option<i64>,
     /// The message's number in its chat.
     pub message_id: Option<i64>,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
-/// How a task is.
+/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// Its state, as it stands in the table.
+    /// Its state, as in the table.
     pub state: String,
-    /// Whether that is its last state.
+    /// Whether it has ended.
     pub ended: bool,
-    /// What its user was told.
+    /// The reply to its user.
     pub reply: Option<String>,
 }
 
-/// Stores a message as a task. None when it was stored before: an update that comes again is ignored.
+/// Stores a message as a task. Returns none for an update that is already stored.
 pub fn enqueue(
     connection: &Connection,
     arrival: &Arrival,
@@ -49,7 +49,8 @@ pub fn enqueue(
     Ok(Some(task))
 }
 
-/// Stores a message that is deliberately not run, with the reason. None when it was stored before.
+/// Stores a message that is deliberately not run, with the reason. Returns none for an update that is already
+/// stored.
 pub fn store_skipped(
     connection: &Connection,
     arrival: &Arrival,
@@ -66,7 +67,7 @@ pub fn store_skipped(
     Ok(Some(task))
 }
 
-/// How a task is: its state, and what its user was told, once it has ended.
+/// The state of a task, and the reply once it has ended.
 pub fn status(connection: &Connection, task: &TaskId) -> Result<Option<Status>, StoreError> {
     let mut query =
         connection.prepare_cached("select state, finished_at_ms is not null from inbox where id = ?1")?;

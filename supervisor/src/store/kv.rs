@@ -1,15 +1,15 @@
-//! Positions that move in the same transaction as what they count.
+//! Positions, stored in the same transaction as what they count.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::StoreError;
 
-/// How far the tool server's journal is taken in.
+/// How far the tool server's journal has been read.
 pub const JOURNAL_POSITION: &str = "journal.position";
-/// Up to which event every tool call is known to have its end.
+/// The event up to which every tool call has an end.
 pub const SETTLED_EVENTS: &str = "tool_calls.settled";
 
-/// When the database was last asked whether it takes changes again.
+/// When the supervisor last tried whether the database takes changes again.
 pub const LAST_PROBE: &str = "store.last_probe";
 
 /// The value of a key.

@@ -1,11 +1,11 @@
-//! The database: the only memory that outlives a process.
+//! The database: the only state that outlives a process.
 //!
-//! One thread owns the one connection that writes. Everybody else sends it closures, each of which is
-//! committed as a whole or not at all, so whatever belongs together stays together. The modules below hold
-//! the verbs; they take the caller's transaction and never open one.
+//! One thread owns the only connection that writes. Other code sends it closures, each of which is committed
+//! completely or not at all. The modules below have the verbs; they use the caller's transaction and never
+//! open one.
 //!
-//! Every commit that changed something moves a counter. Whoever waits for work waits for that counter
-//! and looks again; nothing polls.
+//! Every commit that changed something increments a counter. Code that waits for work waits for that counter;
+//! nothing polls.
 
 pub mod attempt;
 pub mod backlog;
@@ -43,26 +43,26 @@ use writer::{Asked, Job, Notices, work_off};
 /// More waiting closures than this make their senders wait.
 const QUEUE_LENGTH: usize = 1024;
 
-/// The pause before a failed change is tried again.
+/// The pause before a failed change is retried.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Why the database did not do what it was asked.
+/// Why the database could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite refused.
-    #[error("the database refused: {0}")]
+    /// SQLite returned an error.
+    #[error("database error: {0}")]
     Sqlite(rusqlite::Error),
-    /// The file is no whole database any more.
+    /// The file is damaged.
     #[error(
-        "the database {} is damaged ({}). It was left as it is: keep it, and put a backup in its place; \
-         docs/operations.md says how",
+        "the database {} is damaged ({}). The file was not changed. Keep it, and restore a backup: see \
+         docs/operations.md",
         .0.display(), .1
     )]
     Damaged(PathBuf, rusqlite::Error),
-    /// The file was made by a newer program.
+    /// A newer program made the file.
     #[error(
-        "the database {} is of version {found}, and this program knows {known}. It was left as it is: use \
-         the newer program, or a backup from before it",
+        "the database {} has version {found}, but this program only knows version {known}. The file was not \
+         changed. Use the newer program, or restore a backup from before it",
         .path.display()
     )]
     Newer {
@@ -70,22 +70,22 @@ pub enum StoreError {
         path: PathBuf,
         /// Its version.
         found: i64,
-        /// The newest that this program knows.
+        /// The newest version that this program knows.
         known: i64,
     },
-    /// The schema could not be brought up to date.
-    #[error("the database's schema could not be brought up to date: {0}")]
+    /// The schema could not be migrated.
+    #[error("could not migrate the database: {0}")]
     Migration(rusqlite_migration::Error),
-    /// Something in the database does not have its shape.
-    #[error("the database holds something malformed")]
+    /// A stored value does not parse.
+    #[error("the database contains a malformed value")]
     Malformed(#[from] serde_json::Error),
     /// A channel whose replies are fetched was given something else.
     #[error("a chat of the channel {0} only gets replies to its own messages")]
     NotAReply(ChannelName),
-    /// The thread that writes could not be started.
-    #[error("the thread that writes to the database could not be started")]
+    /// The writer's thread could not be started.
+    #[error("could not start the database's thread")]
     Thread(#[source] std::io::Error),
-    /// The thread that writes is gone.
+    /// The writer's thread has ended.
     #[error("the database is closed")]
     Closed,
 }
@@ -104,7 +104,7 @@ impl From<rusqlite_migration::Error> for StoreError {
 
 impl StoreError {
     /// Whether the same work can succeed later.
-    fn can_pass(&self) -> bool {
+    fn is_transient(&self) -> bool {
         match self {
             Self::Sqlite(error) => {
                 error.sqlite_error_code() != Some(rusqlite::ErrorCode::ConstraintViolation)
@@ -120,7 +120,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the database's file is damaged.
+    /// Whether the file is damaged.
     fn is_damage(&self) -> bool {
         match self {
             Self::Sqlite(error) => open::is_damage(error),
@@ -129,7 +129,7 @@ impl StoreError {
         }
     }
 
-    /// Whether somebody else holds the database just now.
+    /// Whether another program has the database locked.
     pub fn is_locked(&self) -> bool {
         let code = match self {
             Self::Sqlite(error) => error.sqlite_error_code(),
@@ -144,13 +144,13 @@ impl StoreError {
 #[derive(Debug, Clone)]
 pub struct Store {
     jobs: mpsc::Sender<Box<dyn Job>>,
-    // Kept beside the writer, so that whoever waits for a change is not woken for ever when that has ended.
+    // Also held here: a dropped sender would wake everybody who waits for a change, again and again.
     changed: Arc<watch::Sender<u64>>,
     trouble: watch::Receiver<Option<String>>,
 }
 
 impl Store {
-    /// Opens the database, brings its schema up to date, and starts the writer.
+    /// Opens the database, migrates it, and starts the writer.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = open::for_writing(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE_LENGTH);
@@ -164,8 +164,8 @@ impl Store {
         Ok(Self { jobs, changed, trouble })
     }
 
-    /// Runs `work` in a transaction, and commits it if it succeeds. What it did is on the disk once this
-    /// answers; it may share its commit with the work of others.
+    /// Runs `work` in a transaction and commits it if it succeeds. Once this returns, the changes are on
+    /// disk. The commit may be shared with other work.
     pub async fn write<T, W>(&self, work: W) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -176,7 +176,7 @@ impl Store {
         answered.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// As [`Store::write`], again and again while the failure can pass, such as a full disk.
+    /// Like [`Store::write`], but retries transient failures such as a full disk.
     pub async fn write_until_done<T, W>(&self, work: W) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -184,8 +184,8 @@ impl Store {
     {
         loop {
             match self.write(work.clone()).await {
-                Err(error) if error.can_pass() => {
-                    tracing::error!(%error, "the database does not take a change; trying again");
+                Err(error) if error.is_transient() => {
+                    tracing::error!(%error, "could not write to the database; retrying");
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 result => return result,
@@ -193,18 +193,18 @@ impl Store {
         }
     }
 
-    /// Resolves when nothing is written any more, because the database turned out to be damaged.
+    /// Resolves when the writer has stopped because the database is damaged.
     pub async fn given_up(&self) {
         self.jobs.closed().await;
     }
 
-    /// A counter that moves with every commit.
+    /// A counter that increments with every commit.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// Why the database takes no changes, such as a full disk. After a failure it is asked again with a
-    /// small change, so that an end of the trouble is seen even when nobody else writes.
+    /// Why the database takes no changes, such as a full disk. After a failure this tries a small change, so
+    /// that recovery is noticed even if nobody else writes.
     pub async fn trouble(&self) -> Option<String> {
         if self.trouble.borrow().is_some() {
             let now = protocol::now_ms().to_string();

@@ -1,4 +1,4 @@
-//! Opening the database file, for the one writer and for the commands that only look.
+//! Opens the database file, for the one writer and for read-only commands.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::StoreError;
 
 static MIGRATIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../migrations");
 
-/// The version of the schema that this program makes and knows: one for each migration.
+/// The schema version of this program: the number of migrations.
 pub fn known_version() -> i64 {
     i64::try_from(MIGRATIONS.dirs().count()).unwrap_or(i64::MAX)
 }
 
-/// How long to wait for somebody who looks at the file or copies it.
+/// How long to wait for another program that reads or copies the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Opens the database for the writer and brings its schema up to date. A file that is damaged, or that a
-/// newer program made, is left as it is.
+/// Opens the database for the writer and migrates it. A file that is damaged, or that a newer program made,
+/// is not changed.
 pub fn for_writing(path: &Path) -> Result<Connection, StoreError> {
     prepared(path).map_err(|error| match error {
         StoreError::Sqlite(cause) if is_damage(&cause) => StoreError::Damaged(path.to_owned(), cause),
@@ -51,13 +51,12 @@ fn prepared(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Gives the room of what was deleted back to the disk. The whole file is written anew, so nobody else may
-/// be at work.
+/// Returns the space of deleted rows to the disk. This rewrites the whole file, so nobody else may use it.
 pub fn make_smaller(path: &Path) -> Result<(), StoreError> {
     Ok(for_writing(path)?.execute_batch("vacuum")?)
 }
 
-/// Opens the database to look at it, whether a supervisor runs or not.
+/// Opens the database for reading, whether a supervisor runs or not.
 pub fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -100,28 +99,29 @@ mod tests {
     }
 
     const BEFORE_CHANNELS: &str = "
-        insert into events (id, type, time_ms, payload) values ('e', 'process.started', 1, '{}');
-        insert into kv values ('telegram.offset', '7');
-        insert into inbox (id, channel, chat_id, update_id, text, state, attempt, lease_until_ms, available_at_ms,
-                           error, created_at_ms, updated_at_ms, finished_at_ms, message_id, requeues,
-                           attempt_base, cancel_requested_by)
-        values ('queued', 'telegram', '7', 1, 'a', 'queued', 1, null, 1, 'e', 1, 1, null, 8, 1, 1, null),
-               ('running', 'telegram', '8', 2, 'b', 'in_progress', 1, 9, 1, null, 1, 1, null, 9, 0, 0, 'cli'),
-               ('done', 'local', 'local', null, 'c', 'done', 1, null, 1, null, 1, 1, 1, null, 0, 0, null),
-               ('dead', 'local', 'local', null, 'd', 'dead', 3, null, 1, 'e', 1, 1, 1, null, 0, 0, null),
-               ('cancelled', 'telegram', '7', 3, 'e', 'cancelled', 0, null, 1, null, 1, 1, 1, 4, 0, 0, null),
-               ('skipped', 'telegram', '-9', 4, '', 'skipped', 0, null, 1, 'e', 1, 1, 1, null, 0, 0, null);
-        insert into history (channel, chat_id, task_id, role, text, created_at_ms)
-        values ('local', 'local', 'done', 'user', 'c', 1), ('local', 'local', 'done', 'assistant', 'C', 1);
-        insert into outbox (task_id, part, channel, chat_id, kind, text, target_message_id, file_name, content,
-                            state, available_at_ms, error, event_id, message_id, created_at_ms, updated_at_ms,
-                            finished_at_ms)
-        values ('done', 1, 'local', 'local', 'text', 'C', null, null, null, 'sent', 1, null, 'r', null, 1, 1, 1),
-               ('dead', 1, 'telegram', '7', 'text', 'D', null, null, null, 'dead', 1, 'e', 'r', null, 1, 1, 1),
-               (null, 1, 'telegram', '7', 'edit', 'E', 5, null, null, 'queued', 1, null, 'r', null, 1, 1, null),
-               (null, 1, 'telegram', '7', 'document', '', null, 'f', x'00ff', 'queued', 1, null, 'r', null, 1, 1, null),
-               (null, 1, 'telegram', '7', 'voice', '', null, 'v', null, 'sent', 1, null, 'r', 6, 1, 1, 1),
-               (null, 1, 'telegram', '7', 'reaction', '!', 5, null, null, 'sent', 1, null, 'r', null, 1, 1, 1);";
+    insert into events (id, type, time_ms, payload) values ('e', 'process.started', 1, '{}');
+    insert into kv values ('telegram.offset', '7');
+    insert into inbox (id, channel, chat_id, update_id, text, state, attempt, lease_until_ms, available_at_ms,
+                       error, created_at_ms, updated_at_ms, finished_at_ms, message_id, requeues,
+                       attempt_base, cancel_requested_by)
+    values ('queued', 'telegram', '7', 1, 'a', 'queued', 1, null, 1, 'e', 1, 1, null, 8, 1, 1, null),
+           ('running', 'telegram', '8', 2, 'b', 'in_progress', 1, 9, 1, null, 1, 1, null, 9, 0, 0, 'cli'),
+           ('done', 'local', 'local', null, 'c', 'done', 1, null, 1, null, 1, 1, 1, null, 0, 0, null),
+           ('dead', 'local', 'local', null, 'd', 'dead', 3, null, 1, 'e', 1, 1, 1, null, 0, 0, null),
+           ('cancelled', 'telegram', '7', 3, 'e', 'cancelled', 0, null, 1, null, 1, 1, 1, 4, 0, 0, null),
+           ('skipped', 'telegram', '-9', 4, '', 'skipped', 0, null, 1, 'e', 1, 1, 1, null, 0, 0, null);
+    insert into history (channel, chat_id, task_id, role, text, created_at_ms)
+    values ('local', 'local', 'done', 'user', 'c', 1), ('local', 'local', 'done', 'assistant', 'C', 1);
+    insert into outbox (task_id, part, channel, chat_id, kind, text, target_message_id, file_name, content,
+                        state, available_at_ms, error, event_id, message_id, created_at_ms, updated_at_ms,
+                        finished_at_ms)
+    values ('done', 1, 'local', 'local', 'text', 'C', null, null, null, 'sent', 1, null, 'r', null, 1, 1, 1),
+           ('dead', 1, 'telegram', '7', 'text', 'D', null, null, null, 'dead', 1, 'e', 'r', null, 1, 1, 1),
+           (null, 1, 'telegram', '7', 'edit', 'E', 5, null, null, 'queued', 1, null, 'r', null, 1, 1, null),
+           (null, 1, 'telegram', '7', 'document', '', null, 'f', x'00ff', 'queued', 1, null, 'r', null, 1, 1,
+            null),
+           (null, 1, 'telegram', '7', 'voice', '', null, 'v', null, 'sent', 1, null, 'r', 6, 1, 1, 1),
+           (null, 1, 'telegram', '7', 'reaction', '!', 5, null, null, 'sent', 1, null, 'r', null, 1, 1, 1);";
 
     /// Every row of every table, and the names of the schema's parts.
     fn contents(connection: &Connection) -> Vec<String> {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_can_not_write() {
+    fn a_reader_cannot_write() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
         for_writing(&path).unwrap();

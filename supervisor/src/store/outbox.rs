@@ -1,7 +1,6 @@
-//! What is to leave: a reply in as many rows as its channel needs, or one thing that somebody asked for.
+//! Outgoing messages: a reply in as many rows as its channel needs, or one message that somebody sent.
 //!
-//! A row is made in the transaction that made the reason for it; [`super::delivery`] has what becomes of
-//! it afterwards.
+//! A row is added in the transaction of its cause; [`super::delivery`] sends it afterwards.
 
 use protocol::event::{ReplyQueued, ReplySent};
 use protocol::{Event, EventId, TaskId, now_ms};
@@ -12,7 +11,8 @@ use crate::channel::{Channels, Chat, Content, Delivery};
 
 /// Sent in place of an empty reply: no channel accepts an empty message.
 const EMPTY_REPLY: &str = "(The answer is empty.)";
-/// How something that leaves is.
+
+/// The status of an outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Departure {
     /// Its chat.
@@ -47,9 +47,9 @@ pub fn queue_reply(
     queue(connection, Some(task), chat, contents, delivery, parent).map(|_| ())
 }
 
-/// Queues messages that belong together, and returns the numbers of their rows. A reply of a pulled channel is
-/// sent once it is stored; such a channel takes nothing but the texts of a task's reply, because nobody would
-/// fetch anything else.
+/// Queues messages that belong together, and returns the numbers of their rows. A reply of a pulled channel
+/// is sent once it is stored; such a channel takes nothing but the texts of a task's reply, because nobody
+/// would fetch anything else.
 pub fn queue(
     connection: &Connection,
     task: Option<&TaskId>,
@@ -74,7 +74,7 @@ pub fn queue(
     (1..).zip(contents).map(queue_row).collect()
 }
 
-/// How something that leaves is.
+/// The status of an outgoing message.
 pub fn departure(connection: &Connection, seq: i64) -> Result<Option<Departure>, StoreError> {
     let sql = "select chat_id, kind, state, attempt, error, message_id from outbox where seq = ?1";
     let found = connection.prepare_cached(sql)?.query_row([seq], |row| {
@@ -90,7 +90,7 @@ pub fn departure(connection: &Connection, seq: i64) -> Result<Option<Departure>,
     Ok(found.optional()?)
 }
 
-/// What a task's user was told at its last end: all its messages, in order.
+/// The reply to a task's user when it last ended: all messages, in order.
 pub fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
     let sql = "select text from outbox
                where task_id = ?1 and round = (select requeues from inbox where id = ?1) order by part";
@@ -99,7 +99,7 @@ pub fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<String>
     Ok((!parts.is_empty()).then(|| parts.join("\n")))
 }
 
-/// A row that is to be made.
+/// A row to add.
 struct NewRow<'a> {
     task: Option<&'a TaskId>,
     chat: &'a Chat,
@@ -109,7 +109,7 @@ struct NewRow<'a> {
     is_sent: bool,
 }
 
-/// Adds a row with its `reply.queued`, whose id it returns.
+/// Adds a row and its `reply.queued`, whose ID it returns.
 fn insert(
     connection: &Connection,
     row: &NewRow<'_>,
@@ -132,11 +132,11 @@ fn insert(
     events::append(connection, &queued)?;
     let now = now_ms();
     let (state, finished_at) = if *is_sent { ("sent", Some(now)) } else { ("queued", None) };
-    let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id, file_name,
-                                   content, state, available_at_ms, event_id, created_at_ms, updated_at_ms,
-                                   finished_at_ms)
-               values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
-                       ?10, ?11, ?12, ?11, ?11, ?13)";
+    let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id,
+                                   file_name, content, state, available_at_ms, event_id,
+                                   created_at_ms, updated_at_ms, finished_at_ms)
+               values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7,
+                       ?8, ?9, ?10, ?11, ?12, ?11, ?11, ?13)";
     connection.prepare_cached(sql)?.execute(params![
         task.map(TaskId::as_str),
         part,

@@ -1,31 +1,30 @@
-//! What was done before, read back from the events for the worker: the calls of a task's earlier
-//! attempts, and a trace of the calls that led to an answer.
+//! Earlier work, read from the events for the worker: the calls of a task's earlier attempts, and the calls
+//! that led to an answer.
 //!
-//! Everything is bounded here, in number and in length: what the model gets to see of it is the worker's
-//! decision, but no chat and no task may grow beyond one line of the protocol.
+//! Number and length are bounded here, because a task must fit in one line of the protocol. The worker
+//! decides what of it the model sees.
 
 use protocol::{EarlierAttempts, PastCall, PastCallStatus, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::StoreError;
 
-/// How much of a task's calls is read back: the newest `calls`, each cut at these many characters.
+/// How much of a task's calls to read: the newest `calls`, each cut at so many characters.
 struct Bounds {
     calls: u32,
     argument_chars: u16,
     output_chars: u16,
 }
 
-/// Enough to know what was done and what it brought, without the results themselves.
+/// Enough to know what was done with what result, without the full results.
 const EARLIER: Bounds = Bounds { calls: 100, argument_chars: 400, output_chars: 1000 };
-/// A trace says what was called and how it ended; whoever needs the result calls again.
+/// A trace has what was called and how it ended; a model that needs the result calls again.
 const TRACE: Bounds = Bounds { calls: 30, argument_chars: 200, output_chars: 200 };
 
 const CUT: char = '…';
 
-/// What earlier attempts at a task did. A call whose end nobody has seen by now counts as interrupted,
-/// whether it is marked already or not. Of a task that was done, and is to be done again, nothing is told:
-/// that it is done twice is what was asked for.
+/// What earlier attempts at a task did. A call without an end counts as interrupted, marked or not. A task
+/// that was done and is requeued starts without earlier work, because somebody asked to do it again.
 pub fn earlier_attempts(connection: &Connection, task: &TaskId) -> Result<EarlierAttempts, StoreError> {
     let since = newest_end(connection, task)?;
     let calls = calls_of(connection, task, since, &EARLIER)?;
@@ -37,7 +36,7 @@ pub fn trace(connection: &Connection, task: &TaskId) -> Result<Vec<PastCall>, St
     calls_of(connection, task, 0, &TRACE)
 }
 
-/// The event with which the task was done the last time.
+/// The event of the task's newest `task.done`.
 fn newest_end(connection: &Connection, task: &TaskId) -> Result<i64, StoreError> {
     let sql = "select coalesce(max(seq), 0) from events indexed by events_task
                where task_id = ?1 and type = 'task.done'";
@@ -50,8 +49,8 @@ fn calls_of(
     since_seq: i64,
     bounds: &Bounds,
 ) -> Result<Vec<PastCall>, StoreError> {
-    // The index is named because the number of events of one type grows with the age of the database, and
-    // the number of events of one task does not.
+    // The index is named because the events of one type grow with the age of the database, while those of one
+    // task do not.
     let sql = "select call.tool_name, substr(call.arguments_json, 1, ?3 + 1), call.status,
                       substr(concat_ws(char(10), call.error, nullif(call.output_text, '')), 1, ?4 + 1)
                from events as begun indexed by events_task join tool_calls as call on call.id = begun.id
@@ -84,7 +83,8 @@ fn past_call(row: &Row<'_>, bounds: &Bounds) -> rusqlite::Result<PastCall> {
 
 fn summary_of(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<Option<String>, StoreError> {
     let sql = "select payload ->> 'summary' from events indexed by events_task
-               where task_id = ?1 and type = 'context.assembled' and seq > ?2 and payload ->> 'summary' is not null
+               where task_id = ?1 and type = 'context.assembled' and seq > ?2
+                   and payload ->> 'summary' is not null
                order by seq desc limit 1";
     Ok(connection
         .prepare_cached(sql)?
@@ -92,7 +92,7 @@ fn summary_of(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<
         .optional()?)
 }
 
-/// A text of at most so many characters; one more is the mark that something was left out.
+/// A text cut to so many characters, with a mark where it was cut.
 fn shortened(text: String, chars: u16) -> String {
     match text.char_indices().nth(usize::from(chars)) {
         Some((at, _)) => format!("{}{CUT}", &text[..at]),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn each_call_is_told_in_order_with_its_end_and_an_unseen_end_is_an_interruption() {
+    fn calls_come_in_order_with_their_ends_and_a_missing_end_is_an_interruption() {
         let (database, task) = (TestDatabase::new(), TaskId::new());
         let read = start(&database, &task, "read");
         database.append(call_completed("text"), Some(&read), Some(&task));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_led_to_an_answer_is_not_told_when_it_is_to_be_done_again() {
+    fn a_task_that_was_done_starts_again_without_its_earlier_calls() {
         let (database, task) = (TestDatabase::new(), TaskId::new());
         fit(&database, &task, Some("half of it"));
         start(&database, &task, "write");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_summary_is_told() {
+    fn the_newest_summary_is_read() {
         let (database, task) = (TestDatabase::new(), TaskId::new());
         assert!(earlier(&database, &task).is_empty());
         for summary in [Some("first"), Some("second"), None] {

@@ -1,5 +1,5 @@
-//! Whatever happens to tasks, in whatever order: the events tell exactly what the rows say, an attempt's
-//! number is given once, and each end is answered once.
+//! Whatever happens to tasks, in any order: events and rows agree, no attempt's number is used twice, and
+//! each end gets one reply.
 
 use std::time::Duration;
 
@@ -39,7 +39,8 @@ fn endings() -> impl Strategy<Value = Ending> {
 
 fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
-        3 => (0..2_u8, proptest::option::of(0..6_u8)).prop_map(|(chat, update)| Step::Message { chat, update }),
+        3 => (0..2_u8, proptest::option::of(0..6_u8))
+            .prop_map(|(chat, update)| Step::Message { chat, update }),
         4 => Just(Step::Claim),
         3 => endings().prop_map(|ending| Step::End { ending }),
         2 => (any::<Index>(), endings()).prop_map(|(which, ending)| Step::StaleEnd { which, ending }),
@@ -49,7 +50,7 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A queue with its one worker, and the attempts that were given to it.
+/// A queue with one worker, and the attempts that it was given.
 struct World {
     database: Connection,
     run: EventId,
@@ -98,7 +99,7 @@ impl World {
         }
     }
 
-    /// The result of an attempt that is over comes once more.
+    /// The result of an attempt that has ended arrives again.
     fn end_stale(&self, which: Index, ending: &Ending) {
         let runs = |task: &Claimed| {
             self.running.as_ref().is_some_and(|now| now.id == task.id && now.attempt == task.attempt)
@@ -118,7 +119,7 @@ impl World {
         (!ids.is_empty()).then(|| which.get(&ids).clone())
     }
 
-    /// No row may be found by a query for what must not be.
+    /// Checks that a query for an invalid state finds nothing.
     fn assert_none(&self, what: &str, sql: &str) {
         let mut query = self.database.prepare(sql).unwrap();
         let found: Vec<String> = query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
@@ -161,7 +162,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_events_and_replies_tell_the_same_story(steps in proptest::collection::vec(steps(), 1..60)) {
+    fn rows_events_and_replies_agree(steps in proptest::collection::vec(steps(), 1..60)) {
         let directory = tempfile::tempdir().unwrap();
         let database = open::for_writing(&directory.path().join("autonous.db")).unwrap();
         // Never committed: a sync for each step would take most of the time.

@@ -1,8 +1,8 @@
-//! Putting a task that has ended back into the queue, at its old place.
+//! Requeues a task that has ended, at its old place in the queue.
 //!
-//! Its attempts are numbered on, so no result of an earlier attempt can ever be taken for one of a later;
-//! the bound on attempts counts from here. It answers once more, and what was said about it before leaves
-//! the chat's history, which is for the model; the events keep everything.
+//! Attempt numbers continue, so a result of an earlier attempt is never taken for a later one; the limit on
+//! attempts counts from the requeue. The task replies again, and its old messages leave the chat's history,
+//! which is for the model. The events keep everything.
 
 use protocol::event::{Requeued as RequeuedBy, TaskQueued};
 use protocol::{EventId, TaskId, now_ms};
@@ -12,45 +12,45 @@ use serde::{Deserialize, Serialize};
 use super::columns::task_id;
 use super::{StoreError, events, history};
 
-/// One call puts back at most this many tasks, so that the one writer is never busy for long.
+/// The most tasks that one call requeues, so that the writer is never busy for long.
 pub const MOST_AT_ONCE: usize = 1000;
 
-/// What became of a wish to put a task back.
+/// The result of requeueing a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requeued {
-    /// It waits in the queue again.
+    /// It is queued again.
     Queued,
     /// It has not ended.
     Open {
-        /// How it is.
+        /// Its state.
         state: String,
     },
-    /// It is done, and doing it again was not asked for.
+    /// It is done, and `force` was not set.
     Done,
-    /// Its row was kept without a text: there is nothing to run.
+    /// It was stored without a text, so there is nothing to run.
     NothingToRun,
     /// There is no such task.
     NoSuchTask,
 }
 
-/// A state in which tasks end.
+/// A final state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// With an answer.
+    /// It was answered.
     Done,
-    /// With its last attempt.
+    /// Its last attempt failed.
     Dead,
-    /// By a person.
+    /// A person cancelled it.
     Cancelled,
-    /// Without having been run.
+    /// It never ran.
     Skipped,
 }
 
-/// Which tasks to put back.
+/// Which tasks to requeue.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// How they ended.
+    /// Only those in this state.
     pub state: Ended,
     /// Only those that ended at this time or later, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
@@ -58,16 +58,16 @@ pub struct Filter {
     pub chat_id: Option<String>,
 }
 
-/// The tasks that were put back.
+/// The tasks that were requeued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Many {
-    /// These, oldest first.
+    /// Their IDs, oldest first.
     pub tasks: Vec<TaskId>,
-    /// Whether more of them are left.
+    /// Whether more are left.
     pub more: bool,
 }
 
-/// Puts one task back. A task that is done is put back only by `force`: it would be done twice.
+/// Requeues a task. A task that is done needs `force`, because it would be done twice.
 pub fn task(
     connection: &Connection,
     id: &TaskId,
@@ -84,18 +84,18 @@ pub fn task(
         Some((state, _)) if state == "queued" || state == "in_progress" => Ok(Requeued::Open { state }),
         Some((state, _)) if state == "done" && !force => Ok(Requeued::Done),
         Some((_, false)) => Ok(Requeued::NothingToRun),
-        Some((_, true)) => put_back(connection, id, by, run).map(|()| Requeued::Queued),
+        Some((_, true)) => requeue(connection, id, by, run).map(|()| Requeued::Queued),
     }
 }
 
-/// Puts back all tasks that match and have something to run, the oldest first.
+/// Requeues all tasks that match and have a text, oldest first.
 pub fn matching(
     connection: &Connection,
     filter: &Filter,
     by: &str,
     run: &EventId,
 ) -> Result<Many, StoreError> {
-    // The state stands in the text of the query, because only so its own index can be used.
+    // The state is part of the query's text, because SQLite uses a partial index only then.
     let sql = format!(
         "select id from inbox where state = '{}' and text <> '' and finished_at_ms >= ?1
              and (?2 is null or chat_id = ?2)
@@ -109,12 +109,12 @@ pub fn matching(
     let mut tasks = rows.collect::<Result<Vec<_>, _>>()?;
     let more = tasks.len() > MOST_AT_ONCE;
     tasks.truncate(MOST_AT_ONCE);
-    tasks.iter().try_for_each(|task| put_back(connection, task, by, run))?;
+    tasks.iter().try_for_each(|task| requeue(connection, task, by, run))?;
     Ok(Many { tasks, more })
 }
 
 impl Ended {
-    /// The state as it stands in the table.
+    /// The state as in the table.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -125,10 +125,10 @@ impl Ended {
     }
 }
 
-fn put_back(connection: &Connection, id: &TaskId, by: &str, run: &EventId) -> Result<(), StoreError> {
+fn requeue(connection: &Connection, id: &TaskId, by: &str, run: &EventId) -> Result<(), StoreError> {
     let sql = "update inbox
-               set state = 'queued', attempt_base = attempt, requeues = requeues + 1, cancel_requested_by = null,
-                   available_at_ms = ?2, updated_at_ms = ?2, finished_at_ms = null
+               set state = 'queued', attempt_base = attempt, requeues = requeues + 1,
+                   cancel_requested_by = null, available_at_ms = ?2, updated_at_ms = ?2, finished_at_ms = null
                where id = ?1 and state in ('done', 'dead', 'cancelled', 'skipped')
                returning channel, chat_id, text, requeues, attempt";
     let queued = connection.prepare_cached(sql)?.query_row(params![id.as_str(), now_ms()], |row| {
@@ -160,7 +160,7 @@ mod tests {
         task
     }
 
-    fn requeue(database: &TestDatabase, id: &TaskId, force: bool) -> Requeued {
+    fn requeue_task(database: &TestDatabase, id: &TaskId, force: bool) -> Requeued {
         task(database, id, force, "control", &database.run).unwrap()
     }
 
@@ -168,8 +168,8 @@ mod tests {
     fn a_dead_task_is_tried_anew_and_answers_once_more() {
         let database = TestDatabase::new();
         let first = ended(&database, dead());
-        assert_eq!(requeue(&database, &first.id, false), Requeued::Queued);
-        assert_eq!(requeue(&database, &first.id, false), Requeued::Open { state: "queued".to_owned() });
+        assert_eq!(requeue_task(&database, &first.id, false), Requeued::Queued);
+        assert_eq!(requeue_task(&database, &first.id, false), Requeued::Open { state: "queued".to_owned() });
         let again = database.claim();
         assert_eq!((again.attempt, again.tries), (2, 1));
         assert!(!database.end(&first, done("stale")), "a result of an earlier attempt is not taken");
@@ -185,16 +185,16 @@ mod tests {
     fn a_done_task_is_requeued_only_with_force() {
         let database = TestDatabase::new();
         let task = ended(&database, done("ok"));
-        assert_eq!(requeue(&database, &task.id, false), Requeued::Done);
-        assert_eq!(requeue(&database, &task.id, true), Requeued::Queued);
-        assert_eq!(requeue(&database, &TaskId::new(), true), Requeued::NoSuchTask);
+        assert_eq!(requeue_task(&database, &task.id, false), Requeued::Done);
+        assert_eq!(requeue_task(&database, &task.id, true), Requeued::Queued);
+        assert_eq!(requeue_task(&database, &TaskId::new(), true), Requeued::NoSuchTask);
     }
 
     #[test]
     fn a_message_without_text_cannot_be_run() {
         let database = TestDatabase::new();
         let skipped = store_skipped(&database, &arrival(test_chat(1), ""), "a sticker", &database.run);
-        assert_eq!(requeue(&database, &skipped.unwrap().unwrap(), true), Requeued::NothingToRun);
+        assert_eq!(requeue_task(&database, &skipped.unwrap().unwrap(), true), Requeued::NothingToRun);
     }
 
     #[test]

@@ -1,49 +1,47 @@
-//! What ended long ago may go: whole tasks with all their events, and events that belong to no task any
-//! more. Nothing here touches a task that has not ended, or what leaves.
+//! Deletes old records: ended tasks with all their events, and events without a task. Open tasks and unsent
+//! messages are never touched.
 //!
-//! Each verb takes a small bite, so that the one writer is never busy for long.
+//! Each call deletes a small batch, so that the writer is never busy for long.
 
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use super::{StoreError, kv};
 
-/// Lies in `kv` while events are deleted, and never outside of that transaction.
+/// A key of `kv` that permits deleting events; it exists only within the transaction that deletes.
 const PERMIT: &str = "prune.permit";
 
-/// One bite takes at most this many tasks.
+/// The most tasks in a batch.
 pub const TASKS_AT_ONCE: i64 = 50;
 
-/// One bite looks at this many events.
+/// How many events a batch looks at.
 pub const EVENTS_AT_ONCE: i64 = 2000;
 
-/// The tasks that may go: ended before a time, with nothing left to send. The newest of all stays, so that
-/// no number of a row is ever given twice.
+/// The tasks to delete: ended before a time, with nothing left to send. The newest task of all stays, so that
+/// no row number is used twice.
 const OLD_TASKS: &str = "finished_at_ms < ?1 and state in ('done', 'dead', 'cancelled', 'skipped')
     and not exists (select 1 from outbox where outbox.task_id = inbox.id and outbox.state = 'queued')
     and seq < (select max(seq) from inbox)";
 
-/// The events that may go: old, of no task that is there. The newest start stays: what happens in this
-/// run hangs under it.
+/// The events to delete: old, and of no existing task. The newest start stays: it is the root of this run.
 const OLD_EVENTS: &str = "time_ms < ?1
     and (task_id is null or not exists (select 1 from inbox where inbox.id = events.task_id))
     and seq <> coalesce((select max(seq) from events where type = 'process.started'), 0)";
 
-/// What is gone, or would be.
+/// How much was deleted, or would be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pruned {
-    /// Tasks, with what was said and sent for them.
+    /// Tasks, with their history and outbox.
     pub tasks: i64,
     /// Their events.
     pub events_of_tasks: i64,
-    /// Events of no task: starts and ends of processes, calls made by hand.
+    /// Events without a task: starts and ends of processes, calls made by hand.
     pub other_events: i64,
     /// Full files of the journal.
     pub journal_files: i64,
 }
 
-/// What would go. Of the events of no task it counts those that are old enough; the ones that younger
-/// events hang under will stay.
+/// What would be deleted. This counts all old events without a task; those with younger children will stay.
 pub fn count(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
     let number = |sql: &str| connection.query_row(sql, [before_ms], |row| row.get::<_, i64>(0));
     Ok(Pruned {
@@ -56,7 +54,7 @@ pub fn count(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreErr
     })
 }
 
-/// Takes the oldest few tasks that may go, with all that belongs to them. None left: nothing is counted.
+/// Deletes a batch of the oldest tasks with everything of theirs. All counts are 0 when none are left.
 pub fn tasks(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
     let sql = format!("select id from inbox where {OLD_TASKS} order by seq limit ?2");
     let mut query = connection.prepare_cached(&sql)?;
@@ -75,8 +73,8 @@ pub fn tasks(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreErr
     Ok(pruned)
 }
 
-/// Takes, of the events just up to `until_seq`, those that may go and that nothing hangs under any more:
-/// newer ones go before what they happened under. Returns where to go on, below which there may be more.
+/// Deletes events up to `until_seq` that have no children any more; newer ones go first, so children go
+/// before their parents. Also returns the number of the event to continue from.
 pub fn events(connection: &Connection, before_ms: i64, until_seq: i64) -> Result<(Pruned, i64), StoreError> {
     let from_seq = until_seq.saturating_sub(EVENTS_AT_ONCE);
     let sql =

@@ -1,8 +1,8 @@
-//! The thread that writes: it takes what has queued up and commits it together.
+//! The thread that writes: it commits all waiting work together.
 //!
-//! A commit costs a sync of the disk, whatever is in it. So pieces of work that wait at the same time share
-//! one, each within a savepoint of its own: one that fails takes back its own changes and nobody else's.
-//! Nobody gets an answer before the commit, so what was answered is as durable as if it had been alone.
+//! A commit costs a disk sync, whatever is in it. So jobs that wait at the same time share one commit, each
+//! in its own savepoint: a job that fails rolls back only its own changes. Nobody gets a result before the
+//! commit, so each change is as durable as with a commit of its own.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::StoreError;
 use super::open::is_damage;
 
-/// At most so much work shares a commit: the first of it waits for the last.
+/// The most jobs that share a commit: the first waits for the last.
 const MOST_TOGETHER: usize = 64;
 
-/// Work that waits for its transaction.
+/// A piece of work that waits for its transaction.
 pub(super) trait Job: Send {
-    /// Does it; false when its changes must not stay.
+    /// Runs it. Returns false if its changes must be rolled back.
     fn run(&mut self, transaction: &Transaction<'_>) -> bool;
 
-    /// Answers whoever asked for it, once it is known what became of the transaction.
+    /// Returns the result to the caller, once the transaction has ended.
     fn end(self: Box<Self>, outcome: Result<(), StoreError>);
 
-    /// Why it failed, if that is how it ended.
+    /// Why it failed, if it did.
     fn failure(&self) -> Option<&StoreError>;
 }
 
-/// Work with somebody who waits for what it gives.
+/// A job whose caller waits for the result.
 pub(super) struct Asked<T, W> {
     work: Option<W>,
     result: Option<Result<T, StoreError>>,
@@ -35,7 +35,7 @@ pub(super) struct Asked<T, W> {
 }
 
 impl<T, W> Asked<T, W> {
-    /// The work, and where its answer comes out.
+    /// The job, and the receiver of its result.
     pub(super) fn new(work: W) -> (Self, oneshot::Receiver<Result<T, StoreError>>) {
         let (answer, answered) = oneshot::channel();
         (Self { work: Some(work), result: None, answer }, answered)
@@ -58,7 +58,7 @@ where
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(StoreError::Closed),
         };
-        // Whoever asked may have gone away.
+        // The caller may have gone away.
         let _ = self.answer.send(answer);
     }
 
@@ -67,19 +67,19 @@ where
     }
 }
 
-/// What others may know of the writer.
+/// What the writer reports.
 pub(super) struct Notices {
-    /// Moves with every commit that changed something.
+    /// Increments with every commit that changed something.
     pub(super) changed: Arc<watch::Sender<u64>>,
-    /// Why changes are not taken at the moment.
+    /// Why changes currently fail.
     pub(super) trouble: watch::Sender<Option<String>>,
 }
 
 impl Notices {
-    /// Tells what became of a transaction. Whoever waits for an answer gets it later, and knows no less.
+    /// Reports a transaction's outcome. Callers get their results afterwards, so they see these reports.
     fn tell(&self, jobs: &[Box<dyn Job>], committed: &Result<(), rusqlite::Error>, has_changed: bool) {
-        let passing = |failure: &&StoreError| failure.can_pass();
-        let failure = jobs.iter().find_map(|job| job.failure().filter(passing)).map(ToString::to_string);
+        let is_transient = |failure: &&StoreError| failure.is_transient();
+        let failure = jobs.iter().find_map(|job| job.failure().filter(is_transient)).map(ToString::to_string);
         let failure = failure.or_else(|| committed.as_ref().err().map(ToString::to_string));
         if failure.is_some() {
             self.trouble.send_replace(failure);
@@ -92,8 +92,8 @@ impl Notices {
     }
 }
 
-/// Works until nobody can ask any more, or until the database turns out to be damaged: then nothing more is
-/// written to it, and whoever asks is told that it is closed.
+/// Runs jobs until all handles are dropped, or until the database turns out to be damaged: then nothing more
+/// is written, and callers get an error.
 pub(super) fn work_off(
     mut connection: Connection,
     mut queue: mpsc::Receiver<Box<dyn Job>>,
@@ -113,7 +113,7 @@ pub(super) fn work_off(
         let mut failures = jobs.iter().filter_map(|job| job.failure());
         let is_damaged = failures.any(StoreError::is_damage) || committed.as_ref().is_err_and(is_damage);
         for job in jobs {
-            job.end(committed.as_ref().copied().map_err(|error| StoreError::Sqlite(again(error))));
+            job.end(committed.as_ref().copied().map_err(|error| StoreError::Sqlite(copy_of(error))));
         }
         if is_damaged {
             return;
@@ -122,7 +122,7 @@ pub(super) fn work_off(
 }
 
 fn run_all(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), rusqlite::Error> {
-    // Immediate: a transaction that begins as a reader can not always become a writer.
+    // Immediate: a transaction that begins as a reader cannot always become a writer.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if let [alone] = jobs {
         return if alone.run(&transaction) { transaction.commit() } else { transaction.rollback() };
@@ -130,8 +130,8 @@ fn run_all(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(),
     for job in jobs {
         transaction.prepare_cached("savepoint job")?.execute([])?;
         if !job.run(&transaction) {
-            // After some failures, such as a full disk, SQLite has ended the whole transaction by itself;
-            // then this fails, and everybody in it is told so.
+            // After some failures, such as a full disk, SQLite has already rolled back the whole transaction.
+            // Then this fails, and so does every job in it.
             transaction.prepare_cached("rollback to job")?.execute([])?;
         }
         transaction.prepare_cached("release job")?.execute([])?;
@@ -139,8 +139,8 @@ fn run_all(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(),
     transaction.commit()
 }
 
-/// The same failure once more, for the next one who has to be told.
-fn again(error: &rusqlite::Error) -> rusqlite::Error {
+/// A copy of the error, for the next caller.
+fn copy_of(error: &rusqlite::Error) -> rusqlite::Error {
     match error {
         rusqlite::Error::SqliteFailure(code, words) => rusqlite::Error::SqliteFailure(*code, words.clone()),
         other => {
@@ -160,8 +160,8 @@ mod tests {
 
     type Work = fn(&Transaction<'_>) -> Result<(), StoreError>;
 
-    /// Asks for all of it while the writer is held up, so that it is committed together.
-    async fn asked_together(fixture: &Fixture, works: &[Work]) -> Vec<Result<(), StoreError>> {
+    /// Sends all jobs while the writer is busy, so that they share a commit.
+    async fn run_together(fixture: &Fixture, works: &[Work]) -> Vec<Result<(), StoreError>> {
         let (release, held) = blocking::channel::<()>();
         let (running, runs) = oneshot::channel();
         let hold = move |_: &Transaction<'_>| {
@@ -177,7 +177,7 @@ mod tests {
             let store = fixture.store.clone();
             asked.push(tokio::spawn(async move { store.write(work).await }));
         }
-        // They ask in the order in which they were spawned, before this goes on.
+        // The spawned tasks run in their order before this one continues.
         tokio::task::yield_now().await;
         release.send(()).unwrap();
         holding.await.unwrap().unwrap();
@@ -201,16 +201,16 @@ mod tests {
         kv::set(tx, "d", "1")
     }
 
-    /// What SQLite does by itself when the disk is full in the middle.
+    /// What SQLite does when the disk is full.
     fn lose_the_transaction(tx: &Transaction<'_>) -> Result<(), StoreError> {
         tx.execute_batch("rollback")?;
         Err(StoreError::Sqlite(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_FULL), None)))
     }
 
     #[tokio::test]
-    async fn work_that_fails_takes_back_its_own_changes_and_nobody_elses() {
+    async fn a_job_that_fails_rolls_back_only_its_own_changes() {
         let fixture = Fixture::new().await;
-        let answers = asked_together(&fixture, &[set_a, set_b_and_fail, set_d]).await;
+        let answers = run_together(&fixture, &[set_a, set_b_and_fail, set_d]).await;
         let succeeded: Vec<bool> = answers.iter().map(Result::is_ok).collect();
         assert_eq!(succeeded, [true, false, true]);
         let keys: Vec<String> = fixture.column("select key from kv order by key").await;
@@ -218,9 +218,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_told_of_success_when_the_shared_transaction_is_lost() {
+    async fn no_job_succeeds_when_the_shared_transaction_is_lost() {
         let fixture = Fixture::new().await;
-        let answers = asked_together(&fixture, &[set_a, lose_the_transaction, set_d]).await;
+        let answers = run_together(&fixture, &[set_a, lose_the_transaction, set_d]).await;
         assert!(answers.iter().all(Result::is_err), "{answers:?}");
         let keys: Vec<i64> = fixture.column("select count(*) from kv").await;
         assert_eq!(keys, [0]);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn trouble_is_told_until_a_change_is_taken_again() {
+    async fn trouble_is_reported_until_a_change_succeeds() {
         let fixture = Fixture::new().await;
         assert!(fixture.store.trouble().await.is_none());
         assert!(fixture.store.write(lose_the_transaction).await.is_err());
@@ -240,7 +240,7 @@ mod tests {
     async fn one_commit_is_one_notice() {
         let fixture = Fixture::new().await;
         let before = *fixture.store.changes().borrow();
-        let answers = asked_together(&fixture, &[set_a, set_d]).await;
+        let answers = run_together(&fixture, &[set_a, set_d]).await;
         assert!(answers.iter().all(Result::is_ok));
         assert_eq!(*fixture.store.changes().borrow(), before + 1);
     }
