@@ -1,11 +1,11 @@
 //! The bare route: what axum alone takes to read a request and to answer with a body of the same size.
 //!
-//! It runs as a process of its own with as many threads as the tool server has, so that the two differ in
-//! nothing but what the tool server does.
+//! It runs in its own process with as many threads as the tool server has, so that the two differ only in
+//! what the tool server does.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use axum::Router;
@@ -13,40 +13,37 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::post;
 use bytes::Bytes;
 
+use crate::program::Program;
+
 /// The argument that makes this program a bare server.
 pub const COMMAND: &str = "serve-bare";
 
 /// A running bare server.
 #[derive(Debug)]
 pub struct Bare {
-    child: Child,
     /// Where it listens.
     pub address: SocketAddr,
+    _program: Program,
 }
 
 impl Bare {
     /// Starts one that answers `POST /` with `body`.
     pub fn start(body: &[u8]) -> anyhow::Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .arg(COMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        child.stdin.take().context("stdin is piped")?.write_all(body)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut program = Program::spawn(command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()))?;
+        let (mut stdin, mut stdout) = program.pipes()?;
+        stdin.write_all(body)?;
+        drop(stdin);
         let mut line = String::new();
-        BufReader::new(child.stdout.take().context("stdout is piped")?).read_line(&mut line)?;
-        Ok(Self { child, address: line.trim().parse().context("the bare server says where it is")? })
+        stdout.read_line(&mut line)?;
+        Ok(Self {
+            address: line.trim().parse().context("the bare server printed no address")?,
+            _program: program,
+        })
     }
 }
 
-impl Drop for Bare {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Reads the answer from stdin, says on stdout where it listens, and serves until it is killed.
+/// Reads the answer from stdin, prints its address, and serves until it is killed.
 pub fn serve() -> anyhow::Result<()> {
     let mut body = Vec::new();
     std::io::stdin().read_to_end(&mut body)?;

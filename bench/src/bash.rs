@@ -1,7 +1,7 @@
 //! `bash` with `true` over HTTP: beside the bare command, beside bubblewrap, and eight at once.
 //!
-//! Bubblewrap gets the same namespaces and mounts, but neither a system call filter nor Landlock inside;
-//! it does less and has no HTTP, journal or redaction around it.
+//! Bubblewrap gets the same namespaces and mounts, but has neither a system call filter nor Landlock inside,
+//! nor HTTP, journal and redaction around it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,47 +9,46 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use protocol::Envelope;
 
-use crate::call::{Connection, throughput};
+use crate::http::{Connection, throughput};
 use crate::measure::Durations;
-use crate::program::{Program, children_of, installed, resident_mib, until_ready};
+use crate::program::{ServedRoot, children_of, installed, resident_mib};
 use crate::table::Table;
 
 const BODY: &str = r#"{"cmd":"true"}"#;
 const CALLS: usize = 300;
 const AT_ONCE: usize = 8;
 
-/// What eight at once must gain over one after the other, on two cores; the rest is what they share.
+/// How much faster eight at once must be than one after the other, on two cores.
 const LEAST_GAIN: f64 = 1.5;
 
-/// The longest way from a bare command to one that is held, in milliseconds.
+/// The most that the sandbox and the server may add to a bare command, in milliseconds.
 const MOST_ADDED_MS: f64 = 4.0;
 
-/// Measures a command held by the server, bare, and held by bubblewrap; and what the spawner needs.
+/// Measures a command in the server's sandbox, bare, and in bubblewrap; and the memory of the spawner.
 pub fn bench(table: &mut Table) -> anyhow::Result<()> {
-    let place = tempfile::tempdir()?;
-    let root = place.path().join("root");
-    std::fs::create_dir(&root)?;
-    let (server, address) = Program::tool_server(&root, &place.path().join("data"))?;
-    until_ready(address)?;
-    let mut call = Connection::post(address, "/tools/bash", BODY)?;
+    let served = ServedRoot::start(|_| Ok(()))?;
+    let mut call = served.post("bash", BODY)?;
     let envelope: Envelope = serde_json::from_slice(call.exchange()?)?;
     anyhow::ensure!(envelope.ok, "bash does not run: {}", envelope.stderr);
-    table.note("sandbox tier", envelope.meta.data["sandbox_tier"].as_str().context("there is a tier")?);
+    table.note(
+        "sandbox tier",
+        envelope.meta.data["sandbox_tier"].as_str().context("the answer names no tier")?,
+    );
 
-    let mut bare = bare(&root);
+    let mut bare = bare(&served.root);
     let [bare_time, call_time] =
-        Durations::in_turns(CALLS, [&mut || succeed(&mut bare), &mut || Ok(call.exchange().map(drop)?)])?;
+        Durations::in_turns(CALLS, [&mut || succeed(&mut bare), &mut || call.call()])?;
     table.note("bash -c true from this program, p50", format!("{:.2} ms", bare_time.p50_ms()));
     table.note("POST /tools/bash, p50", format!("{:.2} ms", call_time.p50_ms()));
     table.bound("added, p50", call_time.p50_ms() - bare_time.p50_ms(), MOST_ADDED_MS, "ms");
-    against_bubblewrap(table, &root, &mut call)?;
+    against_bubblewrap(table, &served.root, &mut call)?;
 
-    let one = throughput(1, || Connection::post(address, "/tools/bash", BODY))?;
-    let eight = throughput(AT_ONCE, || Connection::post(address, "/tools/bash", BODY))?;
+    let one = throughput(1, || served.post("bash", BODY))?;
+    let eight = throughput(AT_ONCE, || served.post("bash", BODY))?;
     table.note("one after the other", format!("{one:.0}/s"));
     table.note("8 at once", format!("{eight:.0}/s"));
     table.reach("8 at once against one after the other", eight / one, LEAST_GAIN, "times");
-    let spawner = children_of(server.pid())?.into_iter().find(|(_, name)| name == "spawner");
+    let spawner = children_of(served.server.pid())?.into_iter().find(|(_, name)| name == "spawner");
     let (spawner, _) = spawner.context("the server has no spawner")?;
     table.bound("resident memory of the spawner", resident_mib(spawner)?, 5.0, "MiB");
     Ok(())
@@ -61,10 +60,8 @@ fn against_bubblewrap(table: &mut Table, root: &Path, call: &mut Connection) -> 
         return Ok(());
     };
     let mut bubblewrap = bubblewrap(&program, root);
-    let [bubblewrap_time, call_time] = Durations::in_turns(
-        CALLS,
-        [&mut || succeed(&mut bubblewrap), &mut || Ok(call.exchange().map(drop)?)],
-    )?;
+    let [bubblewrap_time, call_time] =
+        Durations::in_turns(CALLS, [&mut || succeed(&mut bubblewrap), &mut || call.call()])?;
     table.note("bash -c true in bubblewrap, p50", format!("{:.2} ms", bubblewrap_time.p50_ms()));
     let ratio = call_time.p50_us() / bubblewrap_time.p50_us();
     table.bound("POST /tools/bash against bubblewrap", ratio, 1.0, "times");
@@ -77,18 +74,11 @@ fn bare(root: &Path) -> Command {
     quietly(command, root)
 }
 
-/// The server's namespaces and mounts, by bubblewrap.
+/// Bubblewrap with the server's namespaces and mounts.
 fn bubblewrap(program: &Path, root: &Path) -> Command {
     let mut command = Command::new(program);
-    command.args([
-        "--unshare-all",
-        "--unshare-user",
-        "--die-with-parent",
-        "--new-session",
-        "--cap-drop",
-        "ALL",
-    ]);
-    command.args(["--ro-bind", "/usr", "/usr"]);
+    let namespaces = "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL";
+    command.args(namespaces.split(' ')).args(["--ro-bind", "/usr", "/usr"]);
     for link in ["bin", "sbin", "lib", "lib64"] {
         command.args(["--symlink", &format!("usr/{link}"), &format!("/{link}")]);
     }
@@ -96,8 +86,8 @@ fn bubblewrap(program: &Path, root: &Path) -> Command {
         let path = format!("/etc/{file}");
         command.args(["--ro-bind-try", &path, &path]);
     }
-    command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/home"]);
-    command.args(["--tmpfs", "/dev/shm"]);
+    let mounts = "--proc /proc --dev /dev --tmpfs /tmp --tmpfs /var/home --tmpfs /dev/shm";
+    command.args(mounts.split(' '));
     command.arg("--bind").arg(root).arg(root).arg("--chdir").arg(root);
     command.args(["--remount-ro", "/", "--", "/bin/bash", "-c", "true"]);
     quietly(command, root)

@@ -1,42 +1,40 @@
-//! A call over HTTP beside the bare route: one connection for latency, many for throughput.
+//! A call over HTTP beside the bare route: latency on one connection, throughput on many, and where the time
+//! goes.
+//!
+//! Each piece is measured alone, in this process, with the server's own code. What remains of the call over
+//! HTTP is HTTP itself, both directions and the client included.
 
-use std::fs;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use anyhow::Context as _;
+use protocol::Envelope;
+use serde_json::Value;
+use toolkit::{Registry, arguments};
 
 use crate::bare::Bare;
+use crate::files::fill;
+use crate::http::{Connection, throughput};
+use crate::in_process::{self, InProcess};
 use crate::measure::{Durations, us};
-use crate::pieces;
-use crate::program::{Program, until_ready};
+use crate::program::ServedRoot;
 use crate::table::Table;
 
-/// What is asked for.
-pub const BODY: &str = r#"{"path":"."}"#;
+const BODY: &str = r#"{"path":"."}"#;
 
 /// How many entries are listed.
 const ENTRIES: usize = 20;
 
 const CALLS: usize = 10_000;
 const CONNECTIONS: usize = 64;
-const THROUGHPUT_FOR: Duration = Duration::from_secs(3);
 
 /// Measures a call, the bare route, and where the difference goes.
 pub fn bench(table: &mut Table) -> anyhow::Result<()> {
-    let place = tempfile::tempdir()?;
-    let root = place.path().join("root");
-    fill(&root, ENTRIES)?;
-    let (_server, address) = Program::tool_server(&root, &place.path().join("data"))?;
-    until_ready(address)?;
-    let mut ls = Connection::post(address, "/tools/ls", BODY)?;
+    let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
+    let mut ls = served.post("ls", BODY)?;
     let answer = ls.exchange()?.to_vec();
     let bare = Bare::start(&answer)?;
     let mut bare_route = Connection::post(bare.address, "/", BODY)?;
 
-    let bare_time = Durations::of(CALLS, || bare_route.exchange().map(drop))?;
-    let ls_time = Durations::of(CALLS, || ls.exchange().map(drop))?;
+    let bare_time = Durations::of(CALLS, || bare_route.call())?;
+    let ls_time = Durations::of(CALLS, || ls.call())?;
     table.note("answer", format!("{} bytes", answer.len()));
     table.note("bare route, 1 connection, p50", us(bare_time.p50_us()));
     table.note("bare route, 1 connection, p99", us(bare_time.percentile_us(99)));
@@ -44,124 +42,41 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
     table.note("POST /tools/ls, 1 connection, p99", us(ls_time.percentile_us(99)));
     table.bound("ratio of the p50s", ls_time.p50_us() / bare_time.p50_us(), 8.0, "times");
     let bare_rate = throughput(CONNECTIONS, || Connection::post(bare.address, "/", BODY))?;
-    let ls_rate = throughput(CONNECTIONS, || Connection::post(address, "/tools/ls", BODY))?;
+    let ls_rate = throughput(CONNECTIONS, || served.post("ls", BODY))?;
     table.note("bare route, 64 connections", format!("{bare_rate:.0}/s"));
     table.note("POST /tools/ls, 64 connections", format!("{ls_rate:.0}/s"));
-    pieces::bench(table, &root, &place.path().join("pieces"), &answer, ls_time.p50_us())
+    pieces(table, &served, &answer, ls_time.p50_us())
 }
 
-/// Makes a directory with this many small files.
-pub fn fill(directory: &Path, entries: usize) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
-    (0..entries).try_for_each(|number| fs::write(directory.join(format!("file-{number:06}.txt")), "x"))
+/// Measures the pieces of a call that takes `call_us` over HTTP and is answered with `answer`.
+fn pieces(table: &mut Table, served: &ServedRoot, answer: &[u8], call_us: f64) -> anyhow::Result<()> {
+    let config = in_process::config(&served.root, &served.place.path().join("pieces"))?;
+    let server = InProcess::new(&config)?;
+    let parsing = Durations::of(CALLS, || arguments::parse_object(BODY.as_bytes()))?.p50_us();
+    let validation = validation(&in_process::registry(&config)?)?.p50_us();
+    let hop = server.hop(CALLS)?.p50_us();
+    let run = Durations::of(CALLS, || server.call("ls", BODY))?.p50_us();
+    let output = "file-000000.txt\n".repeat(ENTRIES);
+    let journal = in_process::journal(&config, CALLS, "ls", BODY, &output)?.p50_us();
+    let envelope: Envelope = serde_json::from_slice(answer)?;
+    let answering = Durations::of(CALLS, || serde_json::to_vec(&envelope))?.p50_us();
+    for (name, time) in [
+        ("parsing the body", parsing),
+        ("validating the arguments", validation),
+        ("the hop to a thread that may block", hop),
+        ("the tool, and its envelope", run - parsing - validation - hop),
+        ("the journal's two records", journal),
+        ("writing the answer", answering),
+        ("HTTP", call_us - run - journal - answering),
+    ] {
+        table.note(&format!("of which {name}"), us(time));
+    }
+    Ok(())
 }
 
-/// Answers a second over many connections, each of which waits for its answer before it asks again.
-pub fn throughput(count: usize, connect: impl Fn() -> io::Result<Connection>) -> anyhow::Result<f64> {
-    let connections = (0..count).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
-    let began = Instant::now();
-    let end = began + THROUGHPUT_FOR;
-    let threads: Vec<_> = connections
-        .into_iter()
-        .map(|connection| thread::spawn(move || exchanges_until(connection, end)))
-        .collect();
-    let mut answers = 0;
-    for thread in threads {
-        answers += thread.join().map_err(|_| anyhow::anyhow!("a connection's thread panicked"))??;
-    }
-    Ok(f64::from(answers) / began.elapsed().as_secs_f64())
-}
-
-fn exchanges_until(mut connection: Connection, end: Instant) -> io::Result<u32> {
-    let mut answers = 0;
-    while Instant::now() < end {
-        connection.exchange()?;
-        answers += 1;
-    }
-    Ok(answers)
-}
-
-/// A kept connection that sends the same request again and again.
-#[derive(Debug)]
-pub struct Connection {
-    stream: TcpStream,
-    request: Vec<u8>,
-    received: Vec<u8>,
-}
-
-impl Connection {
-    /// A connection that posts a JSON body.
-    pub fn post(address: SocketAddr, path: &str, body: &str) -> io::Result<Self> {
-        Self::posting(address, path, "", body)
-    }
-
-    /// The same, with a token.
-    pub fn post_with_token(address: SocketAddr, path: &str, token: &str, body: &str) -> io::Result<Self> {
-        Self::posting(address, path, &bearer(token), body)
-    }
-
-    /// A connection that gets a path.
-    pub fn get(address: SocketAddr, path: &str) -> io::Result<Self> {
-        Self::open(address, format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n"))
-    }
-
-    /// The same, with a token.
-    pub fn get_with_token(address: SocketAddr, path: &str, token: &str) -> io::Result<Self> {
-        let headers = bearer(token);
-        Self::open(address, format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n"))
-    }
-
-    fn posting(address: SocketAddr, path: &str, more: &str, body: &str) -> io::Result<Self> {
-        let length = body.len();
-        let headers = format!("{more}Content-Type: application/json\r\nContent-Length: {length}\r\n");
-        Self::open(address, format!("POST {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n{body}"))
-    }
-
-    fn open(address: SocketAddr, request: String) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, request: request.into_bytes(), received: Vec::with_capacity(64 * 1024) })
-    }
-
-    /// Sends the request and returns the body of its answer, which must have a status of success.
-    pub fn exchange(&mut self) -> io::Result<&[u8]> {
-        self.stream.write_all(&self.request)?;
-        self.received.clear();
-        let head = loop {
-            if let Some(end) = self.received.windows(4).position(|window| window == b"\r\n\r\n") {
-                break end + 4;
-            }
-            self.receive()?;
-        };
-        let whole = head + body_length(&self.received[..head])?;
-        while self.received.len() < whole {
-            self.receive()?;
-        }
-        Ok(&self.received[head..whole])
-    }
-
-    fn receive(&mut self) -> io::Result<()> {
-        let mut piece = [0; 16 * 1024];
-        match self.stream.read(&mut piece)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            read => {
-                self.received.extend_from_slice(&piece[..read]);
-                Ok(())
-            }
-        }
-    }
-}
-
-fn bearer(token: &str) -> String {
-    format!("Authorization: Bearer {token}\r\n")
-}
-
-/// The length of the body that a head announces.
-fn body_length(head: &[u8]) -> io::Result<usize> {
-    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
-    if !head.starts_with("http/1.1 20") {
-        return Err(io::Error::other(head));
-    }
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
-    length.ok_or_else(|| io::Error::other("an answer without a length"))
+fn validation(registry: &Registry) -> anyhow::Result<Durations> {
+    let spec = registry.specs().find(|spec| spec.name == "ls").context("there is a tool ls")?;
+    let validator = jsonschema::validator_for(&spec.input_schema)?;
+    let body: Value = serde_json::from_str(BODY)?;
+    Ok(Durations::of(CALLS, || arguments::validate(&validator, &spec.input_schema, &body))?)
 }

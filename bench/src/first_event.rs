@@ -1,4 +1,4 @@
-//! From a message at the control port to the worker's first event: how long nobody works on it.
+//! How long a message waits: from the control port to the worker's first event.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use protocol::now_ms;
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::call::Connection as Http;
+use crate::http::Connection as Http;
 use crate::measure::Durations;
 use crate::program::{Program, until_ready};
 use crate::table::Table;
 
 const MESSAGES: usize = 200;
 
-/// Measures the way of a message through the whole system; the event's own time says when it happened.
+/// Sends messages through the whole system; the time in the event says when the worker began.
 pub fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let data = place.path().join("data");
     let (_system, address) = Program::system(&data)?;
     until_ready(address)?;
     let tokens: Value = serde_json::from_slice(&std::fs::read(data.join("tokens"))?)?;
-    let token = tokens["control_token"].as_str().context("a running supervisor has a token")?;
+    let token = tokens["control_token"].as_str().context("the supervisor has no token")?;
     let mut latencies = Vec::new();
     for _ in 0..MESSAGES {
         let sent_at = now_ms();
-        let mut post = Http::post_with_token(address, "/messages", token, r#"{"text":"ls path=."}"#)?;
+        let mut post = Http::open(address, "POST", "/messages", Some(token), r#"{"text":"ls path=."}"#)?;
         let answer: Value = serde_json::from_slice(post.exchange()?)?;
-        let task = answer["task_id"].as_str().context("a message has a task")?.to_owned();
+        let task = answer["task_id"].as_str().context("the message has no task")?.to_owned();
         let wait = format!("/messages/{task}?wait_seconds=30");
-        Http::get_with_token(address, &wait, token)?.exchange()?;
+        Http::open(address, "GET", &wait, Some(token), "")?.call()?;
         let began_at = first_event(&data.join("db/autonous.db"), &task)?;
         latencies.push(Duration::from_millis(u64::try_from(began_at - sent_at)?));
     }
@@ -43,5 +43,5 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
 fn first_event(database: &Path, task: &str) -> anyhow::Result<i64> {
     let sql = "select time_ms from events where task_id = ?1 and type = 'agent.started' limit 1";
     let found = Connection::open(database)?.query_row(sql, [task], |row| row.get(0));
-    found.context("a task that has ended was begun")
+    found.context("the task never started")
 }

@@ -1,6 +1,6 @@
-//! The server's own parts in this process: the same code, to measure a piece of a call alone.
+//! Parts of the server in this process, to measure the pieces of a call alone.
 //!
-//! Changes are not synced here, and no command runs; what only the whole server does is measured over HTTP.
+//! Changes are not synced here, and no command runs; what needs the whole server is measured over HTTP.
 
 use std::io;
 use std::path::Path;
@@ -21,10 +21,9 @@ use toolkit::{Recorder, Redactor, Registry, Request, Runner, RunnerSettings, arg
 
 use crate::measure::Durations;
 
-/// A runner of the file tools: a whole call, but for HTTP, the journal and syncing.
+/// A runner of the file tools: a whole call except HTTP, the journal and syncing.
 pub struct InProcess {
-    /// What calls run on.
-    pub runtime: Runtime,
+    runtime: Runtime,
     runner: Arc<Runner>,
 }
 
@@ -44,6 +43,12 @@ impl InProcess {
         Ok(Self { runtime, runner: Arc::new(runner) })
     }
 
+    /// To a thread that may block, and back.
+    pub fn hop(&self, times: usize) -> anyhow::Result<Durations> {
+        let hop = || self.runtime.block_on(async { tokio::task::spawn_blocking(|| ()).await });
+        Ok(Durations::of(times, hop)?)
+    }
+
     /// Runs one call, which must succeed.
     pub fn call(&self, tool: &str, body: &str) -> anyhow::Result<Envelope> {
         let envelope = self.runtime.block_on(self.runner.run(request(tool, body)));
@@ -52,7 +57,7 @@ impl InProcess {
     }
 }
 
-/// The settings of a server with this root, whose own files lie in `place`.
+/// The settings of a server with this root and its own files in `place`.
 pub fn config(root: &Path, place: &Path) -> anyhow::Result<Config> {
     let (root, place) = (root.display().to_string(), place.display().to_string());
     let variables =
@@ -77,7 +82,7 @@ pub fn registry(config: &Config) -> anyhow::Result<Registry> {
     Ok(tool_server::tools::registry(&context)?)
 }
 
-/// Writing the records of a call's start and end, `times` times.
+/// Measures writing the records of the start and the end of a call.
 pub fn journal(
     config: &Config,
     times: usize,

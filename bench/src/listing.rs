@@ -1,10 +1,10 @@
-//! A page of a huge directory, beside what merely reading all of its names takes.
+//! A page of a huge directory, beside only reading all of its names.
 
 use std::fs;
 
-use crate::call::{Connection, fill};
+use crate::files::fill;
 use crate::measure::Durations;
-use crate::program::{Program, until_ready};
+use crate::program::ServedRoot;
 use crate::table::Table;
 
 const ENTRIES: usize = 100_000;
@@ -12,14 +12,10 @@ const CALLS: usize = 30;
 
 /// Measures a page of 200 entries.
 pub fn bench(table: &mut Table) -> anyhow::Result<()> {
-    let place = tempfile::tempdir()?;
-    let root = place.path().join("root");
-    fill(&root, ENTRIES)?;
-    let (_server, address) = Program::tool_server(&root, &place.path().join("data"))?;
-    until_ready(address)?;
-    let mut page = Connection::post(address, "/tools/ls", r#"{"path":".","limit":200}"#)?;
-    let page_time = Durations::of(CALLS, || page.exchange().map(drop))?;
-    let names_time = Durations::of(CALLS, || names_of(&root).map(drop))?;
+    let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
+    let mut page = served.post("ls", r#"{"path":".","limit":200}"#)?;
+    let page_time = Durations::of(CALLS, || page.call())?;
+    let names_time = Durations::of(CALLS, || names_of(&served.root))?;
     table.note("reading all names in this process, p50", format!("{:.1} ms", names_time.p50_ms()));
     table.note("POST /tools/ls with limit 200, p50", format!("{:.1} ms", page_time.p50_ms()));
     table.note("ratio of the p50s", format!("{:.1} times", page_time.p50_us() / names_time.p50_us()));

@@ -1,21 +1,22 @@
 //! `make bench`: speed and memory of the real programs, each number beside its target.
 //!
-//! The programs are started as any user starts them and are asked over HTTP; only where the time of a call
-//! goes is measured in this process, piece by piece. Nothing here fails on a missed target: the table says
-//! it, and people judge. An argument chooses the sections whose title has it, such as `edit`.
+//! The programs start as any user starts them and are called over HTTP; only the pieces of a call are measured
+//! in this process. Nothing here fails on a missed target: the table shows it, and people judge. An argument
+//! selects the sections whose title contains it, such as `edit`.
 
 mod archive;
 mod bare;
 mod bash;
 mod call;
 mod edit;
+mod files;
 mod first_event;
+mod http;
 mod in_process;
 mod listing;
 mod measure;
 mod memory;
 mod pages;
-mod pieces;
 mod program;
 mod queue;
 mod read;
@@ -67,5 +68,7 @@ fn main() -> anyhow::Result<()> {
 fn cargo_sources() -> anyhow::Result<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    Ok(home.context("set HOME or CARGO_HOME: the sources of crates are searched")?.join("registry/src"))
+    Ok(home
+        .context("set HOME or CARGO_HOME: the search runs over the sources of crates")?
+        .join("registry/src"))
 }

@@ -1,4 +1,4 @@
-//! Durations: taken many times, and summed up by what half of them, or all but a few, stay below.
+//! Durations of one thing, measured many times and summed up by percentiles.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,28 +8,28 @@ use std::time::{Duration, Instant};
 pub struct Durations(Vec<Duration>);
 
 impl Durations {
-    /// Durations in any order; there must be one.
+    /// Durations in any order, at least one.
     pub fn new(mut durations: Vec<Duration>) -> Self {
         assert!(!durations.is_empty(), "nothing was measured");
         durations.sort_unstable();
         Self(durations)
     }
 
-    /// Runs `work` without measuring for a tenth of `times`, and then measures it.
-    pub fn of<E>(times: usize, mut work: impl FnMut() -> Result<(), E>) -> Result<Self, E> {
+    /// Measures `work` so many times, after a tenth as many runs to warm up.
+    pub fn of<T, E>(times: usize, mut work: impl FnMut() -> Result<T, E>) -> Result<Self, E> {
         for _ in 0..times / 10 {
             work()?;
         }
         let mut durations = Vec::with_capacity(times);
         for _ in 0..times {
             let began = Instant::now();
-            black_box(work())?;
+            black_box(work()?);
             durations.push(began.elapsed());
         }
         Ok(Self::new(durations))
     }
 
-    /// Measures several things in turns, so that whatever else the machine does befalls all of them.
+    /// Measures several things in turns, so that other load on the machine affects all of them alike.
     pub fn in_turns<const N: usize>(
         times: usize,
         mut works: [&mut dyn FnMut() -> anyhow::Result<()>; N],
@@ -47,24 +47,24 @@ impl Durations {
         Ok(durations.map(Self::new))
     }
 
-    /// Microseconds that this many of a hundred stay below.
+    /// The percentile, in microseconds.
     pub fn percentile_us(&self, percent: usize) -> f64 {
         let index = (self.0.len() * percent / 100).min(self.0.len() - 1);
         self.0[index].as_secs_f64() * 1e6
     }
 
-    /// Microseconds in the middle.
+    /// The median, in microseconds.
     pub fn p50_us(&self) -> f64 {
         self.percentile_us(50)
     }
 
-    /// Milliseconds in the middle.
+    /// The median, in milliseconds.
     pub fn p50_ms(&self) -> f64 {
         self.p50_us() / 1e3
     }
 }
 
-/// Microseconds in words.
+/// Microseconds with their unit.
 pub fn us(microseconds: f64) -> String {
     format!("{microseconds:.2} µs")
 }

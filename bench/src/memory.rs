@@ -1,4 +1,4 @@
-//! Resident memory of the whole system after its first message, when nothing is to be done.
+//! Resident memory of the whole system, idle after its first message.
 
 use std::process::{Command, Stdio};
 
@@ -22,7 +22,7 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
         .args(["chat", "ls path=."])
         .stdout(Stdio::null())
         .status()?;
-    anyhow::ensure!(said.success(), "the system does not answer");
+    anyhow::ensure!(said.success(), "the system did not answer");
     let mut processes = children_of(supervisor.pid())?;
     processes.push((supervisor.pid(), "supervisor".to_owned()));
     for (name, most) in TARGETS {

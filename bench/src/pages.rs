@@ -1,17 +1,16 @@
 //! What the pages of a large listing cost: the first, the one in the middle, and the last.
 //!
-//! A page may cost at most in proportion to what lies before it, so the last at most twice what the middle
-//! one costs.
+//! The cost of a page may grow in proportion to what precedes it, so the last page may cost at most twice as
+//! much as the middle one.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use protocol::Envelope;
 use serde_json::{Value, json};
 
-use crate::call::{Connection, fill};
+use crate::files::fill;
 use crate::measure::Durations;
-use crate::program::{Program, until_ready};
+use crate::program::ServedRoot;
 use crate::table::Table;
 
 const DIRECTORIES: usize = 20;
@@ -21,21 +20,17 @@ const ROUNDS: usize = 5;
 
 /// Measures the pages of `ls`, `find` and `grep` over the same tree.
 pub fn bench(table: &mut Table) -> anyhow::Result<()> {
-    let place = tempfile::tempdir()?;
-    let root = place.path().join("root");
-    for number in 0..DIRECTORIES {
-        fill(&root.join(format!("d-{number:02}")), FILES_EACH)?;
-    }
-    let (_server, address) = Program::tool_server(&root, &place.path().join("data"))?;
-    until_ready(address)?;
-    // The directories are entries of `ls`, too; so its last page is full like the others.
+    let served = ServedRoot::start(|root| {
+        (0..DIRECTORIES).try_for_each(|number| Ok(fill(&root.join(format!("d-{number:02}")), FILES_EACH)?))
+    })?;
+    // `ls` lists the directories, too; with this limit its last page is as full as the others.
     let listings = [
         ("ls", json!({"path": ".", "recursive": true, "limit": PAGE + PAGE / FILES_EACH})),
         ("find", json!({"type": "file", "limit": PAGE})),
         ("grep", json!({"pattern": "x", "limit": PAGE})),
     ];
     for (tool, arguments) in listings {
-        let rounds = (0..ROUNDS).map(|_| pages(address, tool, &arguments)).collect::<Result<Vec<_>, _>>()?;
+        let rounds = (0..ROUNDS).map(|_| pages(&served, tool, &arguments)).collect::<Result<Vec<_>, _>>()?;
         let count = rounds[0].len();
         let cost = |page: usize| Durations::new(rounds.iter().map(|round| round[page]).collect()).p50_ms();
         let (first, middle, last) = (cost(0), cost(count / 2 - 1), cost(count - 1));
@@ -49,11 +44,11 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
 }
 
 /// How long each page of a listing took, from the first to the last.
-fn pages(address: SocketAddr, tool: &str, arguments: &Value) -> anyhow::Result<Vec<Duration>> {
+fn pages(served: &ServedRoot, tool: &str, arguments: &Value) -> anyhow::Result<Vec<Duration>> {
     let mut arguments = arguments.clone();
     let mut durations = Vec::new();
     loop {
-        let mut call = Connection::post(address, &format!("/tools/{tool}"), &arguments.to_string())?;
+        let mut call = served.post(tool, &arguments.to_string())?;
         let began = Instant::now();
         let answer = call.exchange()?;
         durations.push(began.elapsed());

@@ -1,24 +1,25 @@
-//! The programs under measurement: started with an environment from nothing, ended when they are dropped.
+//! The programs under measurement: started with an empty environment, killed when they are dropped.
 
 use std::fs;
-use std::io;
+use std::io::{self, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use tempfile::TempDir;
 
-use crate::call::Connection;
+use crate::http::Connection;
 
 /// How long a program may take to be ready before the measurement gives up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often it is asked; short against every start.
+/// How long to wait between two tries; short against every start.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Where programs find the programs that they look for.
+/// The `PATH` of the programs.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A running program.
@@ -26,13 +27,26 @@ const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub struct Program(Child);
 
 impl Program {
-    /// Starts the program `name` that lies beside this one.
+    /// Starts the program `name` next to this one.
     pub fn start(name: &str, arguments: &[&str], variables: &[(&str, String)]) -> anyhow::Result<Self> {
         let mut command = Command::new(path_of(name)?);
         command.args(arguments).env_clear().env("PATH", SEARCH_PATH);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self(command.spawn().with_context(|| format!("{name} does not start"))?))
+        Self::spawn(&mut command)
+    }
+
+    /// Starts a command.
+    pub fn spawn(command: &mut Command) -> anyhow::Result<Self> {
+        let child = command.spawn();
+        Ok(Self(child.with_context(|| format!("cannot start {}", command.get_program().display()))?))
+    }
+
+    /// Its standard input and output, if they are piped; once.
+    pub fn pipes(&mut self) -> anyhow::Result<(ChildStdin, BufReader<ChildStdout>)> {
+        let pipes = self.0.stdin.take().zip(self.0.stdout.take());
+        let (stdin, stdout) = pipes.context("the program has no pipes")?;
+        Ok((stdin, BufReader::new(stdout)))
     }
 
     /// A tool server with one root, and where it listens.
@@ -70,7 +84,37 @@ impl Drop for Program {
     }
 }
 
-/// The path of a program that lies beside this one.
+/// A tool server over a fresh root, ready to be called.
+#[derive(Debug)]
+pub struct ServedRoot {
+    /// The server; it ends before its directories do.
+    pub server: Program,
+    /// The only root.
+    pub root: PathBuf,
+    /// What the root and the server's own data lie in.
+    pub place: TempDir,
+    address: SocketAddr,
+}
+
+impl ServedRoot {
+    /// Fills a root and serves it.
+    pub fn start(fill: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<Self> {
+        let place = tempfile::tempdir()?;
+        let root = place.path().join("root");
+        fs::create_dir(&root)?;
+        fill(&root)?;
+        let (server, address) = Program::tool_server(&root, &place.path().join("data"))?;
+        until_ready(address)?;
+        Ok(Self { server, root, place, address })
+    }
+
+    /// A connection that calls a tool.
+    pub fn post(&self, tool: &str, arguments: &str) -> io::Result<Connection> {
+        Connection::post(self.address, &format!("/tools/{tool}"), arguments)
+    }
+}
+
+/// The path of a program next to this one.
 pub fn path_of(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     anyhow::ensure!(path.is_file(), "{} is missing: `make bench` builds it", path.display());
@@ -79,16 +123,16 @@ pub fn path_of(name: &str) -> anyhow::Result<PathBuf> {
 
 /// The first of these programs that the system has.
 pub fn installed(names: &[&str]) -> Option<PathBuf> {
-    let paths =
-        |name: &&str| SEARCH_PATH.split(':').map(|directory| Path::new(directory).join(name)).collect();
-    names.iter().flat_map::<Vec<PathBuf>, _>(paths).find(|path| path.is_file())
+    let paths = |name| SEARCH_PATH.split(':').map(move |directory| Path::new(directory).join(name));
+    names.iter().flat_map(paths).find(|path| path.is_file())
 }
 
 /// Waits until `GET /readyz` answers 200.
 pub fn until_ready(address: SocketAddr) -> anyhow::Result<()> {
     let give_up = Instant::now() + PATIENCE;
     loop {
-        if Connection::get(address, "/readyz").is_ok_and(|mut asked| asked.exchange().is_ok()) {
+        let asked = Connection::open(address, "GET", "/readyz", None, "");
+        if asked.is_ok_and(|mut asked| asked.call().is_ok()) {
             return Ok(());
         }
         anyhow::ensure!(Instant::now() < give_up, "nothing is ready at {address} after {PATIENCE:?}");
@@ -96,7 +140,7 @@ pub fn until_ready(address: SocketAddr) -> anyhow::Result<()> {
     }
 }
 
-/// The ids and names of the processes that a process has started.
+/// The IDs and names of the children of a process.
 pub fn children_of(parent: u32) -> anyhow::Result<Vec<(u32, String)>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {

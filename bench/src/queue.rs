@@ -1,7 +1,7 @@
-//! The queue in SQLite, as the supervisor has it: a message is stored, claimed and ended with its events,
-//! history and reply, beside bare SQLite that makes as many commits of one small row.
+//! The supervisor's queue in SQLite: a message is stored, claimed and ended with its events, history and
+//! reply, beside bare SQLite with as many commits of one small row.
 //!
-//! A commit waits for the disk, so the disk decides what comes out; only the ratios belong to the queue.
+//! A commit waits for the disk, so the disk decides the times; only the ratios are about the queue.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,15 +22,15 @@ use crate::table::Table;
 
 /// Tasks one after the other, in each turn.
 const TASKS: u32 = 50;
-/// Turns that they and bare commits take: the disk is not always as fast.
+/// Turns of these tasks and of bare commits, because the speed of the disk varies.
 const TURNS: usize = 10;
-/// Commits that a task takes: it is stored, claimed and ended.
+/// Commits per task: it is stored, claimed and ended.
 const COMMITS: u32 = 3;
-/// So many people ask at once.
+/// How many people ask at once.
 const AT_ONCE: u32 = 64;
-/// Tasks of each of them.
+/// Tasks per person.
 const TASKS_EACH: u32 = 50;
-/// Finished tasks beside which a claim is made.
+/// How many finished tasks lie beside the one that is claimed.
 const FINISHED: [u32; 2] = [1000, 1_000_000];
 const CLAIMS: usize = 2000;
 const LEASE: Duration = Duration::from_secs(60);
@@ -53,7 +53,7 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bare commits a second, and tasks a second, in turns.
+/// Bare commits per second and tasks per second, in turns.
 fn one_by_one(place: &Path) -> anyhow::Result<[f64; 2]> {
     let mut connection = Connection::open(place.join("bare.db"))?;
     connection.pragma_update(None, "journal_mode", "wal")?;
@@ -96,7 +96,7 @@ async fn opened(path: &Path) -> anyhow::Result<(Store, EventId)> {
     Ok((store, run))
 }
 
-/// Each of `people` has as many tasks done as `each`, one after the other.
+/// Tasks per second while `people` have `each` tasks done, each of them one after the other.
 fn tasks_a_second(path: &Path, people: u32, each: u32) -> anyhow::Result<f64> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -125,8 +125,8 @@ async fn have_done(store: Store, run: EventId, person: u32, tasks: u32) -> Resul
     Ok(())
 }
 
-/// Somebody's task: there are never fewer open ones than people who look for one, but the free ones may
-/// wait behind another of their chat for a moment.
+/// Claims a task, not always one's own. There are always enough open ones, but for a moment they may all wait
+/// behind another task of their chat.
 async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
     loop {
         let run = run.clone();
@@ -142,7 +142,7 @@ fn arrival(chat: u32, update_id: i64) -> Arrival {
     Arrival { chat: Chat::new(telegram::NAME, chat), update_id: Some(update_id), message_id: None, text }
 }
 
-/// Claims a task and takes the claim back, without a commit: the disk would hide what is asked.
+/// Claims a task and rolls back, because the disk time of a commit would hide the claim's.
 fn claim_us(path: &Path, finished: u32) -> anyhow::Result<f64> {
     let mut connection = open::for_writing(path)?;
     finish(&connection, finished)?;
@@ -151,8 +151,8 @@ fn claim_us(path: &Path, finished: u32) -> anyhow::Result<f64> {
     let durations = Durations::of(CLAIMS, || {
         let transaction = connection.transaction()?;
         let claim = claim::claim(&transaction, LEASE, &run)?;
-        anyhow::ensure!(matches!(claim, Claim::Task(_)), "the one open task is claimed");
-        transaction.rollback().context("a claim can be taken back")
+        anyhow::ensure!(matches!(claim, Claim::Task(_)), "nothing was claimed");
+        transaction.rollback().context("cannot roll the claim back")
     })?;
     Ok(durations.p50_us())
 }

@@ -1,6 +1,6 @@
 //! `grep` and `find` over the sources of every crate that cargo has unpacked, beside `rg` and `fd`.
 //!
-//! The programs get the options that mean what the tools' defaults mean, and both sides must find as much.
+//! The programs get the options that match the tools' defaults, and both sides must find the same number.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,15 +8,15 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use protocol::Envelope;
 
-use crate::call::Connection;
+use crate::http::Connection;
 use crate::measure::Durations;
 use crate::program::{Program, installed, until_ready};
 use crate::table::Table;
 
-/// Something that few files hold.
+/// A text that few files contain.
 const LITERAL: &str = "RESOLVE_NO_XDEV";
 
-/// A name that many directories have, and few enough for one page.
+/// A name that many directories contain, few enough for one page.
 const NAME: &str = "build.rs";
 
 const TIMES: usize = 15;
@@ -26,7 +26,7 @@ struct Rival {
     tool: &'static str,
     body: String,
     programs: &'static [&'static str],
-    options: &'static [&'static str],
+    options: &'static str,
     pattern: &'static str,
 }
 
@@ -49,29 +49,16 @@ fn rivals() -> [Rival; 2] {
             tool: "grep",
             body: format!(r#"{{"pattern":"{LITERAL}","literal":true,"limit":2000}}"#),
             programs: &["rg"],
-            options: &[
-                "--no-config",
-                "--no-ignore-global",
-                "--no-ignore-parent",
-                "--crlf",
-                "--line-number",
-                "--no-heading",
-                "--fixed-strings",
-            ],
+            options: "--no-config --no-ignore-global --no-ignore-parent --crlf --line-number --no-heading \
+                      --fixed-strings",
             pattern: LITERAL,
         },
         Rival {
             tool: "find",
             body: format!(r#"{{"name_pattern":"{NAME}","limit":2000}}"#),
             programs: &["fdfind", "fd"],
-            options: &[
-                "--no-global-ignore-file",
-                "--no-ignore-vcs",
-                "--no-ignore-parent",
-                "--case-sensitive",
-                "--color=never",
-                "--glob",
-            ],
+            options: "--no-global-ignore-file --no-ignore-vcs --no-ignore-parent --case-sensitive \
+                      --color=never --glob",
             pattern: NAME,
         },
     ]
@@ -85,7 +72,7 @@ impl Rival {
             return Ok(());
         };
         let mut command = Command::new(&program);
-        command.current_dir(sources).args(self.options).arg("--").arg(self.pattern);
+        command.current_dir(sources).args(self.options.split_whitespace()).arg("--").arg(self.pattern);
         command.stdin(Stdio::null()).stderr(Stdio::null());
         if self.tool == "grep" {
             command.arg("./");
@@ -101,9 +88,7 @@ impl Rival {
         );
         let [program_time, call_time] = Durations::in_turns(
             TIMES,
-            [&mut || command.output().map(drop).context("the program can not be run"), &mut || {
-                Ok(call.exchange().map(drop)?)
-            }],
+            [&mut || command.output().map(drop).context("cannot run the program"), &mut || call.call()],
         )?;
         let (tool, rival) = (self.tool, self.programs[0]);
         table.note(&format!("{rival}, {theirs} lines, p50"), format!("{:.1} ms", program_time.p50_ms()));

@@ -1,4 +1,4 @@
-//! The table: what was measured, how much it was, and whether that is within its target.
+//! The table of what was measured, each number beside its target.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ impl Table {
         Self { title, rows: Vec::new() }
     }
 
-    /// A number that only informs.
+    /// A number without a target.
     pub fn note(&mut self, what: &str, measured: impl fmt::Display) {
         self.add(what, measured.to_string(), String::new(), "");
     }
@@ -34,7 +34,7 @@ impl Table {
         self.add(what, format!("{measured:.1} {unit}"), target, verdict(measured <= most));
     }
 
-    /// A number that should reach a bound, both in `unit`.
+    /// A number that should stay at or above a bound, both in `unit`.
     pub fn reach(&mut self, what: &str, measured: f64, least: f64, unit: &str) {
         let target = format!("at least {least} {unit}");
         self.add(what, format!("{measured:.1} {unit}"), target, verdict(measured >= least));

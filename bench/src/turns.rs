@@ -1,18 +1,17 @@
-//! A turn of the loop: what the real worker takes beyond the model's and the tool's own time.
+//! A turn of the loop: what the real worker takes beyond the time of the model and the tool.
 //!
-//! Model and tool server are played in this process and answer at once. What counts is the time from the
-//! model's answer to the worker's next question, without the time that the tool took: reading the answer,
-//! the call, the result, the conversation that grows, and HTTP on the worker's side of it.
+//! A fake model and a fake tool server in this process answer at once. What counts is the time from the
+//! model's answer to the worker's next question, without the time of the tool: reading the answer, the call,
+//! the result, the growing conversation, and the worker's side of HTTP.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, Write};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agent_worker::model::Message;
 use agent_worker::window::{WindowBounds, fit};
-use anyhow::Context as _;
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::measure::Durations;
-use crate::program::path_of;
+use crate::program::{Program, path_of};
 use crate::table::Table;
 
 /// How many turns a task takes; the conversation grows with each.
@@ -33,11 +32,11 @@ const FITS: usize = 50;
 
 /// Measures the turns of a task, and the fitting of a long conversation.
 pub fn bench(table: &mut Table) -> anyhow::Result<()> {
-    let played = Arc::new(Played::default());
+    let exchanges = Arc::new(Exchanges::default());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let address = serve(&runtime, Arc::clone(&played))?;
+    let address = serve(&runtime, Arc::clone(&exchanges))?;
     run_a_task(address)?;
-    let turns = played.overheads()?;
+    let turns = exchanges.overheads()?;
     table.bound("overhead of a turn with one call, p50", turns.p50_ms(), 3.0, "ms");
     table.note("overhead of a turn with one call, p99", format!("{:.2} ms", turns.percentile_us(99) / 1e3));
     let fits = fits()?;
@@ -45,9 +44,9 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// When the played servers were asked and when they answered.
+/// When the fake servers were asked and when they answered.
 #[derive(Default)]
-struct Played(Mutex<Vec<Asked>>);
+struct Exchanges(Mutex<Vec<Asked>>);
 
 struct Asked {
     is_model: bool,
@@ -55,7 +54,7 @@ struct Asked {
     to: Instant,
 }
 
-impl Played {
+impl Exchanges {
     fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,12 +74,12 @@ impl Played {
     }
 }
 
-fn serve(runtime: &Runtime, played: Arc<Played>) -> anyhow::Result<SocketAddr> {
+fn serve(runtime: &Runtime, exchanges: Arc<Exchanges>) -> anyhow::Result<SocketAddr> {
     let routes = Router::new()
         .route("/v1/chat/completions", post(complete))
         .route("/tools", get(async || Json(json!({"tools": [tool()]}))))
         .route("/tools/ls", post(list))
-        .with_state(played);
+        .with_state(exchanges);
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;
     runtime.spawn(async move { axum::serve(listener, routes).await });
@@ -88,9 +87,9 @@ fn serve(runtime: &Runtime, played: Arc<Played>) -> anyhow::Result<SocketAddr> {
 }
 
 /// Calls the tool with other arguments each time, and answers at the end.
-async fn complete(State(played): State<Arc<Played>>, _question: String) -> Json<Value> {
+async fn complete(State(exchanges): State<Arc<Exchanges>>, _question: String) -> Json<Value> {
     let from = Instant::now();
-    let mut asked = played.asked();
+    let mut asked = exchanges.asked();
     let turn = asked.iter().filter(|asked| asked.is_model).count();
     let (message, finish_reason) = if turn < TURNS {
         let function =
@@ -104,7 +103,7 @@ async fn complete(State(played): State<Arc<Played>>, _question: String) -> Json<
     Json(json!({"choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]}))
 }
 
-async fn list(State(played): State<Arc<Played>>, _arguments: String) -> Json<Value> {
+async fn list(State(exchanges): State<Arc<Exchanges>>, _arguments: String) -> Json<Value> {
     let from = Instant::now();
     let envelope = json!({
         "ok": true, "exit_code": 0, "stdout": "a.txt\nb.txt\n", "stderr": "",
@@ -114,7 +113,7 @@ async fn list(State(played): State<Arc<Played>>, _arguments: String) -> Json<Val
             "data": {}, "stats": {"time_ms": 0}, "context": {"cwd": "/", "params_input": {}}, "redacted": false,
         },
     });
-    played.asked().push(Asked { is_model: false, from, to: Instant::now() });
+    exchanges.asked().push(Asked { is_model: false, from, to: Instant::now() });
     Json(envelope)
 }
 
@@ -128,7 +127,8 @@ fn tool() -> Value {
 
 /// Gives a real worker one task, and waits for its result.
 fn run_a_task(address: SocketAddr) -> anyhow::Result<()> {
-    let mut worker = Worker::start(address)?;
+    let mut worker = start_worker(address)?;
+    let (mut stdin, stdout) = worker.pipes()?;
     let task = Task {
         task_id: TaskId::new(),
         attempt: 1,
@@ -142,10 +142,8 @@ fn run_a_task(address: SocketAddr) -> anyhow::Result<()> {
         date: String::new(),
     };
     let line = serde_json::to_string(&ToWorker::Task(Box::new(task)))?;
-    let mut stdin = worker.0.stdin.take().context("stdin is piped")?;
     writeln!(stdin, "{line}")?;
-    let output = BufReader::new(worker.0.stdout.take().context("stdout is piped")?);
-    for line in output.lines() {
+    for line in stdout.lines() {
         if let FromWorker::Result(_) = serde_json::from_str(&line?)? {
             return Ok(());
         }
@@ -153,29 +151,16 @@ fn run_a_task(address: SocketAddr) -> anyhow::Result<()> {
     anyhow::bail!("the worker ended without a result")
 }
 
-/// A worker that is ended when it is dropped.
-struct Worker(Child);
-
-impl Worker {
-    fn start(address: SocketAddr) -> anyhow::Result<Self> {
-        let variables = [
-            ("RUST_LOG", "off".to_owned()),
-            ("AUTONOUS_TOOL_URL", format!("http://{address}")),
-            ("AUTONOUS_MODEL_PROVIDER", "openai".to_owned()),
-            ("AUTONOUS_MODEL_BASE_URL", format!("http://{address}/v1")),
-            ("AUTONOUS_CONTROL_MAX_TURNS", "10000".to_owned()),
-        ];
-        let mut command = Command::new(path_of("agent-worker")?);
-        command.env_clear().envs(variables).stdin(Stdio::piped()).stdout(Stdio::piped());
-        Ok(Self(command.spawn().context("agent-worker does not start")?))
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn start_worker(address: SocketAddr) -> anyhow::Result<Program> {
+    let variables = [
+        ("RUST_LOG", "off".to_owned()),
+        ("AUTONOUS_TOOL_URL", format!("http://{address}")),
+        ("AUTONOUS_MODEL_PROVIDER", "openai".to_owned()),
+        ("AUTONOUS_MODEL_BASE_URL", format!("http://{address}/v1")),
+        ("AUTONOUS_CONTROL_MAX_TURNS", "10000".to_owned()),
+    ];
+    let mut command = Command::new(path_of("agent-worker")?);
+    Program::spawn(command.env_clear().envs(variables).stdin(Stdio::piped()).stdout(Stdio::piped()))
 }
 
 /// Fitting a chat of many messages into the default window, of which it takes several.

@@ -1,5 +1,5 @@
-//! The commands that look at the database, beside a hundred times as much of it: what they take must hang on
-//! what they show, not on how long the system has lived.
+//! The commands that query the database, on one a hundred times as large: their time must depend on what they
+//! show, not on how long the system has run.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,17 +11,17 @@ use crate::measure::Durations;
 use crate::program::path_of;
 use crate::table::Table;
 
-/// Fills a database; `$tasks` is how many tasks it gets, with ten events each.
+/// Fills a database with `$tasks` tasks and ten events for each.
 const FILL: &str = include_str!("fill.sql");
 
 const TASKS: [u32; 2] = [1000, 100_000];
-/// Not more than there are dead tasks in the smaller one, the runs to warm up included.
+/// With the warm-up, no more than the smaller database has dead tasks.
 const RUNS: usize = 9;
-/// As it is with these: one in so many died, and one in so many changed a file, half as far on.
+/// One task in so many died, and the one halfway between two of them changed a file.
 const FEW: u32 = 100;
 
-/// What is asked. `TASK` stands for the id of a task, `END` for the part of it that the tables show, `FILE` for
-/// a file that was changed once, and `DEAD` for a task that died, another one in each run.
+/// The commands. `TASK` stands for the ID of a task, `END` for the part of it that the tables show, `FILE` for
+/// a file that was changed once, and `DEAD` for a dead task, another one in each run.
 const QUESTIONS: [(&str, &[&str]); 7] = [
     ("tree of a task", &["tree", "--task", "TASK"]),
     ("tree of a task by the end of its id", &["tree", "--task", "END"]),
@@ -32,7 +32,7 @@ const QUESTIONS: [(&str, &[&str]); 7] = [
     ("requeue of a task, without a supervisor", &["requeue", "DEAD"]),
 ];
 
-/// Asks both databases in turns.
+/// Queries both databases in turns.
 pub fn bench(table: &mut Table) -> anyhow::Result<()> {
     let places = [tempfile::tempdir()?, tempfile::tempdir()?];
     for (place, tasks) in places.iter().zip(TASKS) {
@@ -45,12 +45,8 @@ pub fn bench(table: &mut Table) -> anyhow::Result<()> {
         let mut ask_large = || ask(large, TASKS[1], arguments, &mut asked_large);
         let [short, long] = Durations::in_turns(RUNS, [&mut ask_small, &mut ask_large])?;
         table.note(&format!("{what}, {} tasks, p50", TASKS[0]), format!("{:.1} ms", short.p50_ms()));
-        table.bound(
-            &format!("{what}, a hundred times as many"),
-            long.p50_us() / short.p50_us(),
-            2.0,
-            "times",
-        );
+        let ratio = long.p50_us() / short.p50_us();
+        table.bound(&format!("{what}, a hundred times as many"), ratio, 2.0, "times");
     }
     Ok(())
 }
@@ -61,7 +57,7 @@ fn fill(data: &Path, tasks: u32) -> anyhow::Result<()> {
     let connection = open::for_writing(&database)?;
     connection.pragma_update(None, "synchronous", "off")?;
     let filling = format!("begin; {} commit;", FILL.replace("$tasks", &tasks.to_string()));
-    connection.execute_batch(&filling).context("the database can not be filled")?;
+    connection.execute_batch(&filling).context("cannot fill the database")?;
     connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
     Ok(())
 }
@@ -80,13 +76,8 @@ fn ask(data: &Path, tasks: u32, arguments: &[&str], asked: &mut u32) -> anyhow::
         word => word,
     });
     let mut command = Command::new(path_of("supervisor")?);
-    command
-        .args(words)
-        .env_clear()
-        .env("AUTONOUS_DATA_DIR", data)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let done = command.output()?;
+    command.args(words).env_clear().env("AUTONOUS_DATA_DIR", data);
+    let done = command.stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
     let said = String::from_utf8_lossy(&done.stderr);
     anyhow::ensure!(done.status.success(), "supervisor {arguments:?}: {said}");
     Ok(())

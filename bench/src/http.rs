@@ -1,0 +1,109 @@
+//! HTTP as a client that costs as little as possible: one kept connection and one request, again and again.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const THROUGHPUT_FOR: Duration = Duration::from_secs(3);
+
+/// Answers per second over many connections, each of which waits for its answer before it asks again.
+pub fn throughput(count: usize, connect: impl Fn() -> io::Result<Connection>) -> anyhow::Result<f64> {
+    let connections = (0..count).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
+    let began = Instant::now();
+    let end = began + THROUGHPUT_FOR;
+    let threads: Vec<_> = connections
+        .into_iter()
+        .map(|connection| thread::spawn(move || exchanges_until(connection, end)))
+        .collect();
+    let mut answers = 0;
+    for thread in threads {
+        answers += thread.join().map_err(|_| anyhow::anyhow!("a connection's thread panicked"))??;
+    }
+    Ok(f64::from(answers) / began.elapsed().as_secs_f64())
+}
+
+fn exchanges_until(mut connection: Connection, end: Instant) -> io::Result<u32> {
+    let mut answers = 0;
+    while Instant::now() < end {
+        connection.exchange()?;
+        answers += 1;
+    }
+    Ok(answers)
+}
+
+/// A kept connection that sends the same request again and again.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    request: Vec<u8>,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    /// A connection that posts a JSON body.
+    pub fn post(address: SocketAddr, path: &str, body: &str) -> io::Result<Self> {
+        Self::open(address, "POST", path, None, body)
+    }
+
+    /// A connection that sends this request, with a token if there is one.
+    pub fn open(
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        token: Option<&str>,
+        body: &str,
+    ) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        let authorization =
+            token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+        let length = body.len();
+        let headers = format!("Host: {address}\r\n{authorization}Content-Type: application/json\r\n");
+        let request = format!("{method} {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
+        Ok(Self { stream, request: request.into_bytes(), received: Vec::with_capacity(64 * 1024) })
+    }
+
+    /// Sends the request and waits for its answer.
+    pub fn call(&mut self) -> anyhow::Result<()> {
+        Ok(self.exchange().map(drop)?)
+    }
+
+    /// Sends the request and returns the body of its answer, which must have a status of success.
+    pub fn exchange(&mut self) -> io::Result<&[u8]> {
+        self.stream.write_all(&self.request)?;
+        self.received.clear();
+        let head = loop {
+            if let Some(end) = self.received.windows(4).position(|window| window == b"\r\n\r\n") {
+                break end + 4;
+            }
+            self.receive()?;
+        };
+        let whole = head + body_length(&self.received[..head])?;
+        while self.received.len() < whole {
+            self.receive()?;
+        }
+        Ok(&self.received[head..whole])
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        let mut piece = [0; 16 * 1024];
+        match self.stream.read(&mut piece)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                self.received.extend_from_slice(&piece[..read]);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The length of the body that a head announces.
+fn body_length(head: &[u8]) -> io::Result<usize> {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    if !head.starts_with("http/1.1 20") {
+        return Err(io::Error::other(head));
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    length.ok_or_else(|| io::Error::other("the answer has no Content-Length"))
+}
