@@ -67,8 +67,8 @@ crash: ## Kill random processes 300 times while 20 chats write, and count losses
 .PHONY: mocks
 mocks: ## Test with third-party model servers, if LLMOCK and AIMOCK name them: docs/model-servers.md (four minutes)
 	@./setup.sh run
-	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
-	@$(TARGET)/debug/mocks
+	$(CARGO) build --locked $(PROGRAMS) --bins
+	@python3 tests/clients/mocks.py $(TARGET)/debug
 
 .PHONY: openapi
 openapi: ## Regenerate openapi/tool-server.json

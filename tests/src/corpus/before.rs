@@ -1,4 +1,4 @@
-//! What must stay as it is, noted before a call and looked at again after it.
+//! What must stay as it is, noted before a call and compared after it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Case;
 use super::before::Before;
-use super::commands::{self, Scene};
+use super::commands::{self, Surroundings};
 use super::placeholders::Placeholders;
 use crate::Answer;
 
@@ -27,7 +27,7 @@ pub struct Observed<'a> {
     /// What the server wrote down of the call: its journal and its log.
     pub records: &'a str,
     /// What stands around the server.
-    pub scene: &'a Scene,
+    pub surroundings: &'a Surroundings,
 }
 
 /// Judges all checks of a case.
@@ -42,7 +42,7 @@ pub fn all(case: &Case, placeholders: &Placeholders, observed: &Observed<'_>) ->
 fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), String> {
     let body = observed.answer.text();
     match name {
-        // The trial asks the server for honest work after every case.
+        // `CaseRun` asks the server for a listing after every case.
         "server_alive" => Ok(()),
         "status_in" => holds(contains_number(wanted, observed.answer.status.into()), &body),
         "body_contains" => every(wanted, |text| body.contains(text), &body),

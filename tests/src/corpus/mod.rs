@@ -6,21 +6,21 @@
 
 pub mod before;
 pub mod case;
+pub mod case_run;
 pub mod check;
 pub mod commands;
 pub mod placeholders;
 mod report;
 pub mod requests;
 pub mod steps;
-pub mod trial;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use case::{Case, Expected};
+pub use case_run::CaseRun;
 pub use commands::Mode;
-pub use report::{Outcome, StatedLoss, report, tried};
-pub use trial::Trial;
+pub use report::{Outcome, StatedLoss, report, run_all};
 
 /// All cases of the corpus, in their order.
 pub fn load() -> Vec<Case> {

@@ -22,7 +22,7 @@ pub struct Outcome {
 }
 
 /// Tries all cases, several at once.
-pub fn tried(cases: &[Case], attempt: impl Fn(&Case) -> Result<(), String> + Sync) -> Vec<Outcome> {
+pub fn run_all(cases: &[Case], attempt: impl Fn(&Case) -> Result<(), String> + Sync) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let (send, outcomes) = mpsc::channel();
     std::thread::scope(|scope| {

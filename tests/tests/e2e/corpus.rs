@@ -1,8 +1,8 @@
 //! The corpus of attacks against the real server, case by case.
 
 use harness::Request;
-use harness::corpus::commands::{CANARY, CANARY_NAME, is_tried_unheld, works_unheld};
-use harness::corpus::{self, Case, Expected, Mode, StatedLoss, Trial};
+use harness::corpus::commands::{CANARY, CANARY_NAME, runs_unsandboxed, works_unsandboxed};
+use harness::corpus::{self, Case, CaseRun, Expected, Mode, StatedLoss};
 
 /// Tools that change a file only after its session has read it.
 const LOCKED: [&str; 2] = ["edit", "write"];
@@ -24,13 +24,13 @@ const METADATA: &str = "Commands can see, watch and change the metadata of this 
 /// first, so that it is not the optimistic lock alone that stops it; one that must work is read first.
 fn hold(case: &Case, mode: Mode) -> Result<(), String> {
     if !LOCKED.contains(&case.tool.as_str()) {
-        return Trial::prepare(case, mode)?.call_tool(false);
+        return CaseRun::prepare(case, mode)?.call_tool(false);
     }
-    Trial::prepare(case, mode)?.call_tool(true).map_err(|why| format!("read first: {why}"))?;
+    CaseRun::prepare(case, mode)?.call_tool(true).map_err(|why| format!("read first: {why}"))?;
     if case.right_outcomes() == [Expected::Ok] {
         return Ok(());
     }
-    Trial::prepare(case, mode)?.call_tool(false).map_err(|why| format!("not read first: {why}"))
+    CaseRun::prepare(case, mode)?.call_tool(false).map_err(|why| format!("not read first: {why}"))
 }
 
 /// Tries all cases of the server's tools in a mode.
@@ -42,7 +42,7 @@ fn check(what: &str, mode: Mode, losses: &[StatedLoss]) {
     let cases = corpus::load().into_iter().filter(|case| case.tool != "http");
     let (known, unknown): (Vec<Case>, Vec<Case>) = cases.partition(|case| tools.contains(&case.tool));
     println!("{} cases are of tools that the server does not have", unknown.len());
-    println!("{}", corpus::report(what, &corpus::tried(&known, |case| hold(case, mode)), losses));
+    println!("{}", corpus::report(what, &corpus::run_all(&known, |case| hold(case, mode)), losses));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_control_file_that_a_command_changes_in_tier_b_is_reported() {
 fn every_attack_by_a_command_works_without_the_sandbox() {
     let attacks: Vec<Case> = corpus::load()
         .into_iter()
-        .filter(|case| match is_tried_unheld(case) {
+        .filter(|case| match runs_unsandboxed(case) {
             Some(Err(why)) => {
                 println!("{} is not tried without the sandbox: {why}", case.id);
                 false
@@ -101,14 +101,14 @@ fn every_attack_by_a_command_works_without_the_sandbox() {
         })
         .collect();
     assert!(attacks.len() >= 30, "the corpus has attacks by commands: {}", attacks.len());
-    println!("{}", corpus::report("without the sandbox", &corpus::tried(&attacks, works_unheld), &[]));
+    println!("{}", corpus::report("without the sandbox", &corpus::run_all(&attacks, works_unsandboxed), &[]));
 }
 
 #[test]
 fn every_raw_request_is_answered_and_leaves_the_server_alive() {
     let cases: Vec<Case> = corpus::load().into_iter().filter(|case| case.tool == "http").collect();
     assert!(cases.len() >= 20, "the corpus has raw requests: {}", cases.len());
-    let outcomes = corpus::tried(&cases, |case| Trial::prepare(case, Mode::TierA)?.send_request());
+    let outcomes = corpus::run_all(&cases, |case| CaseRun::prepare(case, Mode::TierA)?.send_request());
     println!("{}", corpus::report("raw requests", &outcomes, &[]));
 }
 
@@ -120,6 +120,6 @@ fn every_wrong_raw_request_is_refused_for_what_is_wrong_with_it_when_it_names_ls
         .filter(|case| case.tool == "http" && case.expected == Expected::Denied && names_a_tool(case))
         .collect();
     assert!(wrong.len() >= 15, "the corpus has wrong requests: {}", wrong.len());
-    let outcomes = corpus::tried(&wrong, |case| Trial::prepare(case, Mode::TierA)?.send_request_to("ls"));
+    let outcomes = corpus::run_all(&wrong, |case| CaseRun::prepare(case, Mode::TierA)?.send_request_to("ls"));
     println!("{}", corpus::report("raw requests to ls", &outcomes, &[]));
 }

@@ -2,6 +2,7 @@
 //! task's state.
 
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use harness::system::SystemBuilder;
 use harness::{FakeModel, ModelReply, System, leftovers, wait};
@@ -136,4 +137,33 @@ fn a_provider_that_keeps_failing_is_left_alone_across_tasks() {
     assert_says(&system.reply(&system.say("and now?")), &["is paused for", "seconds"]);
     assert_eq!(model.requests().len(), 5, "the second task asks nobody");
     assert_eq!(system.database().task_states(), ["dead", "dead"]);
+}
+
+#[test]
+fn a_rate_limit_is_waited_for_and_a_server_error_is_tried_again() {
+    let model = FakeModel::answering(vec![
+        ModelReply::RateLimited(1),
+        ModelReply::Broken,
+        ModelReply::Text("done".to_owned()),
+    ]);
+    let system = System::builder().model(&model).start();
+    let start = Instant::now();
+    assert_eq!(system.reply(&system.say("go")), "done");
+    assert!(start.elapsed() >= Duration::from_secs(1));
+    assert_eq!(model.requests().len(), 3);
+}
+
+#[test]
+fn a_model_that_never_answers_well_ends_in_one_honest_reply() {
+    let model = FakeModel::answering(vec![ModelReply::Broken]);
+    let system = System::builder()
+        .model(&model)
+        .variable("AUTONOUS_CONTROL_MAX_RETRIES", "0")
+        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "2")
+        .start();
+    let task = system.say("go");
+    let reply = system.reply(&task);
+    assert!(!reply.is_empty());
+    assert_eq!(system.database().task_states(), ["dead"]);
+    assert_eq!(model.requests().len(), 2);
 }

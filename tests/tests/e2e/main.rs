@@ -14,7 +14,6 @@ mod by_hand;
 mod clumsy_model;
 mod limits;
 mod loop_and_tools;
-mod model;
 mod providers;
 mod window;
 

@@ -4,14 +4,14 @@
 //! It makes about 6 GB and a million files in the temporary directory (`TMPDIR`) and takes them away again,
 //! which is why it is no test of every day. It fails when one answer is wrong, late or costs too much.
 
-mod question;
+mod query;
 mod subjects;
 
 use std::process::ExitCode;
 
 use harness::ToolServer;
 
-use question::Interview;
+use query::Interview;
 
 fn main() -> ExitCode {
     let server = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "").start();

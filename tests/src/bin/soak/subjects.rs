@@ -9,7 +9,7 @@ use std::path::Path;
 use protocol::ErrorCode;
 use serde_json::json;
 
-use super::question::{Interview, Right};
+use super::query::{Interview, Right};
 
 /// How many lines of 100 bytes make 5 GB.
 const HUGE_LINES: usize = 50_000_000;

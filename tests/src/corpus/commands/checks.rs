@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::scene::Scene;
+use super::surroundings::Surroundings;
 use crate::corpus::check::{Observed, texts};
 use crate::{leftovers, wait};
 
@@ -21,19 +21,23 @@ const MOST_SERVER_MB: u64 = 100;
 pub fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), String> {
     match name {
         "server_saw_no_request_from_child" => no_request(observed),
-        "server_limits_unchanged" => observed.scene.limits_are_unchanged(),
+        "server_limits_unchanged" => observed.surroundings.limits_are_unchanged(),
         "no_process_matching" => none_left(wanted.as_str().ok_or("a text is needed")?),
         "reported_control_file" => reports_a_control_file(observed),
         "host_file_not_contains" => host_files(wanted),
-        "disk_used_mb_max" => at_most(bytes_on_disk(&observed.scene.dir) >> 20, wanted, "MiB on the disk"),
-        "server_rss_mb_max" => at_most(peak_memory_mb(observed.scene.server)?, wanted, "MiB in memory"),
+        "disk_used_mb_max" => {
+            at_most(bytes_on_disk(&observed.surroundings.dir) >> 20, wanted, "MiB on the disk")
+        }
+        "server_rss_mb_max" => {
+            at_most(peak_memory_mb(observed.surroundings.server)?, wanted, "MiB in memory")
+        }
         _ => Err("the runner does not know this check".to_owned()),
     }
 }
 
 /// Whatever a command does or says, the server stays small.
-pub fn server_stays_small(scene: &Scene) -> Result<(), String> {
-    let peak = peak_memory_mb(scene.server)?;
+pub fn server_stays_small(surroundings: &Surroundings) -> Result<(), String> {
+    let peak = peak_memory_mb(surroundings.server)?;
     if peak <= MOST_SERVER_MB { Ok(()) } else { Err(format!("the server took {peak} MiB")) }
 }
 
@@ -45,7 +49,7 @@ pub fn none_left(command: &str) -> Result<(), String> {
 
 /// Nothing arrived at a listener, and the server's journal has no call but the case's own.
 fn no_request(observed: &Observed<'_>) -> Result<(), String> {
-    observed.scene.witness.heard_nothing()?;
+    observed.surroundings.listeners.received_nothing()?;
     let calls = observed.records.lines().filter(|line| line.contains("\"tool_call.started\"")).count();
     if calls <= 1 { Ok(()) } else { Err(format!("the server got {calls} calls")) }
 }

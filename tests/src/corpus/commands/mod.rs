@@ -2,15 +2,15 @@
 //! environment, listeners that must hear nothing, probe programs, and a look at the machine afterwards.
 
 pub(super) mod checks;
-pub(super) mod control;
+mod evidence;
+mod listeners;
 mod mode;
 mod probes;
-mod scene;
-mod sign;
 pub(super) mod steps;
-mod witness;
+mod surroundings;
+pub(super) mod unsandboxed;
 
-pub use control::{is_tried_unheld, works_unheld};
 pub use mode::Mode;
-pub(super) use scene::Scene;
-pub use scene::{CANARY, CANARY_NAME};
+pub(super) use surroundings::Surroundings;
+pub use surroundings::{CANARY, CANARY_NAME};
+pub use unsandboxed::{runs_unsandboxed, works_unsandboxed};

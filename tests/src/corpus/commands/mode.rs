@@ -7,7 +7,7 @@ use std::process::Command;
 
 use protocol::Envelope;
 
-use super::{probes, scene};
+use super::{probes, surroundings};
 use crate::ToolServer;
 use crate::test_dir::NOBODY;
 use crate::tool_server::ToolServerBuilder;
@@ -32,7 +32,7 @@ impl Mode {
         let builder = builder
             .variable("AUTONOUS_TOOL_SANDBOX", self.setting())
             .variable("AUTONOUS_TOOL_READONLY_ROOTS", &probes.display().to_string())
-            .variable(scene::CANARY_NAME, scene::CANARY);
+            .variable(surroundings::CANARY_NAME, surroundings::CANARY);
         let builder = if self.is_ordinary() { builder.unprivileged() } else { builder };
         self.give(&builder.dir().outside().join("secret.txt"));
         builder

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::checks::none_left;
-use super::scene::Scene;
+use super::surroundings::Surroundings;
 use crate::corpus::Case;
 use crate::corpus::placeholders::TOKEN;
 use crate::program::signal;
@@ -17,7 +17,11 @@ use crate::{Answer, Request, ToolServer, leftovers, wait};
 const QUESTIONS: usize = 9;
 
 /// Follows the steps of a case, if they are of this kind; the answers are still to be judged.
-pub fn follow(case: &Case, server: &mut ToolServer, scene: &Scene) -> Result<Option<Vec<Answer>>, String> {
+pub fn follow(
+    case: &Case,
+    server: &mut ToolServer,
+    surroundings: &Surroundings,
+) -> Result<Option<Vec<Answer>>, String> {
     let steps: Vec<&str> = case.steps.iter().map(String::as_str).collect();
     match steps.as_slice() {
         [calls, alive] if calls.contains(" parallel bash ") && alive.starts_with("GET ") => {
@@ -25,7 +29,7 @@ pub fn follow(case: &Case, server: &mut ToolServer, scene: &Scene) -> Result<Opt
             many_at_once(server, number, &command, milliseconds(alive)?).map(Some)
         }
         [_, "kill -9 server", gone] if gone.starts_with("after 1 s no ") => {
-            killed_amid_a_call(server, &scene.left_behind()).map(|answer| Some(vec![answer]))
+            killed_amid_a_call(server, &surroundings.left_behind()).map(|answer| Some(vec![answer]))
         }
         _ => Ok(None),
     }

@@ -1,4 +1,4 @@
-//! One question to the server: its answer, its time, and the server's memory at its peak.
+//! One query to the server: its answer, its time, and the server's memory at its peak.
 
 use std::fs;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub enum Right {
     Refused(ErrorCode),
 }
 
-/// All questions to one server.
+/// All queries to one server.
 pub struct Interview {
     server: ToolServer,
     asked: usize,
@@ -52,7 +52,7 @@ impl Interview {
         self.server.root()
     }
 
-    /// Asks, judges and prints one row; the answer goes back for the next question.
+    /// Asks, judges and prints one row; the answer goes back for the next query.
     pub fn ask(&mut self, what: &str, tool: &str, arguments: &Value, right: &Right) -> Envelope {
         self.forget_peak();
         let begin = Instant::now();
@@ -78,7 +78,7 @@ impl Interview {
         }
     }
 
-    /// Ends the server, takes everything away, and says how many questions were asked and missed.
+    /// Ends the server, takes everything away, and says how many queries were asked and missed.
     pub fn end(self) -> (usize, usize) {
         let ended = self.server.stop();
         (self.asked, self.missed + usize::from(!ended.success()))

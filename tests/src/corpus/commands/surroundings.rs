@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::witness::Witness;
+use super::listeners::Listeners;
 use super::{Mode, probes};
 use crate::ToolServer;
 use crate::corpus::Case;
@@ -16,15 +16,15 @@ pub const CANARY_NAME: &str = "SERVER_CANARY";
 /// What it says; a sweep for `secret` finds it.
 pub const CANARY: &str = "FAKE-canary-that-is-no-secret-to-redaction";
 
-/// The process that cases leave behind. Each scene gives it a time of its own, by which it is known.
+/// The process that cases leave behind. Each run gives it a time of its own, by which it is known.
 const LEFT_BEHIND: &str = "sleep 7777";
 
-/// The surroundings of one trial.
+/// The surroundings of one run.
 #[derive(Debug)]
-pub struct Scene {
+pub struct Surroundings {
     /// What must hear nothing.
-    pub witness: Witness,
-    /// The directory of everything that belongs to the trial.
+    pub listeners: Listeners,
+    /// The directory of everything that belongs to the run.
     pub dir: PathBuf,
     /// The server's process id.
     pub server: u32,
@@ -33,7 +33,7 @@ pub struct Scene {
     probes: PathBuf,
 }
 
-impl Scene {
+impl Surroundings {
     /// Sets everything up that the case needs, around a running server.
     pub fn set_up(case: &Case, mode: Mode, server: &mut ToolServer) -> Result<Self, String> {
         let pid = server.program().pid();
@@ -41,14 +41,14 @@ impl Scene {
         let probes = probes::directory(dir);
         probes::build(case.args.get("cmd").and_then(|cmd| cmd.as_str()).unwrap_or_default(), &probes)?;
         let socket = dir.outside().join("d.sock");
-        let witness = Witness::listen(&socket).map_err(|error| format!("no witness: {error}"))?;
+        let listeners = Listeners::listen(&socket).map_err(|error| format!("no listeners: {error}"))?;
         mode.give(&socket);
-        Ok(Self { witness, dir: dir.path().to_owned(), server: pid, limits: limits(pid)?, probes })
+        Ok(Self { listeners, dir: dir.path().to_owned(), server: pid, limits: limits(pid)?, probes })
     }
 
     /// The placeholders of cases of commands, and their values.
     pub fn values(&self) -> Result<Vec<(&'static str, String)>, String> {
-        let ports = self.witness.ports().map_err(|error| error.to_string())?;
+        let ports = self.listeners.ports().map_err(|error| error.to_string())?;
         let mut values: Vec<_> = ports.map(|(name, port)| (name, port.to_string())).into();
         values.push(("{SERVER_SECRET}", CANARY.to_owned()));
         values.push(("{HELPERS}", self.probes.display().to_string()));
@@ -56,7 +56,7 @@ impl Scene {
         Ok(values)
     }
 
-    /// The command line of the process that this scene's case tries to leave behind.
+    /// The command line of the process that this run's case tries to leave behind.
     pub fn left_behind(&self) -> String {
         format!("{LEFT_BEHIND}{}", self.server)
     }

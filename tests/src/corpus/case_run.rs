@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::before::Before;
 use super::check::{self, Observed};
-use super::commands::{self, Mode, Scene, control};
+use super::commands::{self, Mode, Surroundings, unsandboxed};
 use super::placeholders::{Placeholders, TOKEN};
 use super::{Case, Expected, requests, steps};
 use crate::{Answer, Request, ToolServer};
@@ -27,15 +27,15 @@ const NO_ANSWER: &str = "no answer at all";
 
 /// A case before a server of its own.
 #[derive(Debug)]
-pub struct Trial<'a> {
+pub struct CaseRun<'a> {
     pub(super) case: &'a Case,
     mode: Mode,
     server: ToolServer,
-    pub(super) scene: Scene,
+    pub(super) surroundings: Surroundings,
     pub(super) placeholders: Placeholders,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> CaseRun<'a> {
     /// Starts a server as the corpus wants it, and prepares the place.
     pub fn prepare(case: &'a Case, mode: Mode) -> Result<Self, String> {
         let mut server = mode
@@ -44,15 +44,15 @@ impl<'a> Trial<'a> {
             .variable("AUTONOUS_TOOL_DISABLED", "")
             .variable("AUTONOUS_TOOL_DENY_PATHS", "")
             .start();
-        let scene = Scene::set_up(case, mode, &mut server)?;
-        let values = if case.tool == "bash" { scene.values()? } else { Vec::new() };
+        let surroundings = Surroundings::set_up(case, mode, &mut server)?;
+        let values = if case.tool == "bash" { surroundings.values()? } else { Vec::new() };
         let placeholders = Placeholders::of(&mut server).with(values);
         let inside = server.root().join("inside.txt");
         std::fs::write(&inside, "inside\n").map_err(|error| format!("{}: {error}", inside.display()))?;
         mode.give(&inside);
-        let trial = Self { case, mode, server, scene, placeholders };
-        trial.run_setup()?;
-        Ok(trial)
+        let run = Self { case, mode, server, surroundings, placeholders };
+        run.run_setup()?;
+        Ok(run)
     }
 
     /// Does what the case says, and judges what came of it. A file that is to be changed is read first
@@ -69,14 +69,20 @@ impl<'a> Trial<'a> {
         let took = start.elapsed();
         let records = self.records();
         if self.case.tool == "bash" && self.case.steps.is_empty() {
-            commands::checks::server_stays_small(&self.scene)?;
+            commands::checks::server_stays_small(&self.surroundings)?;
         }
         for answer in &answers {
-            let observed = Observed { answer, took, before: &before, records: &records, scene: &self.scene };
-            judge_envelope(answer, &self.case.right_outcomes())?;
+            let observed = Observed {
+                answer,
+                took,
+                before: &before,
+                records: &records,
+                surroundings: &self.surroundings,
+            };
+            check_envelope(answer, &self.case.right_outcomes())?;
             self.mode.require_tier(&answer.envelope())?;
             check::all(self.case, &self.placeholders, &observed)?;
-            control::is_held(self.case, &answer.envelope())?;
+            unsandboxed::did_not_work(self.case, &answer.envelope())?;
         }
         self.still_works()
     }
@@ -91,7 +97,7 @@ impl<'a> Trial<'a> {
     }
 
     fn follow_steps(&mut self, reads_first: bool) -> Result<Vec<Answer>, String> {
-        match commands::steps::follow(self.case, &mut self.server, &self.scene)? {
+        match commands::steps::follow(self.case, &mut self.server, &self.surroundings)? {
             Some(answers) => Ok(answers),
             None => steps::follow(self.case, &self.server, &self.placeholders, reads_first),
         }
@@ -118,7 +124,7 @@ impl<'a> Trial<'a> {
             return Err(format!("not refused: {}", answer.text()));
         }
         if self.case.expected == Expected::Ok && answer.status != 404 {
-            judge_envelope(&answer, &self.case.right_outcomes())?;
+            check_envelope(&answer, &self.case.right_outcomes())?;
         }
         self.still_works()
     }
@@ -128,7 +134,7 @@ impl<'a> Trial<'a> {
     pub fn send_request_to(self, tool: &str) -> Result<(), String> {
         let answer = requests::send(&self.server, &self.case.args, &self.placeholders, Some(tool))?;
         let answer = answer.ok_or(NO_ANSWER)?;
-        judge_envelope(&answer, &self.case.right_outcomes()).or_else(|why| {
+        check_envelope(&answer, &self.case.right_outcomes()).or_else(|why| {
             let refused_below_http = answer.body.is_empty() && answer.status == 400;
             if refused_below_http { Ok(()) } else { Err(why) }
         })?;
@@ -158,7 +164,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-fn judge_envelope(answer: &Answer, right: &[Expected]) -> Result<(), String> {
+fn check_envelope(answer: &Answer, right: &[Expected]) -> Result<(), String> {
     let envelope: Envelope = serde_json::from_slice(&answer.body).map_err(|error| {
         format!("status {} without an envelope ({error}): {}", answer.status, answer.text())
     })?;

@@ -7,28 +7,28 @@ use std::path::Path;
 
 /// Everything that listens: over TCP twice, over UDP, and as a socket in the file tree.
 #[derive(Debug)]
-pub struct Witness {
+pub struct Listeners {
     server: TcpListener,
     supervisor: TcpListener,
     udp: UdpSocket,
     unix: UnixDatagram,
 }
 
-impl Witness {
+impl Listeners {
     /// Listens; the socket in the file tree is at `path`.
     pub fn listen(path: &Path) -> std::io::Result<Self> {
         let any_port = (Ipv4Addr::LOCALHOST, 0);
-        let witness = Self {
+        let listeners = Self {
             server: TcpListener::bind(any_port)?,
             supervisor: TcpListener::bind(any_port)?,
             udp: UdpSocket::bind(any_port)?,
             unix: UnixDatagram::bind(path)?,
         };
-        witness.server.set_nonblocking(true)?;
-        witness.supervisor.set_nonblocking(true)?;
-        witness.udp.set_nonblocking(true)?;
-        witness.unix.set_nonblocking(true)?;
-        Ok(witness)
+        listeners.server.set_nonblocking(true)?;
+        listeners.supervisor.set_nonblocking(true)?;
+        listeners.udp.set_nonblocking(true)?;
+        listeners.unix.set_nonblocking(true)?;
+        Ok(listeners)
     }
 
     /// The ports that cases name, each with its placeholder.
@@ -41,7 +41,7 @@ impl Witness {
     }
 
     /// An error that says what arrived.
-    pub fn heard_nothing(&self) -> Result<(), String> {
+    pub fn received_nothing(&self) -> Result<(), String> {
         nothing("the server's port", self.server.accept())?;
         nothing("the supervisor's port", self.supervisor.accept())?;
         nothing("the UDP port", self.udp.recv(&mut [0; 64]))?;
