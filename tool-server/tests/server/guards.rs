@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Settings, TestServer};
 use protocol::journal::RecordBody;
-use protocol::{Annotations, ErrorCode, Risk, Status, ToolError};
+use protocol::{Annotations, Envelope, ErrorCode, Risk, Status, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -138,10 +138,17 @@ async fn a_flood_is_refused_with_overloaded_and_the_time_to_wait() {
     assert_eq!(status, 503);
     assert_eq!(headers["retry-after"], "1");
     assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Overloaded);
+    let write = || {
+        let write = server.request("write", &json!({"path": "a", "content": "x"}));
+        write.header("Idempotency-Key", "k").send()
+    };
+    assert_eq!(write().await.unwrap().status(), 503);
     door.open();
     for call in holding {
         assert!(call.await.unwrap().ok);
     }
+    let written: Envelope = write().await.unwrap().json().await.unwrap();
+    assert!(written.ok, "the refused call left its key free: {}", written.stderr);
 }
 
 #[tokio::test]
