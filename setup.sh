@@ -4,8 +4,8 @@
 #   ./setup.sh run     a C compiler and bash
 #   ./setup.sh test    also the programs that the tests run
 #
-# Packages are installed as root or by sudo without a password. Otherwise this prints one line to type and fails.
-# Rust is never installed: the Rust packages of most systems are too old, so the line to type names rustup.
+# It installs packages as root or by sudo without a password. Otherwise it prints one line to type and fails.
+# It never installs Rust, because the packages of most systems are too old; the line to type names rustup.
 set -eu
 
 case ${1:-} in
@@ -43,7 +43,9 @@ package() {
         *:rg) echo ripgrep ;;
         apt-get:fd | dnf:fd) echo fd-find ;;
         pacman:python3) echo python ;;
-        apt-get:chromium) if grep -qs '^ID=ubuntu' /etc/os-release; then echo chromium-browser; else echo chromium; fi ;;
+        apt-get:chromium)
+            if grep -qs '^ID=ubuntu' /etc/os-release; then echo chromium-browser; else echo chromium; fi
+            ;;
         *) echo "$1" ;;
     esac
 }
@@ -54,9 +56,14 @@ fail() {
 }
 
 rust=
-if ! has cargo; then
+if has cargo; then
+    :
+elif [ -x "${HOME:-}/.cargo/bin/cargo" ]; then
+    # rustup installed it after this shell started.
+    rust='. "$HOME/.cargo/env"'
+else
     rust="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y && . \"\$HOME/.cargo/env\""
-    if [ -x "${HOME:-}/.cargo/bin/cargo" ]; then rust='. "$HOME/.cargo/env"'; else programs="$programs curl"; fi
+    programs="$programs curl"
 fi
 
 needed=$(missing)
@@ -71,7 +78,7 @@ if [ -n "$needed" ]; then
         pacman) install='pacman -Sy --needed --noconfirm' ;;
         apk) install='apk add' ;;
         *)
-            echo "Missing:$needed. Install these programs: this system has none of apt-get, dnf, pacman and apk." >&2
+            echo "Missing:$needed. Install these; this system has no apt-get, dnf, pacman or apk." >&2
             exit 1
             ;;
     esac

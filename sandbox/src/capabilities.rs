@@ -9,23 +9,26 @@ pub(crate) const LANDLOCK_WITH_SCOPES: i64 = 6;
 
 /// What tier B cannot prevent.
 const LOSSES_OF_TIER_B: &[&str] = &[
-    "Commands can see, watch and change the metadata of this user's files outside the roots (stat, inotify, chmod, timestamps), but not their content.",
+    "Commands can see, watch and change the metadata of this user's files outside the roots (stat, inotify, \
+     chmod, timestamps), but not their content.",
     "Commands can see the names and command lines of other processes.",
     "Denied names (.env, keys) are hidden from the file tools but not from commands.",
     "Commands can change existing control files; the change is reported, not prevented.",
-    "Commands cannot open sockets, so tests that listen on loopback do not run; there is no shared memory either.",
+    "Commands cannot open sockets, so tests that listen on loopback do not run; there is no shared memory \
+     either.",
     "Commands have no access to /tmp; TMPDIR names a private directory of unlimited size.",
 ];
 
 /// What tier A cannot prevent.
 const LOSSES_OF_TIER_A: &[&str] = &[
-    "A command can move away and replace a git repository that is not itself a root; what replaces it is reported.",
+    "A command can move away and replace a git repository that is not itself a root; what replaces it is \
+     reported.",
     "A command can read a denied file by a second name (a hard link) that is not denied.",
 ];
 
-const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor profile for the binary that allows \
-     userns, kernel.unprivileged_userns_clone=1, or a container whose seccomp profile allows unshare and mount. \
-     Tier B needs Linux 6.12 or newer with Landlock, and a server that does not run as root.";
+const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor profile for the binary that \
+    allows userns, kernel.unprivileged_userns_clone=1, or a container whose seccomp profile allows unshare \
+    and mount. Tier B needs Linux 6.12 or newer with Landlock, and a server that does not run as root.";
 
 /// One layer of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +125,8 @@ fn layers(tier: Option<Tier>, network: bool) -> Vec<Layer> {
         layer(
             "namespaces",
             tier == Some(Tier::A),
-            "Commands see a file tree with only the system, the roots and private directories, and no other processes.",
+            "Commands see a file tree with only the system, the roots and private directories, and no other \
+             processes.",
             "Commands see the machine's own file tree and process list.",
         ),
         layer(

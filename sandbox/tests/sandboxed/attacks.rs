@@ -84,7 +84,8 @@ const FILES: &[Attack] = &[
     attack("cp /bin/true suid; chmod 4755 suid; stat -c %a suid", Prints("4755")),
     attack("cp /bin/true sgid; chmod g+s sgid; stat -c %a sgid", Prints("2755")),
     attack(
-        "python3 -c \"import os; os.umask(0); os.open('suid', os.O_CREAT | os.O_WRONLY, 0o4755)\"; stat -c %a suid",
+        "python3 -c \"import os; os.umask(0); os.open('suid', os.O_CREAT | os.O_WRONLY, 0o4755)\"; \
+         stat -c %a suid",
         Prints("4755"),
     ),
     attack("echo PWNED >> ~/.bashrc", Creates(".bashrc")),
@@ -97,7 +98,8 @@ const FILES: &[Attack] = &[
         Prints("ATTRIBUTE"),
     )),
     lost_in_tier_b(attack(
-        "python3 -c \"import ctypes; l = ctypes.CDLL(None); print('WATCH', l.inotify_add_watch(l.inotify_init1(0), b'{OUTSIDE}', 0xfff))\"",
+        "python3 -c \"import ctypes; l = ctypes.CDLL(None); \
+         print('WATCH', l.inotify_add_watch(l.inotify_init1(0), b'{OUTSIDE}', 0xfff))\"",
         Prints("WATCH 1"),
     )),
     only_root(attack("cat /etc/shadow", Prints("root:"))),
@@ -117,7 +119,8 @@ const PROCESSES: &[Attack] = &[
     attack("prlimit --pid {BYSTANDER} --nofile=10:10", ChangesBystander),
     attack("taskset -p 1 {BYSTANDER} && echo MOVED", Prints("MOVED")),
     attack(
-        "python3 -c \"import ctypes; l = ctypes.CDLL(None); print('ATTACHED', l.ptrace(16, {BYSTANDER}, 0, 0))\"",
+        "python3 -c \"import ctypes; l = ctypes.CDLL(None); \
+         print('ATTACHED', l.ptrace(16, {BYSTANDER}, 0, 0))\"",
         Prints("ATTACHED 0"),
     ),
     attack(
@@ -136,7 +139,8 @@ const NETWORK: &[Attack] = &[
     attack("echo hello > /dev/tcp/127.0.0.1/{PORT}", Arrives),
     attack("echo hello > /dev/udp/127.0.0.1/{PORT}", Arrives),
     attack(
-        "python3 -c \"import socket; s = socket.socket(); s.sendto(b'x', 0x20000000, ('127.0.0.1', {PORT}))\"",
+        "python3 -c \"import socket; s = socket.socket(); \
+         s.sendto(b'x', 0x20000000, ('127.0.0.1', {PORT}))\"",
         Arrives,
     ),
     attack("python3 -c \"import socket; socket.socket(1, 1).connect('{OUTSIDE}/stream')\"", Arrives),
@@ -153,11 +157,13 @@ const NETWORK: &[Attack] = &[
 const KERNEL: &[Attack] = &[
     attack("unshare -Ur echo INSIDE", Prints("INSIDE")),
     attack(
-        "python3 -c \"import ctypes; print('RING', ctypes.CDLL(None).syscall(425, 1, ctypes.create_string_buffer(256)) > 2)\"",
+        "python3 -c \"import ctypes; l = ctypes.CDLL(None); \
+         print('RING', l.syscall(425, 1, ctypes.create_string_buffer(256)) > 2)\"",
         Prints("RING True"),
     ),
     attack(
-        "python3 -c \"import ctypes; print('KEY', ctypes.CDLL(None).syscall(248, b'user', b'test', b'x', 1, -3) > 0)\"",
+        "python3 -c \"import ctypes; l = ctypes.CDLL(None); \
+         print('KEY', l.syscall(248, b'user', b'test', b'x', 1, -3) > 0)\"",
         Prints("KEY True"),
     ),
     attack(

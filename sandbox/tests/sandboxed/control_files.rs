@@ -43,7 +43,8 @@ fn an_existing_control_file_is_read_only() {
 fn control_content(fixture: &Fixture) -> Vec<Option<Vec<u8>>> {
     if !fixture.root().join(".git").exists() && !fixture.root().join("x").exists() {
         fixture.prepare(&format!(
-            "{REPOSITORY}; mkdir -p .vscode sub .git/modules/lib/hooks; echo a > .vscode/tasks.json; echo a > .envrc; echo a > sub/.MCP.json"
+            "{REPOSITORY}; mkdir -p .vscode sub .git/modules/lib/hooks; \
+             echo a | tee .vscode/tasks.json .envrc sub/.MCP.json"
         ));
     }
     [
@@ -64,7 +65,9 @@ fn work_in_a_repository_is_not_hindered() {
     for fixture in Fixture::all() {
         fixture.prepare(REPOSITORY);
         let run = fixture.run(
-            "echo x > f && git add f && git -c user.email=a@b.c -c user.name=n commit -qm two && git branch b && git tag t && git checkout -q b && git stash list && git gc -q && git log --format=%s",
+            "echo x > f && git add f && git -c user.email=a@b.c -c user.name=n commit -qm two && \
+             git branch b && git tag t && git checkout -q b && git stash list && git gc -q && \
+             git log --format=%s",
         );
         assert_eq!(run.output, "two\nm\n", "{run:?}");
         assert_eq!(run.control_files(&fixture), Vec::<String>::new(), "{run:?}");
@@ -114,7 +117,8 @@ fn a_denied_name_is_hidden_from_commands() {
         fixture.prepare("mkdir -p sub/.ssh; echo KEY > sub/.ssh/id; echo KEY > .env; echo fine > other");
         let plain = fixture.run_plain("cat .env sub/.ssh/id");
         assert!(String::from_utf8(plain.stdout).unwrap().contains("KEY"));
-        let script = "cat .env sub/.ssh/id other; ls sub/.ssh; rm -f .env; mv .env y; cp -r . /tmp/all; cat /tmp/all/.env";
+        let script = "cat .env sub/.ssh/id other; ls sub/.ssh; rm -f .env; mv .env y; \
+                      cp -r . /tmp/all; cat /tmp/all/.env";
         let run = fixture.run_with(&["--deny", ".env", "--deny", ".ssh"], script);
         assert_eq!(run.output, "fine\n", "{run:?}");
         assert_eq!(fs::read_to_string(fixture.root().join(".env")).unwrap(), "KEY\n", "{run:?}");

@@ -13,11 +13,14 @@ const ORDINARY_WORK: &[(&str, &str)] = &[
     ("echo x > o; tar czf t.tgz o && tar tzf t.tgz", "o\n"),
     ("python3 -c 'import subprocess; print(subprocess.check_output([\"echo\", \"sub\"]).decode())'", "sub"),
     (
-        "python3 -c \"import sqlite3; c = sqlite3.connect('t.db'); c.execute('create table t(a)'); c.execute('insert into t values(7)'); c.commit(); print(c.execute('select a from t').fetchone())\"",
+        "python3 -c \"import sqlite3; c = sqlite3.connect('t.db'); \
+         c.execute('create table t(a)'); c.execute('insert into t values(7)'); c.commit(); \
+         print(c.execute('select a from t').fetchone())\"",
         "(7,)",
     ),
     (
-        "python3 -c 'import threading; t = threading.Thread(target=print, args=(\"thread\",)); t.start(); t.join()'",
+        "python3 -c 'import threading; t = threading.Thread(target=print, args=(\"thread\",)); \
+         t.start(); t.join()'",
         "thread",
     ),
     // Memory that is both writable and executable, which JIT compilers need.
@@ -26,7 +29,8 @@ const ORDINARY_WORK: &[(&str, &str)] = &[
     ("printf 'int main(){return 7;}' > a.c && gcc a.c -o a && (./a; echo $?)", "7\n"),
     ("printf 'all: a b\\na b:\\n\\t@echo $@\\n' > Makefile; make -sj2 | sort", "a\nb\n"),
     (
-        "git init -q . && git -c user.email=a@b.c -c user.name=n commit -q --allow-empty -m m && git log --format=%s",
+        "git init -q . && git -c user.email=a@b.c -c user.name=n commit -q --allow-empty -m m && \
+         git log --format=%s",
         "m\n",
     ),
     ("echo $HOME; cd && touch file && ls ~", "file\n"),
@@ -44,7 +48,9 @@ const ORDINARY_WORK: &[(&str, &str)] = &[
 const WORK_IN_TIER_A: &[(&str, &str)] = &[
     ("echo x > /tmp/x && cat /tmp/x && test -w /dev/shm && echo y", "x\ny\n"),
     (
-        "python3 -m http.server 18081 --bind 127.0.0.1 >/dev/null 2>&1 & for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/18081) 2>/dev/null && echo up && break; sleep 0.1; done",
+        "python3 -m http.server 18081 --bind 127.0.0.1 >/dev/null 2>&1 & \
+         for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/18081) 2>/dev/null && echo up && break; \
+         sleep 0.1; done",
         "up\n",
     ),
     ("python3 -c 'import multiprocessing as m; p = m.Pool(2); print(p.map(abs, [-1, -2]))'", "[1, 2]"),
@@ -76,7 +82,9 @@ fn a_small_crate_is_built_and_tested_offline() {
     assert!(fixtures.peek().is_some(), "nobody can enter {toolchain}");
     for fixture in fixtures {
         let script = format!(
-            "export PATH={toolchain}/bin:$PATH CARGO_HOME=$HOME/cargo; cargo init -q --vcs none --name tiny . && cargo build -q --offline && cargo test -q --offline 2>&1 | grep 'test result' | head -1"
+            "export PATH={toolchain}/bin:$PATH CARGO_HOME=$HOME/cargo; \
+             cargo init -q --vcs none --name tiny . && cargo build -q --offline && \
+             cargo test -q --offline 2>&1 | grep 'test result' | head -1"
         );
         let run = fixture.run_with(&["--readonly", &toolchain, "--timeout-ms", "120000"], &script);
         assert!(run.output.contains("test result: ok"), "{run:?}");

@@ -53,7 +53,8 @@ fn memory_descriptors_and_file_sizes_are_bounded() {
         for (script, expected) in [
             ("python3 -c \"x = bytearray(5 << 30)\" 2>&1 | tail -1", "MemoryError\n"),
             (
-                "python3 -c \"import os; [os.open('/dev/null', 0) for _ in range(100000)]\" 2>&1 | grep -c 'Too many'",
+                "python3 -c \"import os; [os.open('/dev/null', 0) for _ in range(100000)]\" \
+                 2>&1 | grep -c 'Too many'",
                 "1\n",
             ),
             ("truncate -s 2G big; stat -c %s big 2>&1 | grep -v -c 2147483648", "1\n"),

@@ -18,7 +18,8 @@ const LOSSES_OF_TIER_B: [StatedLoss; 6] = [
 ];
 
 /// Owners, times, attributes, and who is told when any of them changes.
-const METADATA: &str = "Commands can see, watch and change the metadata of this user's files outside the roots (stat, inotify, chmod, timestamps), but not their content.";
+const METADATA: &str = "Commands can see, watch and change the metadata of this user's files outside the \
+    roots (stat, inotify, chmod, timestamps), but not their content.";
 
 /// Tries a case as it stands. A change that must be stopped is tried with and without reading the file
 /// first, so that it is not the optimistic lock alone that stops it; one that must work is read first.

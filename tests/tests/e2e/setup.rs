@@ -1,4 +1,4 @@
-//! `setup.sh` on machines that lack something, played by a directory of stubs as the whole `PATH`.
+//! `setup.sh` on machines that lack programs: its whole `PATH` is a directory of stubs.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -26,7 +26,7 @@ fn add_stub(bin: &Path, name: &str, text: &str) {
     fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs `setup.sh TARGET` as user `uid` where only `programs` exist; returns its output and the calls of stubs.
+/// Runs `setup.sh TARGET` as user `uid` where only `programs` exist; returns its output and the stubs' calls.
 fn setup(target: &str, uid: u32, programs: &[&[&str]]) -> (Output, String) {
     let directory = tempfile::tempdir().unwrap();
     let bin = directory.path().join("bin");
@@ -56,7 +56,9 @@ fn setup_says_nothing_when_nothing_is_missing() {
 #[test]
 fn setup_installs_what_is_missing_where_it_may() {
     let apt = "apt-get update\napt-get install -y --no-install-recommends ripgrep\n";
-    let apt_by_sudo = "sudo -n true\nsudo -n env DEBIAN_FRONTEND=noninteractive apt-get update\napt-get update\n\
+    let apt_by_sudo = "sudo -n true\n\
+        sudo -n env DEBIAN_FRONTEND=noninteractive apt-get update\n\
+        apt-get update\n\
         sudo -n env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ripgrep\n\
         apt-get install -y --no-install-recommends ripgrep\n";
     for (uid, system, expected) in [
@@ -100,8 +102,7 @@ fn setup_prints_a_line_to_type_where_it_may_not_install() {
             "test",
             0,
             &[&TEST],
-            "Missing: rg. Install these programs: this system has none of apt-get, dnf, pacman and apk.\n"
-                .to_owned(),
+            "Missing: rg. Install these; this system has no apt-get, dnf, pacman or apk.\n".to_owned(),
         ),
     ] {
         let (output, calls) = setup(target, uid, programs);
@@ -112,7 +113,7 @@ fn setup_prints_a_line_to_type_where_it_may_not_install() {
 }
 
 #[test]
-fn setup_shows_why_an_installation_failed() {
+fn setup_fails_if_a_program_is_still_missing_after_the_installation() {
     let (output, _) = setup("run", 0, &[&RUN[..3], &["apt-get"]]);
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(error, "Still missing after the installation: bash. Install these programs by hand.\n");
