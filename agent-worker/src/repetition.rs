@@ -9,8 +9,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub(crate) const EQUAL_TURNS: u32 = 3;
 
 /// What the model is told one turn before that.
-pub(crate) const WARNING: &str = "[You made the same calls with the same results twice in a row. A third time ends \
-     the task. Try another way, or answer with what you know and say what is missing.]";
+pub(crate) const WARNING: &str = "[You made the same calls with the same results twice in a row. A third \
+     time ends the task. Try another way, or answer with what you know and say what is missing.]";
 
 /// Whether the task makes progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,12 @@
 //! keeps its hash, which anchors the end.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::event::{Event, EventBody, ToolCallCompleted, ToolCallFailed, ToolCallStarted};
 use crate::hash::sha256;
-use crate::{ErrorClass, EventId, Risk, SessionId, TaskId};
+use crate::{EventId, SessionId, TaskId};
+
+pub use crate::call_record::{CallChange, CallEnded, CallFailure, CallStarted};
 
 /// The `prev` of a journal's first record: 64 zeros.
 pub const FIRST_PREV: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -72,78 +73,6 @@ pub enum RecordBody {
     },
 }
 
-/// A call that is about to act.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CallStarted {
-    /// The tool's name, as called.
-    pub tool_name: String,
-    /// The arguments, bounded and redacted.
-    pub arguments: Map<String, Value>,
-    /// The worst that the call can do.
-    pub risk: Risk,
-    /// The caller's `X-Request-Id`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub request_id: Option<String>,
-    /// The caller's W3C `traceparent`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub traceparent: Option<String>,
-}
-
-/// A call that ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CallEnded {
-    /// The tool's name, as called.
-    pub tool_name: String,
-    /// The envelope's exit code.
-    pub exit_code: i32,
-    /// Why it failed; absent when it did not.
-    #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
-    pub failure: Option<CallFailure>,
-    /// The first bytes of the result, at most [`OUTPUT_TEXT_BYTES`].
-    pub output_text: String,
-    /// Wall time in milliseconds.
-    pub latency_ms: u64,
-    /// Whether the result was cut at the line bound.
-    pub truncated_lines: bool,
-    /// Whether the result was cut at the byte bound.
-    pub truncated_bytes: bool,
-    /// The absolute path that the path argument led to, with links resolved.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub path_resolved: Option<String>,
-    /// What the call changed at that path; absent when it changed nothing there.
-    #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
-    pub change: Option<CallChange>,
-    /// Control files that a command created.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub created_control_files: Vec<String>,
-}
-
-/// What a call changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallChange {
-    /// `create`, `update`, `append` or `delete`.
-    pub operation: String,
-    /// The SHA-256 before, in hex; absent when there was no file, or one too large to hash.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub sha256_before: Option<String>,
-    /// The SHA-256 after, in hex; absent when there is no file any more, or one too large to hash.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub sha256_after: Option<String>,
-}
-
-/// Why a call failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CallFailure {
-    /// The message that the caller got.
-    pub error: String,
-    /// Who must act.
-    pub error_class: ErrorClass,
-    /// The error code.
-    pub error_code: String,
-    /// Whether a secret was replaced in this record.
-    pub redacted: bool,
-}
-
 impl JournalRecord {
     /// The hash that the next record carries, for a line without its newline.
     pub fn line_hash(line: &[u8]) -> String {
@@ -172,6 +101,8 @@ impl From<CallEnded> for RecordBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ErrorClass, Risk};
+    use serde_json::Map;
 
     fn record(body: impl Into<RecordBody>) -> JournalRecord {
         JournalRecord {

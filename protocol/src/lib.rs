@@ -4,6 +4,7 @@
 //! the supervisor gives to the worker, the events that come back, the journal records that the supervisor
 //! follows. This crate does no I/O and knows no process: it has types and pure functions over them.
 
+mod call_record;
 pub mod envelope;
 pub mod error;
 pub mod event;

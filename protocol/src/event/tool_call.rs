@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::SessionId;
-use crate::journal::{CallEnded, CallStarted};
+use crate::call_record::{CallEnded, CallStarted};
 
 /// A tool call began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
