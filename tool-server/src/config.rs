@@ -7,18 +7,21 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use process::exit::BadSetting;
 use process::{Secret, VariableError, Variables};
-use toolkit::Bounds;
-
 use sandbox::{ControlFiles, Mode};
+use toolkit::Bounds;
 
 use crate::journal::DEFAULT_MAX_BYTES;
 use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
 
-/// The variables that hold secrets: they leave the environment before anything else happens.
+/// The variables with secrets; they are removed from the environment first of all.
 pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];
 
-/// How many entries one search looks at where the variable says nothing else.
+/// The journal's default place in the data directory.
+pub const DEFAULT_JOURNAL: &str = "journal/tool-calls.jsonl";
+
+/// The default of AUTONOUS_TOOL_SEARCH_MAX_ENTRIES.
 pub const DEFAULT_SEARCH_MAX_ENTRIES: u64 = 1_000_000;
 
 /// All settings.
@@ -39,10 +42,10 @@ pub struct Config {
 pub struct CommandSettings {
     /// `AUTONOUS_TOOL_DISABLE_EXEC` (false): serve the file tools alone.
     pub disable_exec: bool,
-    /// `AUTONOUS_TOOL_SANDBOX` (`auto`): how commands must be held; `full` and `landlock` refuse the start
-    /// where that is not possible.
+    /// `AUTONOUS_TOOL_SANDBOX` (`auto`): the sandbox of commands; with `full` and `landlock` the server does
+    /// not start where that is not possible.
     pub sandbox: Mode,
-    /// `AUTONOUS_TOOL_READONLY_ROOTS` (none): toolchains to show to commands.
+    /// `AUTONOUS_TOOL_READONLY_ROOTS` (none): toolchains that commands can see.
     pub readonly_roots: Vec<PathBuf>,
     /// `AUTONOUS_TOOL_ENV` (none): variables of commands, `NAME` as the server has it or `NAME=value`.
     pub variables: Vec<(String, String)>,
@@ -50,22 +53,22 @@ pub struct CommandSettings {
     pub network: bool,
     /// `AUTONOUS_TOOL_BASH_DENYLIST` (none): further command words that are refused.
     pub denied_words: Vec<String>,
-    /// `AUTONOUS_TOOL_MIN_FREE_MB` (512): commands are ended when a root's disk has less left; in bytes.
+    /// `AUTONOUS_TOOL_MIN_FREE_MB` (512): commands are killed when a root's disk has less left; in bytes.
     pub min_free_bytes: u64,
-    /// PATH, for commands and for the programs that are looked for at the start.
+    /// PATH, for commands and for the self-check.
     pub search_path: String,
     /// LANG, for commands.
     pub language: Option<String>,
 }
 
-/// Where and to whom the server listens.
+/// Where the server listens, and who may call it.
 #[derive(Debug)]
 pub struct Listen {
     /// `AUTONOUS_TOOL_LISTEN` (`127.0.0.1:8701`).
     pub address: SocketAddr,
     /// `AUTONOUS_TOOL_ALLOWED_HOSTS` (none): further names in a Host header, with or without a port.
     pub allowed_hosts: Vec<String>,
-    /// `AUTONOUS_TOOL_TOKEN` or `AUTONOUS_TOOL_TOKEN_FILE` (none): what callers must bring.
+    /// `AUTONOUS_TOOL_TOKEN` or `AUTONOUS_TOOL_TOKEN_FILE` (none): what callers must send.
     pub token: Option<Secret>,
 }
 
@@ -82,7 +85,7 @@ pub struct Files {
     pub protected: ControlFiles,
     /// `AUTONOUS_TOOL_JOURNAL` (`<data>/journal/tool-calls.jsonl`).
     pub journal: PathBuf,
-    /// `AUTONOUS_TOOL_JOURNAL_MAX_BYTES` (64 MiB): a file of the journal that would get longer is put aside.
+    /// `AUTONOUS_TOOL_JOURNAL_MAX_BYTES` (64 MiB): a longer journal file is archived.
     pub journal_max_bytes: u64,
     /// `AUTONOUS_TOOL_OUTPUT_DIR` (`<data>/output`).
     pub output_dir: PathBuf,
@@ -106,6 +109,17 @@ pub struct Limits {
 impl Config {
     /// Reads all settings; relative paths start at `current_dir`.
     pub fn from_variables(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
+        let config = Self::for_check(variables, current_dir)?;
+        if config.files.roots.is_empty() {
+            anyhow::bail!(BadSetting(
+                "AUTONOUS_TOOL_ALLOWED_ROOTS is not set: list the directories that tools may use"
+            ));
+        }
+        Ok(config)
+    }
+
+    /// Reads all settings for a check, which may have no roots.
+    pub fn for_check(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
         Ok(Self {
             files: Files::from_variables(variables, current_dir)?,
             limits: Limits::from_variables(variables)?,
@@ -116,6 +130,21 @@ impl Config {
                 .collect(),
             commands: CommandSettings::from_variables(variables, current_dir)?,
         })
+    }
+
+    /// The same settings with a root and a data directory in `scratch`, so that a check leaves nothing behind.
+    pub fn with_scratch(mut self, scratch: &Path) -> std::io::Result<Self> {
+        let (root, data_dir) = (scratch.join("root"), scratch.join("data"));
+        std::fs::create_dir(&root)?;
+        self.files = Files {
+            roots: vec![root],
+            journal: data_dir.join(DEFAULT_JOURNAL),
+            output_dir: data_dir.join("output"),
+            skills_dir: data_dir.join("skills"),
+            data_dir,
+            ..self.files
+        };
+        Ok(self)
     }
 }
 
@@ -152,7 +181,7 @@ fn sandbox_mode(variables: &Variables) -> Result<Mode, VariableError> {
     }
 }
 
-/// `NAME=value` as it stands, or `NAME` with the value that the server has.
+/// `NAME=value` as given, or `NAME` with the server's own value.
 fn command_variable(variables: &Variables, entry: &str) -> Result<(String, String), VariableError> {
     let (name, value) = match entry.split_once('=') {
         Some((name, value)) => (name, value),
@@ -167,8 +196,8 @@ fn command_variable(variables: &Variables, entry: &str) -> Result<(String, Strin
 }
 
 impl Listen {
-    /// Reads where to listen and the token. `network` says whether commands reach the network, which needs
-    /// a token: else a command could call the server.
+    /// Reads the address and the token. If commands have `network`, a token is required: otherwise a command
+    /// could call the server.
     pub fn from_variables(variables: &Variables, network: bool) -> anyhow::Result<Self> {
         let default = SocketAddr::from(([127, 0, 0, 1], 8701));
         let address = variables.parsed(
@@ -212,10 +241,15 @@ impl Files {
             variables.text(name).map_or_else(|| data_dir.join(default), |path| current_dir.join(path))
         };
         Ok(Self {
-            roots: roots(variables)?,
+            roots: variables
+                .list("AUTONOUS_TOOL_ALLOWED_ROOTS")
+                .unwrap_or_default()
+                .into_iter()
+                .map(PathBuf::from)
+                .collect(),
             denied: denied(variables)?,
             protected: protected(variables),
-            journal: place("AUTONOUS_TOOL_JOURNAL", "journal/tool-calls.jsonl"),
+            journal: place("AUTONOUS_TOOL_JOURNAL", DEFAULT_JOURNAL),
             journal_max_bytes: variables.number(
                 "AUTONOUS_TOOL_JOURNAL_MAX_BYTES",
                 DEFAULT_MAX_BYTES,
@@ -226,22 +260,11 @@ impl Files {
             data_dir,
         })
     }
-}
 
-impl Files {
-    /// The directory of the journal, which also holds what belongs to it.
+    /// The directory of the journal and its archives.
     pub fn journal_dir(&self) -> &Path {
         self.journal.parent().unwrap_or(&self.data_dir)
     }
-}
-
-fn roots(variables: &Variables) -> Result<Vec<PathBuf>, VariableError> {
-    const ROOTS: &str = "AUTONOUS_TOOL_ALLOWED_ROOTS";
-    let roots = variables.list(ROOTS).unwrap_or_default();
-    if roots.is_empty() {
-        return Err(VariableError::new(ROOTS, "", "one or more absolute directories, separated by commas"));
-    }
-    Ok(roots.into_iter().map(PathBuf::from).collect())
 }
 
 fn denied(variables: &Variables) -> Result<DeniedPaths, VariableError> {

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use process::{Secret, Variables, lifeline, logs, secrets, shutdown};
 use sandbox::{AllowedPaths, ControlFiles, Depth, confine_this_thread};
 use tool_server::change::Durability;
-use tool_server::config::{Config, Listen, SECRET_VARIABLES};
+use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::journal::{Chain, verify};
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DeniedPaths, Roots};
@@ -36,19 +36,19 @@ struct Cli {
 enum Command {
     /// Serve the tools (also without any command).
     Serve {
-        /// End when stdin reports end of file: whoever started the server is gone.
+        /// Exit when stdin reports end of file, because the parent process is gone.
         #[arg(long)]
         lifeline: bool,
     },
-    /// Try to break out of the sandbox in every way that is known, and say what holds.
+    /// Try every known way out of the sandbox, and report what holds. Needs no settings.
     Check {
-        /// Answer as JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
     /// Print the OpenAPI document.
     Openapi,
-    /// Look after the journal of tool calls.
+    /// Maintain the journal of tool calls.
     Journal {
         #[command(subcommand)]
         command: JournalCommand,
@@ -59,12 +59,12 @@ enum Command {
 enum JournalCommand {
     /// Check that no record was changed, removed or reordered, through all files of the journal.
     ///
-    /// The full files beside the journal (tool-calls.jsonl.000001 and so on) belong to its chain. Where the
-    /// oldest were removed, the chain is checked from the first that is there.
+    /// The archives beside the journal (tool-calls.jsonl.000001 and so on) belong to its chain. If the oldest
+    /// were removed, the check begins with the first that exists.
     Verify {
-        /// The journal; AUTONOUS_TOOL_JOURNAL, or the one in AUTONOUS_DATA_DIR, when left out.
+        /// The journal; by default AUTONOUS_TOOL_JOURNAL, or the one in AUTONOUS_DATA_DIR.
         path: Option<PathBuf>,
-        /// Answer as JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -94,7 +94,7 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     let variables = Variables::without_secrets();
     let config = Config::from_variables(&variables, &std::env::current_dir()?)?;
     let resources = StartupResources::acquire(&config, Depth::Quick)?;
-    // From here on there are secrets in this process; the spawner has none.
+    // From here on this process has secrets; the spawner has none.
     let variables = variables.receive_secrets()?;
     let listen = Listen::from_variables(&variables, config.commands.network)?;
     let redactor = Arc::new(Redactor::new(listen.token.as_ref().map(Secret::expose)));
@@ -107,10 +107,17 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     served
 }
 
-/// Takes hold as a server would, with the whole self-check, and prints what it found.
+/// Starts as a server would, runs the whole self-check, and prints what it found.
 fn check(json: bool) -> anyhow::Result<()> {
-    let config = Config::from_variables(&Variables::without_secrets(), &std::env::current_dir()?)?;
+    let mut config = Config::for_check(&Variables::without_secrets(), &std::env::current_dir()?)?;
+    let scratch = tempfile::tempdir()?;
+    if config.files.roots.is_empty() {
+        let note = "AUTONOUS_TOOL_ALLOWED_ROOTS is not set; checking with an empty temporary directory";
+        writeln!(std::io::stderr(), "tool-server: {note}")?;
+        config = config.with_scratch(scratch.path())?;
+    }
     let resources = StartupResources::acquire(&config, Depth::Full)?;
+    scratch.close()?;
     // This process has nothing more to open, so it can try the server's own confinement on itself.
     let confinement = confine_this_thread(&AllowedPaths::default())?;
     let checks = self_check::run(&config, confinement, &resources.capabilities);
@@ -119,23 +126,23 @@ fn check(json: bool) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{}", text.trim_end())?;
     anyhow::ensure!(
         resources.spawner.is_ok() || config.commands.disable_exec,
-        "commands cannot be held here"
+        "this machine cannot sandbox commands"
     );
     Ok(())
 }
 
-/// Resolves when the server is to end.
+/// Resolves when the server should exit.
 async fn end(lifeline: bool) {
     let asked = async {
         match shutdown::requested().await {
-            Ok(signal) => tracing::info!(signal, "ending"),
-            Err(error) => tracing::error!(%error, "signals cannot be received; ending"),
+            Ok(signal) => tracing::info!(signal, "exiting"),
+            Err(error) => tracing::error!(%error, "cannot receive signals; exiting"),
         }
     };
     let orphaned = async {
         if lifeline {
             lifeline::parent_gone().await;
-            tracing::info!("whoever started this server is gone; ending");
+            tracing::info!("the parent process is gone; exiting");
         } else {
             std::future::pending().await
         }
@@ -148,19 +155,17 @@ async fn end(lifeline: bool) {
 
 /// The document does not depend on the roots, so an empty temporary directory is enough.
 fn print_openapi() -> anyhow::Result<()> {
-    let place = std::env::temp_dir().join(format!("autonous-openapi-{}", std::process::id()));
-    std::fs::create_dir(&place)?;
-    let registry = openapi_registry(&place);
-    std::fs::remove_dir_all(&place)?;
-    let document = toolkit::openapi::document(&registry?);
+    let scratch = tempfile::tempdir()?;
+    let document = toolkit::openapi::document(&openapi_registry(scratch.path())?);
     writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
     Ok(())
 }
 
-fn openapi_registry(place: &Path) -> anyhow::Result<Registry> {
-    let roots = Roots::open(&[place.to_owned()], DeniedPaths::new([])?, ControlFiles::default(), |_| None)?;
-    let output = Arc::new(OutputStore::open(place)?);
-    let context = ToolContext::files_only(roots, &place.join("pending"), output, 0, Durability::Cached)?;
+fn openapi_registry(directory: &Path) -> anyhow::Result<Registry> {
+    let roots =
+        Roots::open(&[directory.to_owned()], DeniedPaths::new([])?, ControlFiles::default(), |_| None)?;
+    let output = Arc::new(OutputStore::open(directory)?);
+    let context = ToolContext::files_only(roots, &directory.join("pending"), output, 0, Durability::Cached)?;
     Ok(tools::registry(&context)?)
 }
 
@@ -169,8 +174,8 @@ fn verify_journal(path: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
     let data_dir = variables.text("AUTONOUS_DATA_DIR").unwrap_or("data");
     let path = path
         .or_else(|| variables.text("AUTONOUS_TOOL_JOURNAL").map(PathBuf::from))
-        .unwrap_or_else(|| Path::new(data_dir).join("journal/tool-calls.jsonl"));
-    let chain = verify(&path).context("the journal does not hold")?;
+        .unwrap_or_else(|| Path::new(data_dir).join(DEFAULT_JOURNAL));
+    let chain = verify(&path).context("the journal is not intact")?;
     let text = if json { serde_json::to_string_pretty(&chain)? } else { to_text(&chain, &path) };
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
@@ -179,15 +184,17 @@ fn verify_journal(path: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
 fn to_text(chain: &Chain, path: &Path) -> String {
     let files = if chain.files > 1 { format!(" in {} files", chain.files) } else { String::new() };
     let mut lines = vec![
-        format!("{}: {} records{files}, the chain holds", path.display(), chain.records),
+        format!("{}: {} records{files}, the chain is intact", path.display(), chain.records),
         format!("last hash: {}", chain.last_hash),
     ];
     if chain.files_gone > 0 {
-        lines.push(format!("the oldest files are gone ({}): the chain begins after them", chain.files_gone));
+        lines.push(format!("{} older files are gone; the chain begins after them", chain.files_gone));
     }
     if chain.torn_bytes > 0 {
         let torn = chain.torn_bytes;
-        lines.push(format!("the last line is torn ({torn} bytes): the server was ended while it wrote"));
+        lines.push(format!(
+            "the last line is unfinished ({torn} bytes): the server was killed during a write"
+        ));
     }
     lines.join("\n")
 }

@@ -27,13 +27,13 @@ const BLOCK: u64 = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file or its directory cannot be created or opened.
-    #[error("cannot open the journal {0:?}: {1}")]
+    #[error("cannot open the journal {0:?}")]
     Open(PathBuf, #[source] io::Error),
     /// Another server has it open.
     #[error("another tool server is using the journal {0:?}")]
     Locked(PathBuf),
     /// It cannot be written.
-    #[error("cannot write the journal: {0}")]
+    #[error("cannot write the journal")]
     Write(#[source] io::Error),
 }
 

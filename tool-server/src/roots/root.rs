@@ -28,7 +28,7 @@ pub enum RootsError {
     #[error("the root {0:?} is not absolute")]
     Relative(PathBuf),
     /// It cannot be opened as a directory.
-    #[error("cannot open the root {0:?} as a directory: {1}")]
+    #[error("cannot open the root {0:?} as a directory")]
     Open(PathBuf, #[source] io::Error),
     /// Tools must not reach it.
     #[error("the root {0:?} is forbidden: {1}")]

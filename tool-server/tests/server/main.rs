@@ -14,6 +14,7 @@ mod read;
 
 // What holds for several.
 mod catalogue;
+mod check;
 mod command_policy;
 mod guards;
 mod journal;
