@@ -1,7 +1,7 @@
-//! Cursors: where the next page starts, as an opaque text that fits only the call it came from.
+//! Cursors: where the next page starts, as opaque text that is valid only for the same call.
 //!
-//! A cursor holds the last thing that was shown, not a number of things to skip, so entries that come or
-//! go before it move nothing.
+//! A cursor holds the last entry shown and not an offset, so entries that appear or vanish before it do not
+//! shift the next page.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,27 +9,28 @@ use protocol::ToolError;
 use sha2::{Digest, Sha256};
 use toolkit::arguments::invalid;
 
-/// How many bytes of the digest tie a cursor to its call.
-const TIE_BYTES: usize = 8;
+/// How many bytes of the digest bind a cursor to its call.
+const DIGEST_BYTES: usize = 8;
 
-/// The cursor after `last`, for a call that is described by `call`.
+/// The cursor after `last`, for a call that `call` describes.
 pub(crate) fn encode(call: &str, last: &[u8]) -> String {
-    let mut bytes = tie(call).to_vec();
+    let mut bytes = digest_of(call).to_vec();
     bytes.extend_from_slice(last);
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// What the page before showed last; an error when the cursor is of another call.
+/// The last entry of the page before; an error when the cursor belongs to another call.
 pub(crate) fn decode(call: &str, cursor: &str) -> Result<Vec<u8>, ToolError> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
-    match bytes.split_at_checked(TIE_BYTES) {
-        Some((found, last)) if found == tie(call) => Ok(last.to_vec()),
-        _ => Err(invalid("The cursor does not belong to a call with these arguments.")
-            .with_hint("Pass `next_page_cursor` back unchanged, with the same other arguments, or leave it out to start again.")),
+    match bytes.split_at_checked(DIGEST_BYTES) {
+        Some((found, last)) if found == digest_of(call) => Ok(last.to_vec()),
+        _ => Err(invalid("The cursor does not belong to a call with these arguments.").with_hint(
+            "Pass `next_page_cursor` back unchanged with the same arguments, or omit it to start again.",
+        )),
     }
 }
 
-fn tie(call: &str) -> [u8; TIE_BYTES] {
+fn digest_of(call: &str) -> [u8; DIGEST_BYTES] {
     let digest = Sha256::digest(call.as_bytes());
     std::array::from_fn(|index| digest[index])
 }

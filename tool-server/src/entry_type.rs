@@ -1,6 +1,4 @@
-//! What an entry of a directory is, for every tool that shows entries.
-//!
-//! Links are named as links; nothing here follows one.
+//! What an entry of a directory is, for every tool that shows entries. Links are never followed.
 
 use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
@@ -36,7 +34,7 @@ impl From<FileType> for EntryType {
 }
 
 impl EntryType {
-    /// What the directory says of an entry; file systems that do not say are asked for the entry itself.
+    /// The type that the directory lists; if the file system lists none, the type of the entry itself.
     pub(crate) fn listed(directory: BorrowedFd<'_>, name: &[u8], listed_as: FileType) -> Self {
         if listed_as != FileType::Unknown {
             return Self::from(listed_as);

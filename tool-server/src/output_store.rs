@@ -1,7 +1,7 @@
-//! The output store: whole outputs that were too long to answer, kept for a week within a bound.
+//! The output store: outputs that were too long for an answer, kept for a week within a size limit.
 //!
-//! The files lie outside every root; `read` and `grep` may read them, commands never see them. Each has a
-//! name of its own and a bound of its own, and the oldest go when all together grow too large.
+//! The files lie outside every root; `read` and `grep` can read them, commands never see them. Each file has a
+//! unique name and a size limit, and the oldest are deleted when the total grows too large.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -22,13 +22,13 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The most bytes of all files together.
 const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
-/// The directory of whole outputs.
+/// The directory of complete outputs.
 #[derive(Debug)]
 pub struct OutputStore {
     directory: PathBuf,
 }
 
-/// A whole output in the making.
+/// A file being written.
 #[derive(Debug)]
 pub struct Spill {
     file: BufWriter<File>,
@@ -39,32 +39,32 @@ pub struct Spill {
     dropped_bytes: u64,
 }
 
-/// The file of a whole output, and what to say of it.
+/// The file of a complete output, and the notice about it.
 #[derive(Debug, Default)]
 pub struct SavedOutput {
-    /// The file; none when nothing was cut, or when it could not be kept.
+    /// The file; none when nothing was cut, or when it could not be saved.
     pub file: Option<FullOutput>,
-    /// Where it is, or what is lost.
+    /// Where it is, or what was lost.
     pub notice: Option<String>,
 }
 
 impl SavedOutput {
-    /// What there is when the file could not be written.
+    /// The file could not be written.
     pub fn lost() -> Self {
-        let notice = "The whole output could not be kept; only what is shown is left of it.".to_owned();
+        let notice = "The complete output could not be saved; only what is shown is left.".to_owned();
         Self { file: None, notice: Some(notice) }
     }
 }
 
 impl OutputStore {
-    /// The store in a directory that exists; what is too old is removed.
+    /// Opens the store in an existing directory and sweeps it.
     pub fn open(directory: &Path) -> io::Result<Self> {
         let store = Self { directory: directory.to_owned() };
         store.sweep(SystemTime::now())?;
         Ok(store)
     }
 
-    /// Removes what is older than a week, and then the oldest until the rest fits.
+    /// Deletes files older than a week, then the oldest until the rest fits.
     pub fn sweep(&self, now: SystemTime) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -86,7 +86,7 @@ impl OutputStore {
         Ok(())
     }
 
-    /// Begins a file for the output of a call; the name is the call's id, which is unique.
+    /// Creates the file for a call's output; the name is the call's unique ID.
     pub fn begin(&self, name: &str) -> io::Result<Spill> {
         self.sweep(SystemTime::now())?;
         let path = self.directory.join(format!("{name}.txt"));
@@ -97,7 +97,7 @@ impl OutputStore {
 }
 
 impl Spill {
-    /// Adds to the file; what is beyond its bound is only counted.
+    /// Appends to the file; bytes beyond its limit are only counted.
     pub fn write(&mut self, block: &[u8]) -> io::Result<()> {
         let room = usize::try_from(MAX_FILE_BYTES - self.bytes).unwrap_or(usize::MAX).min(block.len());
         let (kept, beyond) = block.split_at(room);
@@ -109,21 +109,21 @@ impl Spill {
         Ok(())
     }
 
-    /// Ends the file: what it is, and what to say where it is not the whole.
+    /// Closes the file.
     pub fn finish(mut self) -> SavedOutput {
         if let Err(error) = self.file.flush() {
-            tracing::error!(%error, "the whole output of a command could not be kept");
+            tracing::error!(%error, "could not save the complete output of a command");
             return SavedOutput::lost();
         }
         let sha256 = in_hex(&self.digest.finalize());
         let path = self.path.display().to_string();
         let notice = if self.dropped_bytes > 0 {
             format!(
-                "Of the output only the first {} bytes are kept, in {path}; {} bytes are lost.",
+                "Only the first {} bytes of the output were saved, in {path}; {} bytes are lost.",
                 self.bytes, self.dropped_bytes
             )
         } else {
-            format!("The whole output is in {path}; `read` and `grep` open it.")
+            format!("The complete output is in {path}; `read` and `grep` can open it.")
         };
         let file = FullOutput { path, sha256, bytes: self.bytes, lines: self.lines };
         SavedOutput { file: Some(file), notice: Some(notice) }

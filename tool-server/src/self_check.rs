@@ -1,7 +1,7 @@
-//! The self-check at the start: what must be there, what would be missed, and what is in force.
+//! The self-check at the start: what is required, what is optional, and which protections are active.
 //!
-//! What is missing stops the start, by name and with the remedy; what would only be missed is a warning
-//! and stands in `/readyz`.
+//! A missing requirement stops the start and is named with its remedy; a missing option is reported in
+//! `/readyz`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,30 +11,30 @@ use serde::Serialize;
 use crate::command::find_program;
 use crate::config::Config;
 
-/// Directories of the system that must not be roots, and neither may what lies beneath them.
+/// System directories that neither are roots nor contain any.
 const SYSTEM_DIRECTORIES: [&str; 5] = ["/proc", "/sys", "/dev", "/run", "/etc"];
 
-/// Programs that commands expect to find, each with the names that it is installed under.
+/// Programs that commands often use, each with the names it is installed under.
 const OPTIONAL_PROGRAMS: [(&str, &[&str]); 3] =
     [("rg", &["rg"]), ("fd", &["fd", "fdfind"]), ("sed", &["sed"])];
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, Serialize)]
 pub struct Check {
-    /// What it is about.
+    /// What was checked.
     pub name: &'static str,
-    /// Whether it is as it should be.
+    /// Whether it passed.
     pub ok: bool,
-    /// Whether the server works without it.
+    /// Whether the server refuses to start without it.
     pub required: bool,
-    /// What was found, and the remedy where something is wrong.
+    /// What was found, and the remedy if it failed.
     pub detail: String,
 }
 
-/// Why a directory must not be a root, if it must not.
+/// Why a directory must not be a root, if so.
 pub fn forbidden_root_reason(root: &Path, config: &Config) -> Option<String> {
     if root == Path::new("/") {
-        return Some("it is the whole machine; name the directory that the tools are to work in".to_owned());
+        return Some("it is the whole machine; name the directory that tools should work in".to_owned());
     }
     if let Some(system) = SYSTEM_DIRECTORIES.iter().find(|system| root.starts_with(system)) {
         return Some(format!("{system} belongs to the system"));
@@ -49,11 +49,11 @@ pub fn forbidden_root_reason(root: &Path, config: &Config) -> Option<String> {
     ];
     own.into_iter().find_map(|(path, what)| {
         let path = resolved(&path?);
-        path.starts_with(root).then(|| format!("{what} lies in it, and tools must not reach that"))
+        path.starts_with(root).then(|| format!("it contains {what}, which tools must not reach"))
     })
 }
 
-/// A path with the links of the part that exists resolved.
+/// A path with the links of its existing part resolved.
 fn resolved(path: &Path) -> PathBuf {
     path.ancestors()
         .find_map(|existing| {
@@ -63,7 +63,7 @@ fn resolved(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Looks at all that the start depends on, after the roots were opened.
+/// Checks what the start depends on, after the roots were opened.
 pub fn run(config: &Config, confinement: Confinement, capabilities: &Capabilities) -> Vec<Check> {
     let search_path = &config.commands.search_path;
     let mut checks = vec![landlock(confinement), commands(capabilities)];
@@ -94,12 +94,12 @@ fn landlock(confinement: Confinement) -> Check {
 
 fn commands(capabilities: &Capabilities) -> Check {
     let detail = match (capabilities.tier, &capabilities.reason, capabilities.remedy) {
-        (Some(tier), None, _) => format!("commands are held in tier {tier}"),
+        (Some(tier), None, _) => format!("commands run in sandbox tier {tier}"),
         (Some(tier), Some(reason), _) => {
-            format!("commands are held in tier {tier}, not better because {reason}")
+            format!("commands run in sandbox tier {tier}; tier A is not available because {reason}")
         }
         (None, reason, remedy) => {
-            let reason = reason.as_deref().unwrap_or("the reason is not known");
+            let reason = reason.as_deref().unwrap_or("unknown reason");
             format!("no commands run: {reason}. {}", remedy.unwrap_or_default())
         }
     };
@@ -108,8 +108,8 @@ fn commands(capabilities: &Capabilities) -> Check {
 
 fn bash(search_path: &str) -> Check {
     let found = find_program("bash", search_path);
-    let missing = "bash is not in PATH: install it (`apt-get install bash`), or set AUTONOUS_TOOL_DISABLE_EXEC=true \
-                   to serve the file tools alone";
+    let missing = "bash is not in PATH: install it (`apt-get install bash`), or set \
+                   AUTONOUS_TOOL_DISABLE_EXEC=true to serve the file tools alone";
     let detail = found.as_ref().map_or_else(|| missing.to_owned(), |path| path.display().to_string());
     Check { name: "bash", ok: found.is_some(), required: true, detail }
 }

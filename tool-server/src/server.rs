@@ -1,7 +1,8 @@
-//! The server from its settings to its last answer, in the order in which power is given up.
+//! The server from its settings to its last answer, giving up privileges step by step.
 //!
-//! Roots are opened and the spawner is forked ([`crate::hold`]) → secrets are read → the socket is bound →
-//! the journal is locked → the process confines itself → the runtime starts. After that nothing outside the roots, the journal and the output can be opened.
+//! Open the roots and fork the spawner ([`crate::startup_resources`]) → read secrets → bind the socket → lock
+//! the journal → confine the process → start the runtime. From then on the process can open nothing outside
+//! the roots, the journal, the output and the skills.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -30,10 +31,10 @@ use crate::startup_resources::StartupResources;
 use crate::tool_context::ToolContext;
 use crate::tools;
 
-/// How often what is kept for a time only is looked through.
+/// How often expired files and records are deleted.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
-/// How long running calls may take to end after the server was asked to.
+/// How long running calls may take after the server was asked to exit.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
 /// A server that is ready to listen.
@@ -46,7 +47,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens all that the server needs besides what it holds, and confines the process to it.
+    /// Opens everything else that the server needs, and confines the process to it.
     pub fn open(
         config: &Config,
         listen: Listen,
@@ -58,7 +59,7 @@ impl Server {
         let StartupResources { roots, spawner, capabilities } = resources;
         let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
         let context = tool_context(config, roots, &spawner, Arc::clone(&output))
-            .context("what the tools share cannot be opened")?;
+            .context("cannot open the files of the tools")?;
         let registry = tools::registry(&context)?;
         let roots = &context.roots;
         let confinement = sandbox::confine_this_thread(&allowed_paths(config, roots))?;
@@ -85,7 +86,7 @@ impl Server {
         Ok(Self { app, listener, journal, output, spawner: spawner.ok() })
     }
 
-    /// Serves until `end` resolves, then lets running calls end.
+    /// Serves until `end` resolves, then waits for running calls.
     pub async fn serve(self, end: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
         let address = self.listener.local_addr()?;
         let token = if self.app.access.has_token() { "with a token" } else { "without a token" };
@@ -96,7 +97,7 @@ impl Server {
         let signal = async move {
             tokio::select! {
                 () = end => {}
-                () = spawner_gone => tracing::error!("the spawner of commands is gone, so the server ends"),
+                () = spawner_gone => tracing::error!("the spawner of commands died; exiting"),
             }
             let _ = ending.send(());
         };
@@ -107,26 +108,25 @@ impl Server {
             () = async {
                 let _ = ended.await;
                 tokio::time::sleep(LAST_CALLS).await;
-            } => tracing::warn!("calls that still run are left behind"),
+            } => tracing::warn!("exiting while calls are still running"),
         }
         self.journal.sync()?;
         Ok(())
     }
 }
 
-/// The socket that a parent passed on (`LISTEN_FDS`), or one of our own.
+/// The socket that the parent passed on (`LISTEN_FDS`), or a new one.
 fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
-    let listener =
-        match ListenFd::from_env().take_tcp_listener(0).context("LISTEN_FDS passes no TCP socket")? {
-            Some(listener) => listener,
-            None => TcpListener::bind(listen.address)
-                .with_context(|| format!("AUTONOUS_TOOL_LISTEN={}: cannot listen there", listen.address))?,
-        };
+    let listener = match ListenFd::from_env().take_tcp_listener(0).context("LISTEN_FDS has no TCP socket")? {
+        Some(listener) => listener,
+        None => TcpListener::bind(listen.address)
+            .with_context(|| format!("AUTONOUS_TOOL_LISTEN: cannot bind {}", listen.address))?,
+    };
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
-/// What the server can still reach once it has confined itself.
+/// What the confined server can still reach.
 fn allowed_paths(config: &Config, roots: &Roots) -> AllowedPaths {
     let mut read_write: Vec<_> = roots.paths().map(Path::to_owned).collect();
     read_write.push(config.files.output_dir.clone());
@@ -178,14 +178,14 @@ fn tool_context(
     })
 }
 
-/// A name in AUTONOUS_TOOL_DISABLED that no tool has switches nothing off, which nobody wants.
+/// An unknown name in AUTONOUS_TOOL_DISABLED disables nothing, so it is probably a mistake.
 fn warn_of_unknown_names(config: &Config, registry: &Registry) {
     for name in config.disabled.iter().filter(|name| registry.names().all(|known| known != name.as_str())) {
-        tracing::warn!(name, "AUTONOUS_TOOL_DISABLED names a tool that there is not");
+        tracing::warn!(name, "AUTONOUS_TOOL_DISABLED names an unknown tool");
     }
 }
 
-/// Resolves when the spawner is gone; never where there is none.
+/// Resolves when the spawner dies; never where there is none.
 async fn watch(spawner: Option<Arc<Spawner>>) {
     let Some(spawner) = spawner else { return std::future::pending().await };
     let (gone, told) = tokio::sync::oneshot::channel();
@@ -198,12 +198,12 @@ async fn watch(spawner: Option<Arc<Spawner>>) {
     }
 }
 
-/// Removes, once an hour, what is kept for a day or a week only.
+/// Deletes expired records and files once an hour.
 async fn sweep_hourly(app: Arc<AppState>, output: Arc<OutputStore>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
         if let Err(error) = app.runner.sweep().and_then(|()| output.sweep(SystemTime::now())) {
-            tracing::error!(%error, "what is no longer needed could not be removed");
+            tracing::error!(%error, "could not delete expired files");
         }
     }
 }

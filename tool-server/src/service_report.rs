@@ -1,4 +1,4 @@
-//! What the server reports of itself, made once at the start.
+//! What the server reports about itself, collected once at the start.
 
 use std::fmt::Write as _;
 
@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 
 use crate::self_check::Check;
 
-/// The self-checks and the layers in force.
+/// The self-checks and the active layers.
 #[derive(Debug)]
 pub struct ServiceReport {
-    /// The self-checks, in their order.
+    /// The self-checks, in order.
     pub checks: Vec<Check>,
     /// The server's own confinement.
     pub confinement: Confinement,
-    /// What holds commands.
+    /// How commands are sandboxed.
     pub capabilities: Capabilities,
 }
 
 impl ServiceReport {
-    /// Whether everything that is required is there.
+    /// Whether every required check passed.
     pub fn is_ready(&self) -> bool {
         self.checks.iter().all(|check| check.ok || !check.required)
     }
 
-    /// An error that names what is required and missing.
+    /// Fails with what is required and missing.
     pub fn require(&self) -> anyhow::Result<()> {
         let missing: Vec<&str> = self
             .checks
@@ -67,14 +67,14 @@ impl ServiceReport {
         })
     }
 
-    /// The same for a person to read.
+    /// The same as text.
     pub fn to_text(&self) -> String {
         let commands = &self.capabilities;
         let mut text = match commands.tier {
-            Some(tier) => format!("Commands are held in tier {tier}.\n"),
-            None => "No commands run here.\n".to_owned(),
+            Some(tier) => format!("Commands run in sandbox tier {tier}.\n"),
+            None => "Commands cannot run here.\n".to_owned(),
         };
-        for (label, line) in [("Why", commands.reason.as_deref()), ("What would help", commands.remedy)] {
+        for (label, line) in [("Why", commands.reason.as_deref()), ("Remedy", commands.remedy)] {
             if let Some(line) = line {
                 let _ = writeln!(text, "{label}: {line}");
             }
@@ -84,7 +84,7 @@ impl ServiceReport {
             let _ = writeln!(text, "  [{}] {}: {}", mark(layer.in_force), layer.name, layer.meaning);
         }
         if !commands.losses.is_empty() {
-            text.push_str("\nWhat a command can do all the same\n");
+            text.push_str("\nWhat a command can still do\n");
         }
         for loss in &commands.losses {
             let _ = writeln!(text, "  - {loss}");
@@ -93,7 +93,7 @@ impl ServiceReport {
         for finding in &commands.findings {
             let _ = writeln!(text, "  {:<11} {}: {}", verdict(finding), finding.attempt, finding.detail);
         }
-        text.push_str("\nThe rest\n");
+        text.push_str("\nOther checks\n");
         for check in &self.checks {
             let _ = writeln!(text, "  [{}] {}: {}", mark(check.ok), check.name, check.detail);
         }
@@ -101,7 +101,7 @@ impl ServiceReport {
     }
 }
 
-/// What the roots are to the file tools.
+/// How the roots protect files.
 const ROOTS: &str =
     "Every path is resolved by the kernel beneath a root's directory handle; no link and no race leads out.";
 
@@ -115,9 +115,7 @@ fn own_landlock(confinement: Confinement) -> &'static str {
             "The server itself can reach only its roots, journal and output; this kernel does not know all of \
              Landlock's rights."
         }
-        Confinement::None => {
-            "This kernel has no Landlock: a mistake in the server would not be held by the kernel."
-        }
+        Confinement::None => "This kernel has no Landlock: the kernel would not contain a bug in the server.",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Skills: instructions for a kind of task, each a directory with a `SKILL.md` and perhaps scripts.
+//! Skills: instructions for a kind of task, each a directory with a `SKILL.md` and optional scripts.
 //!
 //! The front matter names the skill, says when to use it, and lists the tools it allows. All paths are
 //! resolved beneath the skills' directory like those of the roots; nothing here writes.
@@ -25,14 +25,14 @@ pub struct Skills {
     roots: Option<Roots>,
 }
 
-/// A skill as its `SKILL.md` has it.
+/// A skill, read from its `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     /// Its name.
     pub name: String,
     /// When to use it.
     pub description: String,
-    /// The tools that a task may call once it has read it; none where the skill narrows nothing.
+    /// The tools that a task may call once it has read the skill; none if all are allowed.
     pub allowed_tools: Option<Vec<String>>,
     /// The whole text.
     pub text: String,
@@ -43,12 +43,12 @@ pub struct Skill {
 pub struct Script {
     /// Where it is, absolute.
     pub path: PathBuf,
-    /// The program that runs it, and the argument that its first line gives that program.
+    /// Its interpreter, with the argument from the script's first line.
     pub interpreter: Vec<String>,
 }
 
 impl Skills {
-    /// The skills in a directory that exists.
+    /// The skills in an existing directory.
     pub fn open(directory: &Path) -> Result<Self, RootsError> {
         let denied = DeniedPaths::new([]).map_err(|_| RootsError::None)?;
         let roots = Roots::open(&[directory.to_owned()], denied, ControlFiles::default(), |_| None)?;
@@ -60,7 +60,7 @@ impl Skills {
         Self { roots: None }
     }
 
-    /// The skills that there are, with those that cannot be read left out; sorted by name.
+    /// All readable skills, sorted by name.
     pub fn list(&self) -> Vec<Skill> {
         let Some(roots) = &self.roots else { return Vec::new() };
         let entries = std::fs::read_dir(roots.first()).into_iter().flatten().flatten();
@@ -85,7 +85,7 @@ impl Skills {
         parse(name, text)
     }
 
-    /// Finds a script of a skill, and what runs it.
+    /// Finds a script of a skill and its interpreter.
     pub fn script(&self, name: &str, relative_path: &str) -> Result<Script, ToolError> {
         self.read(name)?;
         let roots = self.roots.as_ref().ok_or_else(|| self.unknown(name))?;
@@ -107,19 +107,18 @@ impl Skills {
     fn unknown(&self, name: &str) -> ToolError {
         let known: Vec<String> = self.list().into_iter().map(|skill| skill.name).collect();
         let hint = if known.is_empty() {
-            "There are no skills here; go on without one.".to_owned()
+            "There are no skills; continue without one.".to_owned()
         } else {
             format!("The skills are: {}.", known.join(", "))
         };
-        ToolError::new(ErrorCode::NotFound, format!("There is no skill {:?}.", elide(name, 60)))
-            .with_hint(hint)
+        ToolError::new(ErrorCode::NotFound, format!("No such skill: {:?}.", elide(name, 60))).with_hint(hint)
     }
 }
 
 fn require_name(name: &str) -> Result<(), ToolError> {
     let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-        return Err(invalid("A skill's name has 1 to 64 letters, digits, `-` and `_`."));
+        return Err(invalid("A skill's name has 1 to 64 characters: letters, digits, `-` and `_`."));
     }
     Ok(())
 }
@@ -132,14 +131,14 @@ fn read_head(file: &std::os::fd::OwnedFd) -> Result<Vec<u8>, ToolError> {
     Ok(head)
 }
 
-/// The program that a script's first line names.
+/// The interpreter that a script's first line names.
 fn interpreter(head: &[u8]) -> Result<Vec<String>, ToolError> {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let named = line.strip_prefix(b"#!").and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default();
     let (program, argument) = named.trim().split_once([' ', '\t']).unwrap_or((named.trim(), ""));
     if !program.starts_with('/') {
-        return Err(invalid("The script does not begin with `#!` and the absolute path of what runs it.")
-            .with_hint("Whoever wrote the skill has to add a first line such as `#!/usr/bin/env python3`."));
+        return Err(invalid("The script does not begin with `#!` and the absolute path of its interpreter.")
+            .with_hint("The author of the skill must add a first line such as `#!/usr/bin/env python3`."));
     }
     let argument = argument.trim();
     Ok(std::iter::once(program)
@@ -151,7 +150,7 @@ fn interpreter(head: &[u8]) -> Result<Vec<String>, ToolError> {
 fn broken(name: &str, what: &str) -> ToolError {
     let message = format!("The SKILL.md of `{name}` {what}.");
     ToolError::new(ErrorCode::IoError, message)
-        .with_hint("Whoever runs the server has to correct it; go on without this skill.")
+        .with_hint("The operator of the server must fix it; continue without this skill.")
 }
 
 /// The skill that a `SKILL.md` describes.
@@ -161,13 +160,13 @@ fn parse(name: &str, text: String) -> Result<Skill, ToolError> {
     let front =
         front.ok_or_else(|| broken(name, "does not begin with front matter between two lines `---`"))?;
     let fields = FrontMatter::parse(front)
-        .map_err(|line| broken(name, &format!("has front matter that is not understood: {line:?}")))?;
+        .map_err(|line| broken(name, &format!("has invalid front matter: {line:?}")))?;
     let required = |field: &'static str| {
         fields.one(field).ok_or_else(|| broken(name, &format!("does not have the field `{field}`")))
     };
     let (own_name, description) = (required("name")?, required("description")?);
     if own_name != name {
-        return Err(broken(name, &format!("is named `{own_name}`, which is not its directory's name")));
+        return Err(broken(name, &format!("is named `{own_name}`, but its directory is not")));
     }
     Ok(Skill { name: own_name, description, allowed_tools: fields.list("allowed-tools"), text })
 }
@@ -187,7 +186,7 @@ impl FrontMatter {
                     let value = Some(value.trim()).filter(|value| !value.is_empty());
                     fields.push((key.trim().to_owned(), value.map(unquoted).into_iter().collect()));
                 }
-                // A long value goes on in an indented line.
+                // A long value continues in an indented line.
                 (None, Some((_, values)), _) if line.starts_with(char::is_whitespace) => {
                     let last = values.pop().map(|value| value + " ").unwrap_or_default();
                     values.push(last + line.trim());
@@ -253,11 +252,11 @@ mod tests {
         check("no front matter", "does not begin with front matter");
         check("---\nname: s\n---\n", "does not have the field `description`");
         check("---\nname: other\ndescription: d\n---\n", "is named `other`");
-        check("---\nwhat is this\n---\n", "not understood: \"what is this\"");
+        check("---\nwhat is this\n---\n", "invalid front matter: \"what is this\"");
     }
 
     #[test]
-    fn a_script_says_what_runs_it() {
+    fn a_script_names_its_interpreter() {
         assert_eq!(interpreter(b"#!/usr/bin/env python3\nprint()").unwrap(), ["/usr/bin/env", "python3"]);
         assert_eq!(interpreter(b"#! /bin/sh\n").unwrap(), ["/bin/sh"]);
         assert!(interpreter(b"print()").is_err() && interpreter(b"#!python\n").is_err());

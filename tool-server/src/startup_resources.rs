@@ -1,6 +1,6 @@
-//! What is taken hold of before any secret is read: the roots' handles, and the spawner of commands.
+//! What the server acquires before it reads any secret: the roots' handles and the spawner of commands.
 //!
-//! The spawner is forked here, while the process has one thread, nothing secret and no connection.
+//! The spawner is forked here, while the process has one thread, no secrets and no connections.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -16,19 +16,19 @@ use crate::config::Config;
 use crate::roots::Roots;
 use crate::self_check;
 
-/// What the server holds from its start on.
+/// What the server acquires at its start.
 #[derive(Debug)]
 pub struct StartupResources {
     /// The allowed directories.
     pub roots: Roots,
-    /// What runs commands, or why none run.
+    /// Runs commands, or says why none can run.
     pub spawner: Result<Arc<Spawner>, String>,
-    /// What holds commands.
+    /// How commands are sandboxed.
     pub capabilities: Capabilities,
 }
 
 impl StartupResources {
-    /// Opens the roots, forks the spawner and tries to break out of it, as thoroughly as `depth` says.
+    /// Opens the roots, forks the spawner, and tries to break out of its sandbox as thoroughly as `depth` says.
     pub fn acquire(config: &Config, depth: Depth) -> anyhow::Result<Self> {
         let files = &config.files;
         for directory in [&files.output_dir, &files.skills_dir, &scratch(config)] {
@@ -61,7 +61,10 @@ impl StartupResources {
             Ok((spawner, capabilities)) => match capabilities.escape() {
                 None => (Ok(Arc::new(spawner)), capabilities),
                 Some(escape) => {
-                    let reason = format!("the self-check broke out: {} ({})", escape.attempt, escape.detail);
+                    let reason = format!(
+                        "the self-check broke out of the sandbox: {} ({})",
+                        escape.attempt, escape.detail
+                    );
                     (Err(reason), capabilities)
                 }
             },
@@ -69,7 +72,9 @@ impl StartupResources {
         };
         if let (Err(reason), Mode::Full | Mode::Landlock) = (&spawner, mode) {
             let remedy = capabilities.remedy.unwrap_or_default();
-            anyhow::bail!("AUTONOUS_TOOL_SANDBOX={mode:?}: commands cannot be held so: {reason}. {remedy}");
+            anyhow::bail!(
+                "AUTONOUS_TOOL_SANDBOX={mode:?} is not possible on this machine: {reason}. {remedy}"
+            );
         }
         Ok(Self { roots, spawner, capabilities })
     }
@@ -99,7 +104,7 @@ fn readonly_root(path: &Path) -> std::io::Result<sandbox::Root> {
     Ok(sandbox::Root { path, handle })
 }
 
-/// Where commands have their homes in tier B: beside the journal, outside every root.
+/// The homes of commands in tier B: beside the journal, outside every root.
 fn scratch(config: &Config) -> std::path::PathBuf {
     config.files.journal_dir().join("homes")
 }

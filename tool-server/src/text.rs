@@ -1,7 +1,6 @@
-//! What the bytes of a file are: text in some encoding, an image, or neither.
+//! Detects what a file is: text in some encoding, an image, or other binary data.
 //!
-//! A file is never decoded with losses in silence: what it was taken for is said, and what is no text is
-//! named and not shown as one.
+//! Nothing is decoded lossily in silence: the caller learns the encoding, and binary data is not shown as text.
 
 use std::borrow::Cow;
 
@@ -10,15 +9,15 @@ use encoding_rs::{Encoding as Charset, UTF_16BE, UTF_16LE, WINDOWS_1252};
 /// How text is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// UTF-8 without a mark.
+    /// UTF-8 without a byte order mark.
     Utf8,
     /// UTF-8 after a byte order mark.
     Utf8Bom,
-    /// UTF-16 with the mark of little endian.
+    /// UTF-16, little endian, with a byte order mark.
     Utf16Le,
-    /// UTF-16 with the mark of big endian.
+    /// UTF-16, big endian, with a byte order mark.
     Utf16Be,
-    /// Bytes that are no UTF-8 and have no NUL: Latin-1, as Windows and the web know it.
+    /// Not UTF-8 and without NUL: Latin-1, as Windows and the web define it.
     Latin1,
 }
 
@@ -29,11 +28,11 @@ pub enum Kind {
     Text(Encoding),
     /// An image of a media type.
     Image(&'static str),
-    /// Something else, in words.
+    /// Something else, described.
     Binary(&'static str),
 }
 
-/// Beginnings that say what a file is.
+/// Magic numbers of known formats.
 const MAGIC: &[(&[u8], Kind)] = &[
     (b"\x89PNG\r\n\x1a\n", Kind::Image("image/png")),
     (b"\xff\xd8\xff", Kind::Image("image/jpeg")),
@@ -53,11 +52,11 @@ const MAGIC: &[(&[u8], Kind)] = &[
     (b"ID3", Kind::Binary("MP3 audio")),
 ];
 
-/// What a file is, by its first bytes; `is_whole` says whether they are all of it.
+/// Detects what a file is from its first bytes; `is_whole` says whether they are the whole file.
 pub fn kind_of(head: &[u8], is_whole: bool) -> Kind {
     let magic = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, kind)| *kind);
     match (magic, head) {
-        // Two of the magics could begin a text; only a NUL or what is no UTF-8 makes them binary.
+        // Some magic numbers could begin a text; only a NUL or invalid UTF-8 makes them binary.
         (Some(Kind::Binary(_)), _) if !head.contains(&0) && is_utf8(head, is_whole) => {
             Kind::Text(Encoding::Utf8)
         }
@@ -72,7 +71,7 @@ pub fn kind_of(head: &[u8], is_whole: bool) -> Kind {
     }
 }
 
-/// Whether bytes are UTF-8; the last character may be cut when they are not the whole.
+/// Whether bytes are UTF-8; if they are not the whole file, the last character may be incomplete.
 fn is_utf8(bytes: &[u8], is_whole: bool) -> bool {
     match std::str::from_utf8(bytes) {
         Ok(_) => true,
@@ -81,7 +80,7 @@ fn is_utf8(bytes: &[u8], is_whole: bool) -> bool {
 }
 
 impl Encoding {
-    /// The name that people know it by.
+    /// Its usual name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
@@ -92,7 +91,7 @@ impl Encoding {
         }
     }
 
-    /// The text of bytes in this encoding, and whether every byte of it could be decoded.
+    /// Decodes bytes; the flag says whether every byte was valid.
     pub fn decode(self, bytes: &[u8]) -> (Cow<'_, str>, bool) {
         let charset: &'static Charset = match self {
             Self::Utf8 | Self::Utf8Bom => {
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_told_by_their_bytes() {
+    fn files_are_recognised_by_their_bytes() {
         let check = |bytes: &[u8], kind| assert_eq!(kind_of(bytes, true), kind, "{bytes:?}");
         check(b"", Kind::Text(Encoding::Utf8));
         check("é".as_bytes(), Kind::Text(Encoding::Utf8));
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_that_the_head_cuts_is_no_fault() {
+    fn an_incomplete_character_at_the_end_of_the_head_is_allowed() {
         assert_eq!(kind_of(b"a\xc3", false), Kind::Text(Encoding::Utf8));
         assert_eq!(kind_of(b"a\xc3", true), Kind::Text(Encoding::Latin1));
     }

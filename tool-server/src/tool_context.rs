@@ -12,20 +12,20 @@ use crate::roots::Roots;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
 
-/// What a tool may use; there is no other way to a file.
+/// What a tool may use; files can be reached only through it.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     /// The allowed directories.
     pub roots: Arc<Roots>,
-    /// The only hand that changes files.
+    /// The only code that changes files.
     pub changer: Arc<Changer>,
     /// The largest file that is hashed and edited, in bytes.
     pub max_edit_bytes: u64,
     /// How much a search may take.
     pub search: SearchLimits,
-    /// What runs commands.
+    /// Runs commands.
     pub commands: Arc<Commands>,
-    /// What command lines are refused with advice.
+    /// Refuses command lines, with advice.
     pub policy: Arc<Policy>,
     /// The skills.
     pub skills: Arc<Skills>,
@@ -34,8 +34,7 @@ pub struct ToolContext {
 impl ToolContext {
     /// A context for the file tools alone: no commands, no skills, the default search limits.
     ///
-    /// `pending` and `output` are directories outside the roots; what an earlier server left half done is
-    /// tidied up.
+    /// `pending` and `output` are directories outside the roots; leftovers of an earlier server are removed.
     pub fn files_only(
         roots: Roots,
         pending: &Path,

@@ -4,7 +4,6 @@
 //! long content is hashed while the new one is made and written.
 
 use std::borrow::Cow;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::thread;
 
@@ -146,7 +145,7 @@ impl Changer {
     /// What the change did, or would do.
     fn output(&self, step: &ChangeStep<'_>) -> Success<ChangeData> {
         let ChangeStep { call, request, target, current, new_file, planned } = *step;
-        let shown = names::to_text(target.path.as_os_str().as_bytes());
+        let shown = names::path_to_text(&target.path);
         let before = current.map(|current| current.content.as_deref());
         let difference = diff::unified(&shown, before, new_file.map(|file| &*file.content), call.bounds);
         let after = self.fingerprint_after(step);

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::{AtFlags, FileType, RawDir, unlinkat};
@@ -40,7 +39,7 @@ impl Changer {
             return Err(ToolError::new(ErrorCode::NotFound, "The file is gone."));
         };
         request.check_lock(call, &target, Some(&current))?;
-        let shown = names::to_text(target.path.as_os_str().as_bytes());
+        let shown = names::path_to_text(&target.path);
         let difference = diff::unified(&shown, Some(current.content.as_deref()), None, call.bounds);
         if !request.dry_run {
             self.remove(&target, &current).map_err(|error| error.into_tool_error(request.path))?;
@@ -79,7 +78,7 @@ impl Changer {
         } else if flags == AtFlags::REMOVEDIR && !is_empty(entry) {
             return Err(not_empty());
         }
-        let shown = names::to_text(entry.path.as_os_str().as_bytes());
+        let shown = names::path_to_text(&entry.path);
         let verb = if request.dry_run { "would be deleted" } else { "deleted" };
         Ok(Success {
             stdout: format!("{kind} {shown} {verb}\n"),

@@ -1,7 +1,7 @@
 //! The difference between two contents, as a unified diff.
 //!
-//! What both begin and end with is set aside first, so the cost depends on what was changed and not on the
-//! size of the file, in time as in memory; and the same two contents always give the same text.
+//! The common beginning and end are skipped first, so that time and memory depend on the change and not on
+//! the size of the file. The same two contents always give the same text.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,20 @@ use toolkit::{Bounds, Page};
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// Where more lines than this differ on one side, they are shown as one block: finding the smallest
-/// difference would take quadratic time.
+/// More differing lines than this are shown as one block: a minimal difference would take quadratic time.
 const MAX_COMPARED_LINES: usize = 4000;
 
 /// How many bytes are compared at once.
 const BLOCK: usize = 4096;
 
-/// A difference, within the bounds of an answer.
+/// A difference, within the limits of an answer.
 #[derive(Debug, Default)]
 pub struct Difference {
     /// The diff, or as much of it as fits.
     pub text: String,
-    /// Which bound cut it.
+    /// Which limit cut it.
     pub cut: Option<Full>,
-    /// What was cut, or shown otherwise than it is.
+    /// What was cut or could not be compared.
     pub notice: Option<String>,
 }
 
@@ -39,7 +38,7 @@ pub fn unified(
     bounds: Bounds,
 ) -> Difference {
     let Some(before_bytes) = before.unwrap_or(Some(b"")) else {
-        let notice = "The file was too large to be compared; no difference is shown.".to_owned();
+        let notice = "The file is too large to compare; no diff is shown.".to_owned();
         return Difference { notice: Some(notice), ..Difference::default() };
     };
     let (old, new) = (before_bytes, after.unwrap_or(b""));
@@ -57,17 +56,16 @@ pub fn unified(
         }
     }
     let cut = page.full();
-    let notice = cut
-        .map(|_| format!("The difference is longer than an answer: {} lines of it are shown.", page.lines()));
+    let notice = cut.map(|_| format!("The diff is too long; showing its first {} lines.", page.lines()));
     Difference { text: page.into_text(), cut, notice }
 }
 
-/// Lines with their ends, as text; bytes that are no UTF-8 are shown replaced.
+/// Lines with their endings, as text; invalid UTF-8 is replaced.
 fn lines(content: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
     content.split_inclusive(|byte| *byte == b'\n').map(String::from_utf8_lossy)
 }
 
-/// How many lines a content has; an unfinished one counts.
+/// The number of lines; an unfinished one counts.
 fn count(content: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', content).count()
         + usize::from(content.last().is_some_and(|last| *last != b'\n'))
@@ -99,7 +97,7 @@ fn hunks(old: &[u8], new: &[u8], most_lines: usize) -> Vec<String> {
     text
 }
 
-/// The lengths in bytes of the whole lines that both begin with, and of those that both end with after them.
+/// The lengths in bytes of the whole lines that both begin with and that both end with.
 fn in_common(old: &[u8], new: &[u8]) -> (usize, usize) {
     let same = same_at_start(old, new);
     let start = memchr::memrchr(b'\n', &old[..same]).map_or(0, |newline| newline + 1);
@@ -113,8 +111,7 @@ fn in_common(old: &[u8], new: &[u8]) -> (usize, usize) {
     (start, same - cut)
 }
 
-/// How many bytes two contents share at their beginning. Whole blocks are compared many times faster than
-/// single bytes.
+/// How many bytes two contents share at the start. Comparing blocks is many times faster than bytes.
 pub(super) fn same_at_start(old: &[u8], new: &[u8]) -> usize {
     let blocks = old.chunks(BLOCK).zip(new.chunks(BLOCK)).take_while(|(left, right)| left == right);
     let whole: usize = blocks.map(|(block, _)| block.len()).sum();
@@ -122,7 +119,7 @@ pub(super) fn same_at_start(old: &[u8], new: &[u8]) -> usize {
     whole + rest.take_while(|(left, right)| left == right).count()
 }
 
-/// The same of their end.
+/// The same for the end.
 fn same_at_end(old: &[u8], new: &[u8]) -> usize {
     let blocks = old.rchunks(BLOCK).zip(new.rchunks(BLOCK)).take_while(|(left, right)| left == right);
     let whole: usize = blocks.map(|(block, _)| block.len()).sum();
@@ -130,18 +127,17 @@ fn same_at_end(old: &[u8], new: &[u8]) -> usize {
     whole + rest.take_while(|(left, right)| left == right).count()
 }
 
-/// The length in bytes of the last lines of a content, as many as are shown around a change.
+/// The length in bytes of the context lines at the end of a content.
 fn context_before(content: &[u8]) -> usize {
     content.split_inclusive(|byte| *byte == b'\n').rev().take(CONTEXT).map(<[u8]>::len).sum()
 }
 
-/// The same of the first lines.
+/// The same for its beginning.
 fn context_after(content: &[u8]) -> usize {
     content.split_inclusive(|byte| *byte == b'\n').take(CONTEXT).map(<[u8]>::len).sum()
 }
 
-/// Everything between the common beginning and end, taken out and put in; of each no more than an answer
-/// can show.
+/// Everything between the common beginning and end, removed and added; no more than an answer can show.
 fn block(old: &[u8], new: &[u8], start: usize, most_lines: usize) -> Vec<String> {
     let mut text = vec![heading(start, count(old), start, count(new))];
     lines(old).take(most_lines).for_each(|line| push_line(&mut text, '-', &line));
@@ -153,7 +149,7 @@ fn heading(old_start: usize, old_length: usize, new_start: usize, new_length: us
     format!("@@ -{} +{} @@", range(old_start, old_length), range(new_start, new_length))
 }
 
-/// A range as diff writes it: an empty one names the line before it.
+/// A range in diff format: an empty one names the line before it.
 fn range(start: usize, length: usize) -> String {
     match length {
         0 => format!("{start},0"),

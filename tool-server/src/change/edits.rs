@@ -1,7 +1,7 @@
-//! Replacing text: literal, on bytes, so that what is not replaced stays as it is to the last bit.
+//! Replaces literal text in bytes, so that everything else stays exactly as it is.
 //!
-//! Every edit is matched against the original. Without `all` it must match exactly once, where overlapping
-//! matches count; a miss shows the nearest text that there is, and an ambiguity all the lines.
+//! Every edit is matched against the original. Without `all` it must match exactly once, and overlapping
+//! matches count. An error shows the nearest text, or the lines of all matches.
 
 use std::ops::Range;
 
@@ -12,14 +12,13 @@ use toolkit::arguments::{elide, invalid};
 /// The most lines that an error lists.
 const MAX_LISTED: usize = 20;
 
-/// How much of a file is searched for text that is nearly the same.
+/// How many lines are searched for similar text.
 const MAX_NEAR_LINES: usize = 20_000;
 
-/// The most places that one call replaces; more would need more memory than the file.
+/// The most replacements in one call; more would need more memory than the file.
 const MAX_REPLACEMENTS: usize = 1_000_000;
 
-/// How many bytes longer a call can make a file. Many matches times a long text is quickly more than any
-/// machine has.
+/// How many bytes a call can add to a file. Many matches times a long text quickly exceeds memory.
 const MAX_GROWTH_BYTES: usize = 16 << 20;
 
 /// One replacement.
@@ -27,7 +26,7 @@ const MAX_GROWTH_BYTES: usize = 16 << 20;
 pub struct Edit<'a> {
     /// What to look for.
     pub find: &'a str,
-    /// What to put in its place.
+    /// Its replacement.
     pub replace: &'a str,
     /// Whether to replace every match.
     pub all: bool,
@@ -44,7 +43,7 @@ pub struct Replaced {
     pub notices: Vec<String>,
 }
 
-/// Makes all the edits, or none. `name` says how an error calls the edit with an index.
+/// Makes all edits or none. `name` is the prefix of errors about the edit with an index.
 pub fn replace(
     original: &[u8],
     edits: &[Edit<'_>],
@@ -81,7 +80,7 @@ pub fn replace(
     Ok(Replaced { content, replacements: places.len(), notices: line_endings.notice(edits) })
 }
 
-/// Where an edit applies, and which.
+/// A match, and the index of its edit.
 type Place = (Range<usize>, usize);
 
 fn require_few(places: &[Place]) -> Result<(), ToolError> {
@@ -92,7 +91,7 @@ fn require_few(places: &[Place]) -> Result<(), ToolError> {
     Err(invalid(message).with_hint("Use a longer `find`, or rewrite the file with `write`."))
 }
 
-/// How long the file will be, if it may become that long.
+/// The length of the new content, if it is within the limit.
 fn length_after(original: &[u8], places: &[Place], puts: &[Vec<u8>]) -> Result<usize, ToolError> {
     let taken: usize = places.iter().map(|(place, _)| place.len()).sum();
     let put: usize = places.iter().map(|(_, index)| puts[*index].len()).sum();
@@ -101,7 +100,7 @@ fn length_after(original: &[u8], places: &[Place], puts: &[Vec<u8>]) -> Result<u
         return Ok(length);
     }
     let message = format!(
-        "The file would have {length} bytes after {} replacements; an edit makes a file at most {} MiB longer.",
+        "The file would have {length} bytes after {} replacements; an edit can add at most {} MiB.",
         places.len(),
         MAX_GROWTH_BYTES >> 20
     );
@@ -117,9 +116,9 @@ fn require_text(original: &[u8]) -> Result<(), ToolError> {
     };
     Err(ToolError::new(
         ErrorCode::BinaryFile,
-        format!("The file is {encoding}; only text with bytes as in ASCII is edited."),
+        format!("The file is {encoding}; only ASCII-compatible text can be edited."),
     )
-    .with_hint("Change it with a program of its own."))
+    .with_hint("Use a program that understands the format."))
 }
 
 fn require_change(edit: &Edit<'_>) -> Result<(), ToolError> {
@@ -132,14 +131,14 @@ fn require_change(edit: &Edit<'_>) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// A file in an old eight-bit encoding would be mixed up by characters in UTF-8.
+/// UTF-8 characters would corrupt a file in an old eight-bit encoding.
 fn require_same_encoding(original: &[u8], put: &[u8]) -> Result<(), ToolError> {
     if put.is_ascii() || std::str::from_utf8(original).is_ok() {
         return Ok(());
     }
     Err(ToolError::new(
         ErrorCode::BinaryFile,
-        "The file is not UTF-8, and `replace` has characters beyond ASCII.",
+        "The file is not UTF-8, but `replace` has non-ASCII characters.",
     )
     .with_hint("Use ASCII in `replace`, or convert the file to UTF-8 first."))
 }
@@ -182,12 +181,12 @@ fn no_match(original: &[u8], find: &str) -> ToolError {
         Some((line, text)) => {
             format!("`find` is not in the file. The nearest text is at line {line}:\n{}", elide(&text, 300))
         }
-        None => "`find` is not in the file, and nothing in it is similar.".to_owned(),
+        None => "`find` is not in the file, nor is any similar text.".to_owned(),
     };
     ToolError::new(ErrorCode::NoMatch, message)
 }
 
-/// The line that is most like the first line of what was looked for that says something.
+/// The line most similar to the first non-blank line of `find`.
 fn nearest(original: &[u8], find: &str) -> Option<(usize, String)> {
     let wanted = find.lines().map(str::trim).find(|line| !line.is_empty())?;
     let wanted = elide(wanted, 200);
@@ -211,15 +210,15 @@ fn require_apart(original: &[u8], places: &[Place]) -> Result<(), ToolError> {
             let (low, high) = (first.min(second), first.max(second));
             let line = line_number(original, right.start);
             return Err(invalid(format!(
-                "edits[{low}] and edits[{high}] overlap at line {line}; none was made."
+                "edits[{low}] and edits[{high}] overlap at line {line}; no edit was made."
             ))
-            .with_hint("Join the two into one edit."));
+            .with_hint("Merge the two into one edit."));
         }
     }
     Ok(())
 }
 
-/// The line, from 1, that an offset lies in.
+/// The line number of an offset, from 1.
 fn line_number(content: &[u8], offset: usize) -> usize {
     memchr::memchr_iter(b'\n', &content[..offset]).count() + 1
 }
@@ -227,7 +226,7 @@ fn line_number(content: &[u8], offset: usize) -> usize {
 /// How the lines of a file end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEndings {
-    /// With a line feed, or mixed: texts are taken as they are.
+    /// With a line feed, or mixed: text is used as given.
     AsGiven,
     /// All with carriage return and line feed.
     CrLf,
@@ -244,7 +243,7 @@ impl LineEndings {
         if pairs > 0 && pairs == ends { Self::CrLf } else { Self::AsGiven }
     }
 
-    /// A text with the file's line ends, unless it brings its own.
+    /// A text with the file's line endings, unless it has its own.
     pub fn adapt(self, text: &str) -> Vec<u8> {
         match self {
             Self::CrLf if !text.contains('\r') => text.replace('\n', "\r\n").into_bytes(),
@@ -254,7 +253,7 @@ impl LineEndings {
 
     fn notice(self, edits: &[Edit<'_>]) -> Vec<String> {
         let adapted = edits.iter().any(|edit| [edit.find, edit.replace].iter().any(|text| self.adapts(text)));
-        let notice = "The file's lines end with CRLF; the edit was made with the same line ends.".to_owned();
+        let notice = "The file uses CRLF line endings; the edit was converted to them.".to_owned();
         if adapted { vec![notice] } else { Vec::new() }
     }
 

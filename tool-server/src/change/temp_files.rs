@@ -100,7 +100,7 @@ fn remove_leftover(roots: &Roots, record: &[u8]) {
     let Some(end) = memchr::memchr(b'\n', record) else { return };
     let (name, target) = (&record[..end], Path::new(OsStr::from_bytes(&record[end + 1..])));
     let Some(parent) = target.parent().filter(|_| name.starts_with(PREFIX.as_bytes())) else { return };
-    let Ok(directory) = roots.open_directory(&names::to_text(parent.as_os_str().as_bytes())) else { return };
+    let Ok(directory) = roots.open_directory(&names::path_to_text(parent)) else { return };
     if unlinkat(directory.handle.as_fd(), name, AtFlags::empty()).is_ok() {
         tracing::info!(path = %parent.display(), "removed the temporary file of an interrupted change");
     }

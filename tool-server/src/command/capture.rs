@@ -1,8 +1,7 @@
-//! Capture: a command's two outputs, read while it runs, bounded in memory and on the disk.
+//! Captures a command's stdout and stderr while it runs, bounded in memory and on disk.
 //!
-//! The beginning and the end of each are kept in memory. Once there is more than is shown, everything goes
-//! into a file of the output store in the order in which it came, up to that file's bound; a command that
-//! says little makes no file.
+//! The beginning and the end of each are kept in memory. Once there is more than can be shown, everything goes
+//! to a file of the output store in the order it arrives, up to that file's limit; short output needs no file.
 
 use std::fs::File;
 use std::io::Read;
@@ -36,7 +35,7 @@ struct Stream {
     kept: HeadAndTail,
 }
 
-/// Everything that came, in its order: in memory while it is short, then in a file.
+/// All output in order of arrival: in memory while it is short, then in a file.
 #[derive(Debug)]
 struct SpillBuffer {
     store: Arc<OutputStore>,
@@ -65,7 +64,7 @@ impl Capture {
         self.stderr.pipe = Some(stderr.into());
     }
 
-    /// Waits for output at most `patience` and reads what there is; false when both pipes have ended.
+    /// Waits at most `poll_interval` for output and reads it; false when both pipes are closed.
     pub(super) fn read(&mut self, poll_interval: Duration) -> bool {
         let ready = {
             let pipes = [&self.stdout.pipe, &self.stderr.pipe];
@@ -93,7 +92,7 @@ impl Capture {
         self.stdout.pipe.is_some() || self.stderr.pipe.is_some()
     }
 
-    /// The text to show, and the file of the whole where the text is cut.
+    /// The text to show, and the file of the complete output if the text is cut.
     pub(super) fn finish(self) -> (DisplayedOutput, SavedOutput) {
         let text = excerpt::displayed_output(&self.stdout.kept, &self.stderr.kept, self.bounds);
         let saved = self.spill_buffer.finish(text.cut_lines || text.cut_bytes);
@@ -102,7 +101,7 @@ impl Capture {
 }
 
 impl Stream {
-    /// Reads one block, which is there.
+    /// Reads one available block.
     fn read(&mut self, block: &mut [u8], bounds: Bounds, spill_buffer: &mut SpillBuffer) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.read(block) {
@@ -143,7 +142,7 @@ impl SpillBuffer {
         }
     }
 
-    /// Begins the file with what came so far.
+    /// Starts the file with the output so far.
     fn spill(&mut self) {
         let memory = std::mem::take(&mut self.memory);
         match self.store.begin(&self.name) {
@@ -152,7 +151,7 @@ impl SpillBuffer {
                 self.spill = Some(spill);
             }
             Err(error) => {
-                tracing::error!(%error, "the whole output of a command could not be kept");
+                tracing::error!(%error, "could not save the complete output of a command");
                 self.failed = true;
             }
         }

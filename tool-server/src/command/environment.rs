@@ -1,11 +1,11 @@
-//! A command's environment: an allowlist, with everything off that would wait for a person.
+//! A command's environment: an allowlist, with everything interactive switched off.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What every command gets: no terminal, no colours, no pager, no prompt. git reads no configuration of the
-/// system: commands may not open it, and where git sees one that it may not open, it gives up.
+/// Switches off terminals, colours, pagers and prompts. git must not read the system configuration: commands
+/// cannot open it, and git fails when it sees a configuration that it cannot open.
 const QUIET: [(&str, &str); 15] = [
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
@@ -24,7 +24,7 @@ const QUIET: [(&str, &str); 15] = [
     ("npm_config_yes", "true"),
 ];
 
-/// The directories of the system that commands see.
+/// The system directories that commands see.
 const VISIBLE: [&str; 4] = ["/usr", "/bin", "/sbin", "/opt"];
 
 /// The environment of every command.

@@ -1,4 +1,4 @@
-//! What of an output is shown: all of it, or its head and its tail, for the end matters more.
+//! The part of an output that is shown: all of it, or its head and a longer tail, because the end matters more.
 
 use toolkit::Bounds;
 
@@ -11,11 +11,11 @@ pub(super) struct DisplayedOutput {
     pub(super) stderr: String,
     pub(super) cut_lines: bool,
     pub(super) cut_bytes: bool,
-    /// Whether terminal escapes or invisible characters were taken out.
+    /// Whether terminal escapes or invisible characters were removed.
     pub(super) cleaned: bool,
 }
 
-/// An output as it was kept: its beginning, its end, and how much there was.
+/// The kept parts of an output, and its total size.
 #[derive(Debug, Default)]
 pub(super) struct HeadAndTail {
     pub(super) head: Vec<u8>,
@@ -30,7 +30,7 @@ impl HeadAndTail {
     }
 }
 
-/// Both outputs within the bounds, each for itself.
+/// Both outputs, each within the bounds.
 pub(super) fn displayed_output(
     stdout: &HeadAndTail,
     stderr: &HeadAndTail,
@@ -96,7 +96,7 @@ fn join(first: &str, last: &str, kept: &HeadAndTail) -> String {
     let shown_lines = u64::try_from(first.lines().count() + last.lines().count()).unwrap_or(0);
     let break_before = if first.is_empty() || first.ends_with('\n') { "" } else { "\n" };
     format!(
-        "{first}{break_before}[… cut: {} of {} lines and {} bytes in all; the whole is in full_output …]\n{last}",
+        "{first}{break_before}[… cut: {} of {} lines, {} bytes in all; full_output has everything …]\n{last}",
         kept.lines.saturating_sub(shown_lines),
         kept.lines,
         kept.bytes

@@ -1,8 +1,8 @@
-//! Commands: run by the spawner, drained while they run, ended at their deadline, told as they were.
+//! Runs commands through the spawner, reads their output while they run, and kills them at their deadline.
 //!
-//! The kernel holds a command; this module only starts it, reads what it says into bounded memory, and ends
-//! it when its time, the disk or its caller's patience is over. Where commands cannot be held, every call
-//! says why.
+//! The kernel sandboxes a command; this module only starts it, reads its output into bounded memory, and
+//! kills it when time or disk space runs out or the caller is gone. Where commands cannot be sandboxed, every
+//! call says why.
 
 mod capture;
 mod environment;
@@ -29,19 +29,19 @@ use capture::Capture;
 
 pub use environment::{Environment, find_program};
 
-/// How long output is still read after the main process has ended, when something holds the pipes.
+/// How long output is still read after the main process exits, when another process holds the pipes.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// How long the end of a command may take once it was told to end.
+/// How long a command may take to exit once it is killed.
 const MAX_STOP_TIME: Duration = Duration::from_secs(5);
 
-/// How often a running command's caller and disk are looked at.
+/// How often a running command's caller and disk are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The same for one that was told to end.
+/// The same for a command that was killed.
 const STOPPING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What runs commands, or the reason why none run.
+/// Runs commands, or knows why none can run.
 #[derive(Debug)]
 pub struct Commands {
     spawner: Result<Arc<Spawner>, String>,
@@ -58,19 +58,19 @@ pub struct CommandRequest<'a> {
     pub program: &'a Path,
     /// Its arguments.
     pub arguments: Vec<std::ffi::OsString>,
-    /// Where it starts, absolute, beneath a root.
+    /// The working directory, absolute, beneath a root.
     pub workdir: PathBuf,
-    /// How long it may take.
+    /// Its time limit.
     pub timeout: Duration,
 }
 
 /// The facts of a command that ran.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct CommandData {
-    /// The signal that ended it; absent when it ended by itself.
+    /// The signal that killed it; absent when it exited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Whether it was ended at its deadline.
+    /// Whether it was killed at its deadline.
     pub timed_out: bool,
     /// Wall time in milliseconds.
     pub duration_ms: u64,
@@ -78,14 +78,14 @@ pub struct CommandData {
     pub cpu_ms: u64,
     /// Resident memory of its largest process, in bytes.
     pub peak_memory_bytes: u64,
-    /// How it was held: `A` (namespaces, Landlock, system call filter) or `B` (Landlock, system call filter).
+    /// The sandbox tier: `A` (namespaces, Landlock, system call filter) or `B` (Landlock, system call filter).
     pub sandbox_tier: String,
     /// Control files that appeared while it ran; look at them before any other program does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub created_control_files: Vec<String>,
 }
 
-/// Why a command was ended before it ended by itself.
+/// Why we killed a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StopReason {
     Deadline,
@@ -110,7 +110,7 @@ impl Commands {
         self.roots.open_directory(workdir.unwrap_or(".")).map(|directory| directory.path)
     }
 
-    /// An empty directory that is gone at the end of the command; where there are none, the first root.
+    /// An empty directory that is deleted after the command; in tier B, the first root.
     pub fn private_workdir(&self) -> Result<PathBuf, ToolError> {
         match &self.spawner {
             Ok(spawner) if spawner.tier() == Tier::A => Ok(PathBuf::from(sandbox::HOME)),
@@ -122,18 +122,15 @@ impl Commands {
     pub fn program(&self, name: &str) -> Result<PathBuf, ToolError> {
         find_program(name, self.environment.search_path()).ok_or_else(|| {
             ToolError::new(ErrorCode::ToolNotAllowed, format!("`{name}` is not in the PATH of commands."))
-                .with_hint("Whoever runs the server has to install it.")
+                .with_hint("The operator of the server must install it.")
         })
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     pub fn run(&self, call: &Call, request: CommandRequest<'_>) -> Outcome<CommandData> {
         let spawner = self.spawner.as_ref().map_err(|reason| {
-            ToolError::new(
-                ErrorCode::ToolNotAllowed,
-                format!("Commands cannot be held here, so none run: {reason}"),
-            )
-            .with_hint("GET /capabilities says what is missing and what would help; the file tools work.")
+            ToolError::new(ErrorCode::ToolNotAllowed, format!("Commands cannot be sandboxed here: {reason}"))
+                .with_hint("GET /capabilities says what is missing and how to fix it; the file tools work.")
         })?;
         self.require_room()?;
         let since = Instant::now();
@@ -159,7 +156,7 @@ impl Commands {
         Capture::new(call.bounds, Arc::clone(&self.output), call.id.as_str())
     }
 
-    /// Reads a command's output until it has ended, and ends it when it must.
+    /// Reads a command's output until it exits, and kills it when it must.
     fn follow(&self, command: &mut RunningCommand<'_>, running: Running) -> Result<Exit, SandboxError> {
         let Running { stdout, stderr, lifeline, exit } = running;
         let (told, end) = mpsc::channel();
@@ -192,7 +189,7 @@ impl Commands {
         exit.unwrap_or(Err(SandboxError::NoReport))
     }
 
-    /// Waits for the end of a command that has closed its output.
+    /// Waits for the exit of a command that has closed its output.
     fn await_end(
         &self,
         command: &mut RunningCommand<'_>,
@@ -236,14 +233,14 @@ impl Commands {
             return Ok(());
         }
         let message = format!(
-            "The disk has less than {} MiB left (AUTONOUS_TOOL_MIN_FREE_MB), so no command runs.",
+            "The disk has less than {} MiB left (AUTONOUS_TOOL_MIN_FREE_MB), so commands cannot run.",
             self.min_free_bytes >> 20
         );
         Err(ToolError::new(ErrorCode::IoError, message).with_hint("Free some space first."))
     }
 }
 
-/// A command that is being watched.
+/// A command that is running.
 struct RunningCommand<'a> {
     call: &'a Call,
     until: Instant,
@@ -252,7 +249,7 @@ struct RunningCommand<'a> {
 }
 
 impl RunningCommand<'_> {
-    /// How long to wait for output or an end before looking at the command again.
+    /// How long to wait for output or an exit before the next check.
     fn poll_interval(&self) -> Duration {
         POLL_INTERVAL.min(self.left())
     }
@@ -265,11 +262,12 @@ impl RunningCommand<'_> {
         let (text, saved) = self.capture.finish();
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
         notices.extend(control_file_notice(&exit));
-        notices.extend((!exit.control_search_complete).then(|| {
-            "The roots are too large to be searched whole for control files that appeared.".to_owned()
-        }));
         notices.extend(
-            text.cleaned.then(|| "Terminal escapes and invisible characters were taken out.".to_owned()),
+            (!exit.control_search_complete)
+                .then(|| "The roots are too large to check completely for new control files.".to_owned()),
+        );
+        notices.extend(
+            text.cleaned.then(|| "Terminal escapes and invisible characters were removed.".to_owned()),
         );
         let shown = Success {
             data: data_of(&exit, self.stopped, duration),
@@ -301,31 +299,30 @@ fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Opti
     let error = match (stopped, exit.code, exit.signal) {
         (Some(StopReason::Deadline), ..) => {
             let message = format!(
-                "The command did not end within {} s and was ended with all its processes.",
+                "The command did not finish within {} s and was killed with all its processes.",
                 timeout.as_secs()
             );
             let mut error = ToolError::new(ErrorCode::Timeout, message).with_hint(
-                "The output so far is shown. Give it a longer `timeout_seconds` (at most 600), or do less at once.",
+                "The output so far is shown. Set a longer `timeout_seconds` (at most 600), or do less at once.",
             );
             error.http_status = Some(200);
             error
         }
         (Some(StopReason::CallerGone), ..) => {
-            ToolError::new(ErrorCode::Cancelled, "The caller went away, so the command was ended.")
+            ToolError::new(ErrorCode::Cancelled, "The caller disconnected, so the command was killed.")
         }
         (Some(StopReason::DiskFull), ..) => ToolError::new(
             ErrorCode::IoError,
-            "The command was ended because the disk has too little room left (AUTONOUS_TOOL_MIN_FREE_MB).",
+            "The command was killed because the disk is nearly full (AUTONOUS_TOOL_MIN_FREE_MB).",
         ),
         (None, Some(0), _) => return None,
         (None, Some(code), _) => {
             ToolError::new(ErrorCode::ExitNonzero, format!("The command ended with exit code {code}."))
         }
         (None, None, signal) => {
-            let message = format!("The command was ended by signal {}.", signal.unwrap_or(0));
-            ToolError::new(ErrorCode::ExitNonzero, message).with_hint(
-                "9 can be the memory limit, 24 and 25 are the limits of processor time and file size.",
-            )
+            let message = format!("The command was killed by signal {}.", signal.unwrap_or(0));
+            ToolError::new(ErrorCode::ExitNonzero, message)
+                .with_hint("9 can be the memory limit; 24 and 25 are the limits of CPU time and file size.")
         }
     };
     Some(error)
@@ -343,34 +340,34 @@ fn data_of(exit: &Exit, stopped: Option<StopReason>, duration: Duration) -> Comm
             Tier::A => "A".to_owned(),
             Tier::B => "B".to_owned(),
         },
-        created_control_files: exit.created_control_files.iter().map(|path| shown(path)).collect(),
+        created_control_files: exit
+            .created_control_files
+            .iter()
+            .map(|path| names::path_to_text(path))
+            .collect(),
     }
 }
 
 fn control_file_notice(exit: &Exit) -> Option<String> {
-    let listed: Vec<String> = exit.created_control_files.iter().map(|path| shown(path)).collect();
+    let listed: Vec<String> =
+        exit.created_control_files.iter().map(|path| names::path_to_text(path)).collect();
     (!listed.is_empty()).then(|| {
         format!(
-            "Control files appeared, which other programs run: {}. They are not to be trusted.",
+            "The command created control files, which other programs execute: {}. Do not trust them.",
             listed.join(", ")
         )
     })
 }
 
-fn shown(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    names::to_text(path.as_os_str().as_bytes())
-}
-
 fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {
-    tracing::error!(call_id = %call.id, error = %error_chain(error), "a command could not be held");
+    tracing::error!(call_id = %call.id, error = %error_chain(error), "could not sandbox a command");
     ToolError::new(
         ErrorCode::SandboxFailed,
-        format!("The command could not be held and was not run: {error}."),
+        format!("The command could not be sandboxed and was not run: {error}."),
     )
 }
 
-/// An error with its causes, for the log.
+/// An error and its sources, for the log.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

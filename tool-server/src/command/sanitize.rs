@@ -1,13 +1,13 @@
-//! Output as text: without what would steer a terminal, hide text or reorder it.
+//! Removes from output what would control a terminal, hide text or reorder it.
 //!
-//! A command's output is read by models, in logs and on terminals. Escape sequences are taken out whole,
-//! other control characters and invisible or reordering ones are dropped, and bytes that are no UTF-8
-//! become the replacement character. Newlines and tabs stay; a carriage return before a newline goes, and
-//! one in a line stands for what a terminal would show last.
+//! Models, logs and terminals show a command's output. Escape sequences, other control characters and
+//! invisible or reordering characters are removed, and invalid UTF-8 becomes the replacement character.
+//! Newlines and tabs stay; a carriage return before a newline is removed, and one within a line erases what
+//! came before, as on a terminal.
 
 use crate::roots::names::is_deceptive;
 
-/// The text of an output, and whether anything but carriage returns was taken out or replaced.
+/// The text of an output, and whether anything but carriage returns was removed.
 pub(super) fn sanitize(output: &[u8]) -> (String, bool) {
     let text = String::from_utf8_lossy(output);
     if !text.chars().any(|character| must_remove(character) || character == '\r') {
@@ -34,7 +34,7 @@ fn must_remove(character: char) -> bool {
     (character.is_control() && !matches!(character, '\n' | '\t' | '\r')) || is_deceptive(character)
 }
 
-/// A carriage return before a newline is part of it; another one begins the line anew.
+/// A carriage return before a newline is part of it; any other restarts the line.
 fn return_carriage(clean: &mut String, rest: &str) {
     let overwrites = !rest.trim_start_matches('\r').starts_with('\n') && !rest.is_empty();
     if overwrites {
@@ -42,7 +42,7 @@ fn return_carriage(clean: &mut String, rest: &str) {
     }
 }
 
-/// What follows an escape sequence: one of two characters, a control sequence, or a string to its end.
+/// The text after an escape sequence: a two-character one, a control sequence, or a string.
 fn after_escape(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
     let before = rest.clone();
     match rest.next() {
@@ -68,7 +68,7 @@ fn skip_control_sequence(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
     }
 }
 
-/// A string ends with BEL or ESC `\`; one that never ends takes its line with it and no more.
+/// A string ends with BEL or ESC `\`; an unterminated one hides the rest of its line only.
 fn skip_string(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
     loop {
         let before = rest.clone();

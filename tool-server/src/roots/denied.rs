@@ -1,13 +1,13 @@
 //! Denied paths: names that are never listed, read or written (`AUTONOUS_TOOL_DENY_PATHS`).
 //!
-//! A pattern without a slash holds for a name at any depth; one with a slash holds from the root on. A
-//! pattern that ends in a slash holds for a directory. Whatever lies beneath a denied path is denied.
+//! A pattern without a slash matches a name at any depth; one with a slash matches from the root. A pattern
+//! that ends in a slash matches a directory. Everything beneath a denied path is denied.
 
 use std::path::Path;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-/// What is denied where the variable says nothing else.
+/// The default of AUTONOUS_TOOL_DENY_PATHS.
 pub const DEFAULT_DENIED: &str = ".env,.env.*,*.pem,id_rsa*,id_ed25519*,.ssh/,.gnupg/,.aws/,.netrc";
 
 /// The patterns, compiled.
@@ -18,7 +18,7 @@ pub struct DeniedPaths {
 }
 
 impl DeniedPaths {
-    /// Compiles patterns; an error names the one that is no glob.
+    /// Compiles patterns; an error names the invalid one.
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
         let mut set = GlobSetBuilder::new();
         let mut names = NameFilter::default();
@@ -35,13 +35,12 @@ impl DeniedPaths {
         Ok(Self { patterns: set.build()?, names })
     }
 
-    /// Whether an entry of this name can be denied at all. A walk asks it first, of every entry: it costs
-    /// next to nothing.
+    /// Whether an entry of this name can be denied at all: a cheap first check for every entry of a walk.
     pub fn may_cover_name(&self, name: &[u8]) -> bool {
         self.names.may_match(name)
     }
 
-    /// Whether a path beneath a root is denied, by itself or by a directory that it lies in.
+    /// Whether a path beneath a root is denied, by itself or by a directory above it.
     pub fn covers(&self, beneath: &Path) -> bool {
         !self.patterns.is_empty()
             && beneath
@@ -50,18 +49,18 @@ impl DeniedPaths {
                 .any(|ancestor| self.patterns.is_match(ancestor))
     }
 
-    /// Whether an entry is denied whose directory is known not to be.
+    /// Whether an entry of a directory that is not denied is denied.
     pub fn covers_entry(&self, beneath: &Path) -> bool {
         !self.patterns.is_empty() && self.patterns.is_match(beneath)
     }
 }
 
-/// What a denied name begins or ends with, as far as the patterns fix it.
+/// The fixed beginnings and endings of denied names.
 #[derive(Debug, Clone, Default)]
 struct NameFilter {
     beginnings: Vec<Vec<u8>>,
     endings: Vec<Vec<u8>>,
-    /// Whether a pattern fixes neither.
+    /// Whether a pattern has neither.
     any: bool,
 }
 
@@ -71,7 +70,7 @@ impl NameFilter {
         let bytes = pattern.as_bytes();
         let beginning = &bytes[..bytes.iter().take_while(is_literal).count()];
         let ending = &bytes[bytes.len() - bytes.iter().rev().take_while(is_literal).count()..];
-        // A star at the end may stand for a `/` and more, but then the directory before it is denied, too.
+        // A final star may match a `/` and more, but then the directory before it is denied too.
         if bytes == beginning || bytes.strip_suffix(b"*") == Some(beginning) {
             self.beginnings.push(beginning.to_vec());
         } else if ending.is_empty() {
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_keep_keys_and_secrets() {
+    fn the_defaults_deny_keys_and_secrets() {
         for path in [".env", "a/.env.local", "a/b/server.pem", "id_rsa.pub", ".ssh/config", "home/.aws/x/y"] {
             assert!(denied(DEFAULT_DENIED, path), "{path}");
         }
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn no_denied_entry_has_a_name_that_the_quick_look_lets_through() {
+    fn the_name_filter_misses_no_denied_entry() {
         let patterns = format!("{DEFAULT_DENIED},private/*.key,a*b,keys/*,x[0-9]");
         for patterns in [patterns.as_str(), DEFAULT_DENIED, "private/*.key,a*b"] {
             let denied = DeniedPaths::new(patterns.split(',')).unwrap();
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_with_a_slash_holds_from_the_root_on() {
+    fn a_pattern_with_a_slash_matches_from_the_root() {
         assert!(denied("private/*.key", "private/a.key"));
         assert!(!denied("private/*.key", "sub/private/a.key"));
         assert!(!denied("", "private/a.key"));

@@ -1,11 +1,17 @@
-//! Names as text: what a name with odd bytes looks like, and how that text becomes the name again.
+//! File names as text, and back.
 //!
-//! A file name is any bytes; an answer is JSON that people and models read. Control characters, characters
-//! that hide or reorder text, bytes that are no UTF-8 and the backslash itself are shown escaped, and every
-//! path argument is read with the same escapes, so what a tool shows can be passed back.
+//! A file name is any bytes; an answer is JSON for people and models. Control characters, characters that hide
+//! or reorder text, invalid UTF-8 and the backslash itself are escaped, and path arguments are read with the
+//! same escapes, so every shown path can be passed back.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// A path as text.
+pub fn path_to_text(path: &Path) -> String {
+    to_text(path.as_os_str().as_bytes())
+}
 
 /// A name or path as text.
 pub fn to_text(name: &[u8]) -> String {
@@ -30,8 +36,8 @@ fn push_character(text: &mut String, character: char) {
     }
 }
 
-/// Characters that are invisible or change the direction of what follows: what Unicode calls
-/// Default_Ignorable and Bidi_Control, as far as file names meet them.
+/// Characters that are invisible or change the text direction: those of Unicode's Default_Ignorable and
+/// Bidi_Control that occur in file names.
 pub fn is_deceptive(character: char) -> bool {
     matches!(
         character,
@@ -40,7 +46,7 @@ pub fn is_deceptive(character: char) -> bool {
     )
 }
 
-/// A text that is no path: its backslash begins no escape that [`to_text`] makes.
+/// A backslash in a text begins no escape that [`to_text`] writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidEscape;
 

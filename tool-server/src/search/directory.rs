@@ -1,8 +1,8 @@
-//! A folder: one directory on the walk, opened by handle and read to its end, sorted.
+//! One directory of a walk: opened by handle, read completely, sorted.
 //!
-//! Its names lie in one buffer, so that a directory of a million entries costs a few bytes for each. What
-//! is beneath it is opened through its handle, one name at a time and never through a link; so whatever is
-//! renamed meanwhile, nothing outside is reached.
+//! Its names are in one buffer, so that an entry costs only a few bytes even in a directory of a million.
+//! Children are opened through its handle, one name at a time and never through a link, so renames in the
+//! meantime cannot lead outside.
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -17,16 +17,16 @@ use super::ignore_rules::{IgnoreFiles, IgnoreRules};
 use super::search_budget::SearchBudget;
 use crate::entry_type::EntryType;
 
-/// How many entries are read between two looks at the clock.
+/// How many entries are read between two checks of the clock.
 const ENTRIES_PER_CHECK: usize = 4096;
 
 /// A directory that was read.
 pub(crate) struct Directory {
-    /// To open what is in it.
+    /// To open its entries.
     pub(crate) handle: OwnedFd,
     /// Its path beneath the root; empty for the root itself, else ending in `/`.
     pub(crate) path: Vec<u8>,
-    /// How many directories lie between it and the searched one.
+    /// How many levels it is below the searched directory.
     pub(super) depth: usize,
     /// The rules of the ignore files here and above.
     pub(super) rules: Option<Arc<IgnoreRules>>,
@@ -41,7 +41,7 @@ struct Record {
 }
 
 impl Directory {
-    /// Reads a directory up to the fuse, with the marks that its ignore files leave.
+    /// Reads a directory as far as the budget allows, and notes which ignore files it has.
     pub(super) fn read(
         handle: OwnedFd,
         path: Vec<u8>,
@@ -71,7 +71,7 @@ impl Directory {
         Ok((Self { handle, path, depth, rules: None, names, records }, ignore_files))
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }
@@ -82,7 +82,7 @@ impl Directory {
         (record.key(&self.names), record.entry_type)
     }
 
-    /// Keeps the entries that `is_wanted` says true of.
+    /// Keeps the entries for which `is_wanted` is true.
     pub(super) fn retain(&mut self, mut is_wanted: impl FnMut(&[u8], EntryType) -> bool) {
         let names = &self.names;
         self.records.retain(|record| is_wanted(record.key(names), record.entry_type));
@@ -102,7 +102,7 @@ fn record(handle: &OwnedFd, name: &[u8], listed_as: FileType, names: &mut Vec<u8
     if entry_type == EntryType::Dir {
         names.push(b'/');
     }
-    // The kernel's names have at most 255 bytes.
+    // A name in Linux has at most 255 bytes.
     let length = u16::try_from(names.len() - start).unwrap_or(u16::MAX);
     Record { start, length, entry_type }
 }

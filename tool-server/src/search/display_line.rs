@@ -1,26 +1,26 @@
-//! A line of a file as it is shown: as text, and when it is long, cut around its match.
+//! A line of a file as it is displayed: as text, cut around its match when it is long.
 
 /// The most characters of a line that are shown.
 pub(crate) const MAX_LINE_CHARS: usize = 500;
 
-/// The characters that are shown before a match that lies far into a long line.
+/// The characters shown before a match far into a long line.
 const CHARS_BEFORE_MATCH: usize = 100;
 
-/// What stands where a line was cut.
+/// Marks a cut.
 const CUT_MARK: char = '…';
 
-/// A line that can be shown.
+/// A line that can be displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DisplayLine {
-    /// At most [`MAX_LINE_CHARS`] characters, and a mark at each cut.
+    /// At most [`MAX_LINE_CHARS`] characters, with a mark at each cut.
     pub(crate) text: String,
     /// Whether it was cut.
     pub(crate) is_cut: bool,
-    /// Whether bytes that are no UTF-8 are shown as U+FFFD.
+    /// Whether invalid UTF-8 is shown as U+FFFD.
     pub(crate) is_lossy: bool,
 }
 
-/// A line, its terminator left out, so that what begins at the byte `match_start` is seen.
+/// A line without its terminator, cut so that the match at byte `match_start` is visible.
 pub(crate) fn display_line(line: &[u8], match_start: usize) -> DisplayLine {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -40,7 +40,7 @@ pub(crate) fn display_line(line: &[u8], match_start: usize) -> DisplayLine {
     DisplayLine { text: shown, is_cut: start > 0 || end < line.len(), is_lossy }
 }
 
-/// Where `characters` after `from` end. None has more than four bytes; what is longer is no UTF-8.
+/// Where `characters` after `from` end. A character has at most four bytes.
 fn forward(line: &[u8], from: usize, characters: usize) -> usize {
     let most = line.len().min(from + 4 * characters);
     (from..most).filter(|&at| is_start(line[at])).nth(characters).unwrap_or(most)
@@ -52,7 +52,7 @@ fn back(line: &[u8], to: usize, characters: usize) -> usize {
     (least..to).rev().filter(|&at| is_start(line[at])).nth(characters - 1).unwrap_or(least)
 }
 
-/// Whether a byte is no continuation of a character.
+/// Whether a byte starts a character.
 fn is_start(byte: u8) -> bool {
     byte & 0b1100_0000 != 0b1000_0000
 }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_shown_as_such() {
+    fn invalid_utf8_is_shown_as_replacement_characters() {
         let shown = display_line(b"caf\xe9", 0);
         assert_eq!((shown.text.as_str(), shown.is_lossy), ("caf\u{fffd}", true));
         assert_eq!(super::display_line(&[0x80; 9000], 8999).text.chars().count(), 4 * MAX_LINE_CHARS + 1);

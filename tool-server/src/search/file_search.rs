@@ -1,8 +1,8 @@
-//! The search of one file's contents, by ripgrep's searcher, bounded in time and memory.
+//! Searches one file with ripgrep's searcher, limited in time and memory.
 //!
-//! Lines are searched as they are read; UTF-16 with a byte order mark is decoded on the way. A NUL byte
-//! makes a file binary and drops what was found in it. A line that does not fit into the buffer ends the
-//! search of its file.
+//! Lines are searched as they are read; UTF-16 with a byte order mark is decoded on the way. A NUL byte makes
+//! a file binary and discards its matches. A line that does not fit into the buffer ends the search of its
+//! file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,17 +18,14 @@ use super::limits::MAX_LINE_BYTES;
 use super::page_collector::PageUsage;
 use super::search_budget::SearchBudget;
 
-/// How many bytes are read between two looks at the clock.
+/// How many bytes are read between two checks of the clock.
 const BYTES_PER_CHECK: usize = 128 << 10;
 
-/// What is wanted of a file.
+/// What to find in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchMode {
-    /// Its lines, with so many lines around each match.
-    Lines {
-        /// Lines before and after.
-        context: usize,
-    },
+    /// Its matching lines, with context.
+    Lines { context: usize },
     /// Whether it matches.
     AnyMatch,
     /// How many of its lines match.
@@ -40,7 +37,7 @@ pub(crate) enum SearchMode {
 pub(crate) struct Line {
     /// Its number, from 1.
     pub(crate) number: u64,
-    /// Why it is there.
+    /// Why it is in the result.
     pub(crate) role: Role,
     /// The line.
     pub(crate) shown: DisplayLine,
@@ -50,10 +47,7 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It matches, first at this column: a byte of the line, from 1.
-    Match {
-        /// The column.
-        column: usize,
-    },
+    Match { column: usize },
     /// It is before a match.
     Before,
     /// It is after a match.
@@ -63,18 +57,18 @@ pub(crate) enum Role {
 /// What was found in a file.
 #[derive(Debug, Default)]
 pub(crate) struct FileMatches {
-    /// The lines, if they were wanted.
+    /// The lines, in mode [`SearchMode::Lines`].
     pub(crate) lines: Vec<Line>,
     /// How many lines matched.
     pub(crate) matches: usize,
-    /// What the lines take of a page.
+    /// How much of a page the lines need.
     pub(crate) usage: PageUsage,
 }
 
 /// How the search of a file ended.
 #[derive(Debug)]
 pub(crate) enum SearchOutcome {
-    /// It was searched as far as the page needs it.
+    /// It was searched as far as the page needs.
     Done(FileMatches),
     /// It has a NUL byte.
     Binary,
@@ -82,7 +76,7 @@ pub(crate) enum SearchOutcome {
     LongLine(FileMatches),
     /// It could not be read to its end.
     Unreadable,
-    /// A fuse blew meanwhile; what was found may not be all.
+    /// The budget ran out; there may be more matches.
     BudgetExhausted(FileMatches),
 }
 
@@ -91,7 +85,7 @@ pub(crate) struct FileSearcher<'a> {
     searcher: Searcher,
     matcher: RegexMatcher,
     mode: SearchMode,
-    /// How much of one file a page can need.
+    /// The most that a page can need of one file.
     room: PageUsage,
     budget: &'a SearchBudget,
 }
@@ -116,7 +110,7 @@ impl<'a> FileSearcher<'a> {
         Self { searcher, matcher, mode, room, budget }
     }
 
-    /// What is wanted of a file.
+    /// What to find in a file.
     pub(crate) fn mode(&self) -> SearchMode {
         self.mode
     }
@@ -138,13 +132,13 @@ impl<'a> FileSearcher<'a> {
             Ok(()) => SearchOutcome::Done(collector.matches_found),
             Err(_) if self.budget.must_stop() => SearchOutcome::BudgetExhausted(collector.matches_found),
             Err(_) if reader.has_failed => SearchOutcome::Unreadable,
-            // Reading went well, so it is the searcher's buffer that did not suffice.
+            // Reading succeeded, so the searcher's buffer was too small.
             Err(_) => SearchOutcome::LongLine(collector.matches_found),
         }
     }
 }
 
-/// Reads a file and looks at the clock now and then.
+/// Reads a file and checks the clock now and then.
 struct Reader<'a> {
     file: File,
     budget: &'a SearchBudget,
@@ -166,7 +160,7 @@ impl Read for Reader<'_> {
     }
 }
 
-/// Takes what the searcher finds.
+/// Collects what the searcher finds.
 struct Collector<'a> {
     matcher: &'a RegexMatcher,
     mode: SearchMode,
@@ -177,7 +171,7 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    /// Keeps a line, unless an earlier page had it; false when the page can need no more of this file.
+    /// Keeps a line unless an earlier page had it; false when the page needs no more of this file.
     fn keep(&mut self, number: u64, role: Role, line: &[u8], match_start: usize) -> bool {
         if number > self.after_line {
             let shown = display_line(line, match_start);

@@ -1,6 +1,4 @@
-//! Globs that a caller gives: one for names, or with a `/` for paths below the searched directory.
-//!
-//! A glob is compiled here and goes nowhere else, so none can be an option of anything.
+//! A caller's glob: for names, or with a `/` for paths below the searched directory.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,6 +7,10 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use protocol::ToolError;
 use toolkit::arguments::{elide, invalid};
+
+/// How a glob is written.
+const HINT: &str = "`*` and `?` match within a name, `**` across directories, `[ab]` and `{a,b}` are \
+                    alternatives; to match these characters literally write `[*]`, `[[]` or `[{]`.";
 
 /// A compiled glob.
 pub(crate) struct PathGlob {
@@ -21,7 +23,7 @@ impl PathGlob {
     pub(crate) fn new(argument: &str, glob: &str) -> Result<Self, ToolError> {
         if glob.is_empty() {
             return Err(invalid(format!(
-                "`{argument}` is empty and would match nothing; leave it out to match everything."
+                "`{argument}` is empty and would match nothing; omit it to match everything."
             )));
         }
         let is_for_paths = glob.contains('/');
@@ -31,13 +33,13 @@ impl PathGlob {
         }
         let mut set = GlobSetBuilder::new();
         let set = GlobBuilder::new(&pattern)
-            // A name has no `/`; without the rule for it the matching is faster.
+            // A name has no `/`; without that rule matching is faster.
             .literal_separator(is_for_paths)
             .build()
             .and_then(|glob| set.add(glob).build())
             .map_err(|error| {
-                invalid(format!("`{argument}` {:?} is no valid glob: {}.", elide(glob, 200), error.kind()))
-                    .with_hint("`*` and `?` match within a name, `**` across directories, `[ab]` and `{a,b}` alternatives; write `[*]`, `[[]` or `[{]` for those characters themselves.")
+                invalid(format!("`{argument}` {:?} is not a valid glob: {}.", elide(glob, 200), error.kind()))
+                    .with_hint(HINT)
             })?;
         Ok(Self { set, is_for_paths })
     }
@@ -86,10 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_that_cannot_be_read_is_refused_with_its_fault() {
+    fn an_invalid_glob_is_refused_with_its_fault() {
         let error = PathGlob::new("glob", "a[b").err().unwrap();
         assert!(
-            error.message.contains("`glob` \"a[b\" is no valid glob: unclosed character class"),
+            error.message.contains("`glob` \"a[b\" is not a valid glob: unclosed character class"),
             "{error}"
         );
         assert!(PathGlob::new("glob", "").is_err());

@@ -1,10 +1,9 @@
 //! The rules of ignore files: `.ignore`, and inside a git repository `.gitignore` and `.git/info/exclude`.
 //!
-//! The patterns and their matching are the `ignore` crate's. The files are opened here, beneath their
-//! directory's handle, because that crate would follow a link out of the root, read the parents up to `/`,
-//! and wait for ever at a pipe named `.gitignore`. The rules of directories between the root and the
-//! searched one count; nothing outside a root is read, nor any user's global file. Like git, no ignore
-//! file is read through a link.
+//! The `ignore` crate parses and matches the patterns. We open the files ourselves, beneath their directory's
+//! handle, because that crate would follow a link out of the root, read the parents up to `/`, and block on a
+//! pipe named `.gitignore`. The rules of directories between the root and the searched one apply; nothing
+//! outside a root is read, and no user's global file. Like git, we read no ignore file through a link.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,10 +19,10 @@ use rustix::fs::{AtFlags, FileType, fstat, statat};
 
 use crate::roots::open_child_file;
 
-/// The most of an ignore file that is read; the largest real ones have some hundred kilobytes.
+/// The most that is read of an ignore file; the largest real ones have some hundred kilobytes.
 const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
 
-/// Which files with a meaning for ignoring a directory has.
+/// Which ignore files a directory has, and whether it is a repository.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IgnoreFiles {
     git: bool,
@@ -31,10 +30,10 @@ pub(super) struct IgnoreFiles {
     ignore: bool,
 }
 
-/// The rules that hold in a directory, its own first and then its parents'.
+/// The rules that apply in a directory: its own first, then its parents'.
 pub(super) struct IgnoreRules {
     parent: Option<Arc<IgnoreRules>>,
-    /// How long the directory's path beneath the root is, its last `/` included.
+    /// The length of the directory's path beneath the root, with its final `/`.
     base: usize,
     is_repository: bool,
     ignore: Gitignore,
@@ -45,16 +44,16 @@ pub(super) struct IgnoreRules {
 /// What the rules say of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// They do not speak of it.
+    /// No rule matches it.
     Unmatched,
     /// It is ignored.
     Ignored,
-    /// It is named as not ignored, which also shows a hidden name.
+    /// A rule exempts it, which also includes a hidden name.
     Whitelisted,
 }
 
 impl IgnoreFiles {
-    /// Notes a name that the directory has.
+    /// Notes a name in the directory.
     pub(super) fn note(&mut self, name: &[u8]) {
         match name {
             b".git" => self.git = true,
@@ -64,7 +63,7 @@ impl IgnoreFiles {
         }
     }
 
-    /// The marks of a directory whose names were not read.
+    /// Checks a directory whose names were not read.
     pub(super) fn probe(directory: BorrowedFd<'_>) -> Self {
         let mut ignore_files = Self::default();
         for name in [".git", ".gitignore", ".ignore"] {
@@ -81,7 +80,7 @@ impl IgnoreFiles {
 }
 
 impl IgnoreRules {
-    /// The rules in a directory whose path beneath the root has `base` bytes; its parent's, if it adds none.
+    /// The rules in a directory whose path beneath the root has `base` bytes; its parent's if it adds none.
     pub(super) fn within(
         parent: Option<Arc<Self>>,
         directory: BorrowedFd<'_>,
@@ -98,13 +97,13 @@ impl IgnoreRules {
             is_repository: ignore_files.git,
             ignore: read(ignore_files.ignore, ".ignore"),
             git_ignore: read(ignore_files.git_ignore, ".gitignore"),
-            // A worktree's `.git` is a file that leads elsewhere; where it leads is not read.
+            // The `.git` file of a worktree leads elsewhere; we do not follow it.
             git_exclude: read(ignore_files.git, ".git/info/exclude"),
         }))
     }
 
-    /// What the rules say of a path beneath the root. Of each kind the nearest rule counts, `.ignore`
-    /// before `.gitignore` before `exclude`, and git's only up to the repository's top.
+    /// What the rules say about a path beneath the root. Of each kind the nearest rule wins, `.ignore` before
+    /// `.gitignore` before `exclude`; git's rules apply only up to the top of the repository.
     pub(super) fn judge(&self, path: &[u8], is_directory: bool) -> Verdict {
         let in_repository = self.upwards().any(|rules| rules.is_repository);
         let (mut ignore, mut git_ignore, mut git_exclude) =
@@ -144,7 +143,7 @@ impl From<Match<&Glob>> for Verdict {
     }
 }
 
-/// The patterns of an ignore file, as far as it can be read; a line that is no pattern is passed over.
+/// The patterns of an ignore file, as far as it is readable; invalid lines are skipped.
 fn read(directory: BorrowedFd<'_>, name: &str) -> Gitignore {
     let mut patterns = GitignoreBuilder::new("");
     let file = open_child_file(directory, Path::new(name)).ok();

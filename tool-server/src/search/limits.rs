@@ -1,4 +1,4 @@
-//! How much one search may take.
+//! The limits of a search.
 
 use std::num::NonZero;
 
@@ -11,17 +11,17 @@ pub(super) const MAX_LINE_BYTES: usize = 8 << 20;
 /// The most threads of one search; more gain little, for several searches may run at once.
 const MAX_THREADS: usize = 12;
 
-/// How much one search may take.
+/// The limits of one search.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchLimits {
-    /// The most entries that it looks at: `AUTONOUS_TOOL_SEARCH_MAX_ENTRIES`.
+    /// The most entries that it visits: `AUTONOUS_TOOL_SEARCH_MAX_ENTRIES`.
     pub max_entries: u64,
     /// How many threads walk and search.
     pub threads: NonZero<usize>,
 }
 
 impl SearchLimits {
-    /// So many entries, and a thread for each core.
+    /// This many entries, and a thread per core.
     pub fn new(max_entries: u64) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         Self { max_entries, threads: NonZero::new(cores.min(MAX_THREADS)).unwrap_or(NonZero::<usize>::MIN) }

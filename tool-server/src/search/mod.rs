@@ -1,9 +1,8 @@
 //! Search: what `find` and `grep` share. ripgrep's crates do the matching: patterns, globs, ignore rules.
 //!
-//! The walk is by handle, as everything that reaches the disk here: a directory is opened beneath its
-//! parent's handle, a file beneath its directory's, and no link is ever followed. A result is sorted by
-//! path bytes whatever the threads did, ends in a cursor that the next page starts after, and costs the
-//! memory of one page.
+//! The walk opens each directory beneath its parent's handle and each file beneath its directory's, and never
+//! follows a link. Results are sorted by path bytes whatever the threads did, and a search needs the memory
+//! of one page.
 
 mod directory;
 mod display_line;
@@ -25,7 +24,7 @@ pub(crate) use file_search::{FileMatches, FileSearcher, Line, Role, SearchMode, 
 pub(crate) use glob::PathGlob;
 pub(crate) use limits::MAX_DEPTH;
 pub use limits::SearchLimits;
-pub(crate) use output::{more, output};
+pub(crate) use output::output;
 pub(crate) use page_collector::{PageCollector, PageUsage};
 pub(crate) use pattern::compile;
 pub(crate) use scope::{PathDisplay, Scope};

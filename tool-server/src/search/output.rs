@@ -1,4 +1,4 @@
-//! The answer of a search: its page, and the notices of what the page does not hold.
+//! The output of a search or listing: a page, and notices about what is not on it.
 
 use toolkit::output::Full;
 use toolkit::{Page, PartialReason, Success};
@@ -6,8 +6,8 @@ use toolkit::{Page, PartialReason, Success};
 use super::search_budget::AbortedReason;
 use super::skipped::Skipped;
 
-/// The output of a search. `shown` says what the page holds, such as `3 paths`; `next` is the cursor after
-/// it. A search that a fuse ended has no cursor, for what it did not see may sort before what it found.
+/// The output of a search or listing. `shown` says what the page holds, such as `3 paths`; `next` is the
+/// cursor after it. A search that stopped early has no cursor, since what it missed may sort before it.
 pub(crate) fn output<Data: Default>(
     page: Page,
     data: Data,
@@ -31,13 +31,12 @@ pub(crate) fn output<Data: Default>(
     .cut_at(full)
 }
 
-/// The notice that there is more than what is `shown`.
-pub(crate) fn more(full: Full, shown: &str, has_cursor: bool) -> String {
-    let why = match full {
+fn more(full: Full, shown: &str, has_cursor: bool) -> String {
+    let limit = match full {
         Full::Limit => "the limit",
-        Full::Lines => "the bound of lines of an answer",
-        Full::Bytes => "the bound of bytes of an answer",
+        Full::Lines => "the line limit of an answer",
+        Full::Bytes => "the byte limit of an answer",
     };
     let how = if has_cursor { " Call again with `cursor` set to next_page_cursor." } else { "" };
-    format!("There is more: {shown} shown, which is {why}.{how}")
+    format!("Showing {shown} ({limit}); there is more.{how}")
 }

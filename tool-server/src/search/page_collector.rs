@@ -1,24 +1,24 @@
-//! What a search found and a page can still need: the smallest paths after the cursor, and no more.
+//! Collects the results that a page can need: the smallest paths after the cursor, and no more.
 //!
-//! All threads add to it. Once the page is sure to be full, whatever sorts behind it is not even looked
-//! at, so a first page of a large tree costs little, and memory is that of one page.
+//! All threads add to it. Once the page is certain to be full, nothing that sorts after it is visited, so the
+//! first page of a large tree is cheap and memory stays that of one page.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How much of a page something takes, or a page holds.
+/// How much of a page a result uses, or how much a page can hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PageUsage {
     /// What the caller's limit counts.
     pub(crate) items: usize,
-    /// Bytes of text, or fewer than will be shown.
+    /// A lower bound of the bytes of text.
     pub(crate) bytes: usize,
 }
 
 impl PageUsage {
-    /// Whether this is more than fits.
+    /// Whether this does not fit.
     pub(crate) fn exceeds(self, room: PageUsage) -> bool {
         self.items > room.items || self.bytes > room.bytes
     }
@@ -32,7 +32,7 @@ impl PageUsage {
     }
 }
 
-/// The smallest paths that were found.
+/// The smallest paths found so far.
 pub(crate) struct PageCollector<T> {
     after: Bound<Vec<u8>>,
     room: PageUsage,
@@ -43,12 +43,12 @@ pub(crate) struct PageCollector<T> {
 struct Collected<T> {
     by_path: BTreeMap<Vec<u8>, (PageUsage, T)>,
     usage: PageUsage,
-    /// What sorts behind it was dropped or need not be looked at.
+    /// Paths after this one were dropped or need no visit.
     bound: Option<Vec<u8>>,
 }
 
 impl<T> PageCollector<T> {
-    /// Nothing yet; for a page of `room` that starts at `after`.
+    /// An empty collection for a page of size `room` that starts at `after`.
     pub(crate) fn new(after: Bound<Vec<u8>>, room: PageUsage) -> Self {
         let collected = Collected { by_path: BTreeMap::new(), usage: PageUsage::default(), bound: None };
         Self { after, room, collected: Mutex::new(collected), is_bounded: AtomicBool::new(false) }
@@ -61,7 +61,7 @@ impl<T> PageCollector<T> {
             Bound::Included(after) => path >= after.as_slice(),
             Bound::Excluded(after) => path > after.as_slice(),
         };
-        is_after && !self.is_behind_the_page(path)
+        is_after && !self.is_after_the_page(path)
     }
 
     /// Whether anything beneath a directory can be on the page; its path ends in `/` or is empty.
@@ -72,15 +72,15 @@ impl<T> PageCollector<T> {
                 directory >= after.as_slice() || after.starts_with(directory)
             }
         };
-        may_be_after && !self.is_behind_the_page(directory)
+        may_be_after && !self.is_after_the_page(directory)
     }
 
-    fn is_behind_the_page(&self, path: &[u8]) -> bool {
+    fn is_after_the_page(&self, path: &[u8]) -> bool {
         self.is_bounded.load(Ordering::Relaxed)
             && self.lock().bound.as_deref().is_some_and(|bound| path > bound)
     }
 
-    /// Keeps what was found at a path, as long as the page can need it.
+    /// Adds a result, as long as the page can need it.
     pub(crate) fn add(&self, path: &[u8], usage: PageUsage, item: T) {
         let mut collected = self.lock();
         if collected.bound.as_deref().is_some_and(|bound| path > bound) {
@@ -102,7 +102,7 @@ impl<T> PageCollector<T> {
         }
     }
 
-    /// All that was kept, sorted by path.
+    /// The results, sorted by path.
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = (Vec<u8>, T)> {
         let collected = self.collected.into_inner().unwrap_or_else(PoisonError::into_inner);
         collected.by_path.into_iter().map(|(path, (_, item))| (path, item))
@@ -128,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn one_more_than_fits_is_kept_so_that_a_next_page_is_known() {
+    fn one_more_than_fits_is_kept_to_show_that_there_is_a_next_page() {
         assert_eq!(collected(Bound::Unbounded, 2, &["d", "b", "e", "a", "c"]), ["a", "b", "c"]);
         assert_eq!(collected(Bound::Unbounded, 5, &["b", "a"]), ["a", "b"]);
     }
 
     #[test]
-    fn a_cursor_leaves_out_what_was_shown() {
+    fn a_cursor_skips_earlier_pages() {
         assert_eq!(collected(Bound::Excluded(b"b".to_vec()), 5, &["a", "b", "c"]), ["c"]);
         assert_eq!(collected(Bound::Included(b"b".to_vec()), 5, &["a", "b", "c"]), ["b", "c"]);
     }

@@ -1,13 +1,12 @@
-//! The pattern of a search, compiled by ripgrep's own builder, within bounds.
+//! The pattern of a search, compiled by ripgrep's own builder.
 //!
-//! Matching takes linear time whatever the pattern is; compiling is bounded by size. A pattern is never
-//! an option of anything.
+//! Matching takes linear time whatever the pattern is; the size of a compiled pattern is limited.
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use protocol::ToolError;
 use toolkit::arguments::invalid;
 
-/// The largest compiled pattern. ripgrep allows ten times that, for lists of patterns from files.
+/// The largest compiled pattern. ripgrep allows ten times as much, for pattern files.
 const MAX_COMPILED_BYTES: usize = 10 << 20;
 
 /// The most memory that one thread's lazily built automaton may take.
@@ -20,11 +19,11 @@ const MAX_NESTING: u32 = 100;
 pub(crate) fn compile(pattern: &str, literal: bool, case_sensitive: bool) -> Result<RegexMatcher, ToolError> {
     if pattern.is_empty() {
         return Err(invalid("The pattern is empty and would match every line.")
-            .with_hint("Say what to look for; `read` shows all lines of a file, `find` lists files."));
+            .with_hint("Name what to search for; `read` shows all lines of a file, `find` lists files."));
     }
     if literal && pattern.contains('\n') {
-        return Err(invalid("The pattern has a newline, and grep searches line by line.")
-            .with_hint("Search for one of its lines."));
+        return Err(invalid("The pattern contains a newline, but grep searches line by line.")
+            .with_hint("Search for one of the lines."));
     }
     RegexMatcherBuilder::new()
         .case_insensitive(!case_sensitive)
@@ -41,20 +40,22 @@ pub(crate) fn compile(pattern: &str, literal: bool, case_sensitive: bool) -> Res
 fn refusal(pattern: &str, kind: &ErrorKind) -> ToolError {
     match kind {
         ErrorKind::Regex(fault) => {
-            // The builder wraps the pattern; parsed alone, the fault is shown where the caller wrote it.
+            // The builder wraps the pattern; parsed alone, the error shows the caller's own text.
             let parsed = regex_syntax::ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(pattern);
             let fault = parsed.err().map_or_else(|| fault.clone(), |error| error.to_string());
-            invalid(format!("The pattern is no regular expression that can be used.\n{fault}"))
-                .with_hint("Set `literal: true` to search for the text as it stands, or correct the expression (Rust regex syntax: no look-around, no backreferences).")
+            invalid(format!("The pattern is not a valid regular expression.\n{fault}")).with_hint(
+                "Set `literal: true` to search for literal text, or correct the expression (Rust regex \
+                     syntax: no look-around, no backreferences).",
+            )
         }
         ErrorKind::NotAllowed(_) => {
-            invalid("The pattern demands a line end within a match, and grep searches line by line.")
-                .with_hint("Search for one of its lines; with `literal: true` a backslash stands for itself.")
+            invalid("The pattern requires a line end within a match, but grep searches line by line.")
+                .with_hint("Search for one of the lines; with `literal: true` a backslash is literal.")
         }
         other => {
-            tracing::warn!(?other, "a pattern was refused for a reason without a name");
-            invalid("The pattern is no regular expression that can be used.")
-                .with_hint("Set `literal: true` to search for the text as it stands.")
+            tracing::warn!(?other, "refused a pattern for an unknown reason");
+            invalid("The pattern is not a valid regular expression.")
+                .with_hint("Set `literal: true` to search for literal text.")
         }
     }
 }
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_shown_where_it_is() {
+    fn a_fault_is_shown_at_its_position() {
         let error = fault("foo(bar", false);
         assert!(error.message.contains("\n    foo(bar\n       ^\n"), "{error}");
         assert!(error.hint.contains("literal: true"));
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_a_pattern_like_any_other() {
+    fn a_pattern_may_look_like_an_option() {
         let matcher = compile("--pre=/bin/sh", false, true).unwrap();
         assert!(matcher.is_match(b"x --pre=/bin/sh").unwrap());
     }

@@ -1,7 +1,7 @@
-//! The scope: where a search begins, what it leaves out, and how its paths are shown.
+//! The scope: where a search begins, what it skips, and how its paths are shown.
 //!
-//! Paths are shown so that every tool takes them back: relative to the first root if the searched
-//! directory lies in it, else absolute.
+//! Paths are shown so that every tool accepts them: relative to the first root if the searched directory is in
+//! it, else absolute.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -34,7 +34,7 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// All beneath a directory but what is hidden, ignored or denied.
+    /// Everything beneath a directory, except what is hidden, ignored or denied.
     pub(crate) fn of(
         roots: &'a Roots,
         directory: &Opened,
@@ -62,12 +62,12 @@ impl<'a> Scope<'a> {
         self.rules.clone()
     }
 
-    /// What of a path beneath the root is below the searched directory.
+    /// The part of a path that is below the searched directory.
     pub(super) fn below<'p>(&self, path: &'p [u8]) -> &'p [u8] {
         &path[self.start.len()..]
     }
 
-    /// Whether an entry is denied; the directory that it is in is not.
+    /// Whether an entry of a directory that is not denied is denied.
     pub(super) fn denies(&self, path: &[u8], name: &[u8]) -> bool {
         self.denied.may_cover_name(name) && self.denied.covers_entry(Path::new(OsStr::from_bytes(path)))
     }
@@ -80,7 +80,7 @@ impl PathDisplay {
         Self { prefix: names::to_text(&as_directory(from)) }
     }
 
-    /// A path below the directory as text that every tool takes back.
+    /// A path below the directory as text that every tool accepts.
     pub(crate) fn path(&self, below: &[u8]) -> String {
         let mut shown = self.prefix.clone();
         shown.push_str(&names::to_text(below));
@@ -111,7 +111,7 @@ fn rules_above(roots: &Roots, directory: &Opened) -> Option<Arc<IgnoreRules>> {
                 let handle = opened.handle.as_fd();
                 IgnoreRules::within(rules, handle, IgnoreFiles::probe(handle), as_directory(parent).len())
             }
-            // A parent that cannot be opened by itself has no rules that could be read.
+            // A parent that cannot be opened has no readable rules.
             Err(_) => rules,
         }
     })

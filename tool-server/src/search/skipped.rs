@@ -1,17 +1,17 @@
-//! What a search saw and left out, and the notices that say so.
+//! What a search or listing skipped, and the notices that say so.
 //!
-//! Numbers are named only where they are exact: a page that ended early, or that began in the middle, did
-//! not see everything.
+//! A notice has a number only where it is exact: a page that ended early or began in the middle did not see
+//! everything.
 
 use std::collections::BTreeSet;
 
 use super::limits::{MAX_DEPTH, MAX_LINE_BYTES};
 use super::search_budget::AbortedReason;
 
-/// How many names a notice gives as examples.
+/// How many paths a notice names.
 const EXAMPLES: usize = 5;
 
-/// What was left out, by one thread or by all.
+/// What was skipped, by one thread or by all.
 #[derive(Debug, Default)]
 pub(crate) struct Skipped {
     /// Names that begin with a dot.
@@ -24,11 +24,11 @@ pub(crate) struct Skipped {
     pub(crate) binary: u64,
     /// Directories and files that the server's user cannot read.
     pub(crate) unreadable: PathSamples,
-    /// Files that were searched only up to a line too long to be held.
+    /// Files searched only up to a line too long to hold in memory.
     pub(crate) long_lined: PathSamples,
-    /// Whether directories lie too deep.
+    /// Whether directories were too deep.
     pub(crate) too_deep: bool,
-    /// Whether parts of the tree were not looked at because the page could not need them.
+    /// Whether parts of the tree were not visited because this page does not need them.
     pub(crate) is_incomplete: bool,
 }
 
@@ -65,7 +65,7 @@ impl PathSamples {
 }
 
 impl Skipped {
-    /// Adds what another thread left out.
+    /// Adds what another thread skipped.
     pub(crate) fn merge(&mut self, other: Self) {
         self.hidden += other.hidden;
         self.ignored += other.ignored;
@@ -82,60 +82,50 @@ impl Skipped {
         self.too_deep || self.long_lined.number > 0
     }
 
-    /// One notice for each kind of what was left out.
+    /// One notice for each kind of what was skipped.
     pub(crate) fn notices(&self, aborted: Option<AbortedReason>) -> Vec<String> {
         let mut notices: Vec<String> = aborted.map(abort_notice).into_iter().collect();
         let is_exact = aborted.is_none() && !self.is_incomplete;
-        notices.extend(self.hidden_notice(is_exact));
-        notices.extend(self.ignored_notice(is_exact));
+        let counted = |number: u64, one: &str, many: &str| match (is_exact, number) {
+            (true, 1) => format!("1 {one}"),
+            (true, _) => format!("{number} {many}"),
+            (false, _) => many.to_owned(),
+        };
+        for (number, kind, option) in
+            [(self.hidden, "hidden", "include_hidden"), (self.ignored, "ignored", "include_ignored")]
+        {
+            if number > 0 {
+                let entries = counted(number, &format!("{kind} entry"), &format!("{kind} entries"));
+                notices.push(format!(
+                    "Skipped {entries} and what is below; set {option} to include {kind} names."
+                ));
+            }
+        }
         if self.denied {
-            notices.push("Names that AUTONOUS_TOOL_DENY_PATHS denies are left out.".to_owned());
+            notices.push("Skipped names that AUTONOUS_TOOL_DENY_PATHS denies.".to_owned());
         }
         if self.binary > 0 {
-            let binary = counted(self.binary, is_exact, "binary file", "binary files");
-            notices.push(format!("{binary} left out."));
+            notices.push(format!("Skipped {}.", counted(self.binary, "binary file", "binary files")));
         }
-        notices.extend(self.unreadable.notice("Not readable by the server's user"));
-        let most = MAX_LINE_BYTES >> 20;
-        notices.extend(self.long_lined.notice(&format!("Searched only up to a line of over {most} MiB")));
+        notices.extend(self.unreadable.notice("The server's user cannot read these"));
+        let limit = MAX_LINE_BYTES >> 20;
+        notices.extend(self.long_lined.notice(&format!("Searched only up to a line over {limit} MiB")));
         if self.too_deep {
             notices.push(format!(
-                "Directories more than {MAX_DEPTH} levels down are left out; name one as `path`."
+                "Skipped directories more than {MAX_DEPTH} levels down; pass one of them as `path`."
             ));
         }
         notices
     }
-
-    fn hidden_notice(&self, is_exact: bool) -> Option<String> {
-        let hidden = counted(self.hidden, is_exact, "hidden entry", "hidden entries");
-        (self.hidden > 0)
-            .then(|| format!("{hidden} left out, with all beneath; set include_hidden to search there, too."))
-    }
-
-    fn ignored_notice(&self, is_exact: bool) -> Option<String> {
-        let ignored = counted(self.ignored, is_exact, "ignored entry", "ignored entries");
-        (self.ignored > 0).then(|| {
-            format!("{ignored} left out, with all beneath; set include_ignored to search there, too.")
-        })
-    }
-}
-
-/// "3 hidden entries are", or "Hidden entries are" where the number is not exact.
-fn counted(number: u64, is_exact: bool, one: &str, many: &str) -> String {
-    match (is_exact, number) {
-        (true, 1) => format!("1 {one} is"),
-        (true, _) => format!("{number} {many} are"),
-        (false, _) => format!("{}{} are", many[..1].to_uppercase(), &many[1..]),
-    }
 }
 
 fn abort_notice(reason: AbortedReason) -> String {
-    let what = match reason {
-        AbortedReason::TimeLimit => "its time was used up",
-        AbortedReason::CountLimit => "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES entries were looked at",
+    let why = match reason {
+        AbortedReason::TimeLimit => "its time ran out",
+        AbortedReason::CountLimit => "it reached the limit AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",
     };
     format!(
-        "The search ended before it had seen everything, because {what}: what is shown is right, but more \
-         may be there. Search a smaller directory."
+        "The search stopped early because {why}: the results are right, but there may be more. Search a \
+         smaller directory."
     )
 }

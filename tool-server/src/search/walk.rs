@@ -1,7 +1,7 @@
-//! The walk: all directories beneath one, in parallel, each entry judged and shown to a visitor.
+//! The walk: visits all directories beneath one, in parallel.
 //!
-//! The order of the visits is not fixed; whoever visits sorts by path. Hidden, ignored and denied entries
-//! are left out together with all beneath them. Links are entries and are never followed.
+//! The order of the visits is not fixed; the visitor sorts by path. Hidden, ignored and denied entries are
+//! skipped with everything below them. Links are entries and are never followed.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,16 +21,16 @@ use super::work_queue::WorkQueue;
 use crate::entry_type::EntryType;
 use crate::roots::open_child_directory;
 
-/// What looks at the entries; each thread has its own.
+/// Visits the entries; each thread has its own visitor.
 pub(crate) trait Visitor: Send {
-    /// How many entries are one piece of work. Small where an entry costs much, so that all threads share
-    /// the files of one directory.
+    /// How many entries make one job. Small where an entry is expensive, so that threads share the files of one
+    /// directory.
     const ENTRIES_PER_JOB: usize;
 
-    /// Whether anything beneath this directory can matter; the path is as in [`Entry`].
+    /// Whether anything below this directory can matter; the path is as in [`Entry`].
     fn may_include_below(&self, directory: &[u8]) -> bool;
 
-    /// Looks at an entry.
+    /// Visits an entry.
     fn visit(&mut self, entry: &Entry<'_>, skipped: &mut Skipped);
 }
 
@@ -49,13 +49,13 @@ pub(crate) struct Entry<'a> {
 enum Job {
     /// The searched directory.
     Top(OwnedFd),
-    /// A directory in a folder.
+    /// A subdirectory of a directory.
     Directory(Arc<Directory>, usize),
-    /// Some entries of a folder.
+    /// Some entries of a directory.
     Entries(Arc<Directory>, Range<usize>),
 }
 
-/// Walks with as many threads as there are visitors, this one among them, and returns what was left out.
+/// Walks with one thread per visitor, this thread included, and returns what was skipped.
 pub(crate) fn walk<V: Visitor>(
     scope: &Scope<'_>,
     budget: &SearchBudget,
@@ -70,7 +70,7 @@ pub(crate) fn walk<V: Visitor>(
     });
     std::thread::scope(|threads| {
         let own = walkers.next();
-        // Where the system gives no more threads, fewer do the work.
+        // If the system allows no more threads, fewer do the work.
         let others: Vec<_> =
             walkers.filter_map(|walker| Builder::new().spawn_scoped(threads, || walker.run()).ok()).collect();
         skipped.merge(own.map(Walker::run).unwrap_or_default());
@@ -90,7 +90,7 @@ struct Walker<'a, V> {
     budget: &'a SearchBudget,
     queue: &'a WorkQueue<Job>,
     visitor: V,
-    /// The path beneath the root of what is looked at.
+    /// The path beneath the root of the current entry.
     path: Vec<u8>,
     skipped: Skipped,
 }
@@ -131,15 +131,15 @@ impl<V: Visitor> Walker<'_, V> {
                     directory.rules =
                         IgnoreRules::within(rules, directory.handle.as_fd(), ignore_files, path.len());
                 }
-                self.judge(&mut directory);
+                self.drop_skipped(&mut directory);
                 self.share(&Arc::new(directory));
             }
             Err(errno) => self.could_not_read(&path, errno),
         }
     }
 
-    /// Drops the entries that are left out.
-    fn judge(&mut self, directory: &mut Directory) {
+    /// Drops the entries that the search skips.
+    fn drop_skipped(&mut self, directory: &mut Directory) {
         let rules = directory.rules.clone();
         let (path, skipped, scope) = (&mut self.path, &mut self.skipped, self.scope);
         path.clone_from(&directory.path);
@@ -160,15 +160,15 @@ impl<V: Visitor> Walker<'_, V> {
                     false
                 }
                 Verdict::Unmatched => {
-                    let is_left_out = !scope.include_hidden && name.starts_with(b".");
-                    skipped.hidden += u64::from(is_left_out);
-                    !is_left_out
+                    let is_skipped = !scope.include_hidden && name.starts_with(b".");
+                    skipped.hidden += u64::from(is_skipped);
+                    !is_skipped
                 }
             }
         });
     }
 
-    /// Hands the folder's directories and entries to whichever thread is free, the first to be taken first.
+    /// Queues the directory's entries and subdirectories as jobs, the first to be taken first.
     fn share(&mut self, directory: &Arc<Directory>) {
         let descends = directory.depth + 1 < self.scope.max_depth;
         let is_one_job = directory.len() <= V::ENTRIES_PER_JOB;
@@ -209,7 +209,7 @@ impl<V: Visitor> Walker<'_, V> {
         }
     }
 
-    /// A directory that went away or became a link meanwhile is no longer there; others are named.
+    /// Reports an unreadable directory, unless it was deleted or replaced by a link in the meantime.
     fn could_not_read(&mut self, path: &[u8], errno: Errno) {
         if !matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             self.skipped.unreadable.add(self.scope.shown.path(self.scope.below(path)));

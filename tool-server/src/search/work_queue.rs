@@ -1,11 +1,11 @@
-//! The work that is open, shared by the threads of a walk: last in, first out.
+//! The jobs that the threads of a walk share: last in, first out.
 //!
-//! Taking the newest work first keeps the walk deep and narrow, so that few directories are open at once,
-//! and near the order of the result, so that a full page ends it early.
+//! Taking the newest job first keeps the walk deep and narrow, so that few directories are open at once, and
+//! close to the order of the result, so that a full page ends it early.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Work that is open.
+/// Jobs to do.
 pub(super) struct WorkQueue<Job> {
     state: Mutex<State<Job>>,
     changed: Condvar,
@@ -13,11 +13,11 @@ pub(super) struct WorkQueue<Job> {
 
 struct State<Job> {
     jobs: Vec<Job>,
-    /// Jobs that wait and jobs that were taken and are not done.
+    /// Jobs that wait or are being done.
     unfinished: usize,
 }
 
-/// Counts its job as done when it is dropped, also by a panic, so that no thread waits for ever.
+/// Counts its job as done when dropped, even by a panic, so that no thread waits for ever.
 pub(super) struct JobGuard<'a, Job>(&'a WorkQueue<Job>);
 
 impl<Job> WorkQueue<Job> {

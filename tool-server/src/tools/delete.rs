@@ -1,21 +1,19 @@
 //! `delete`: a file, a link or an empty directory.
 
-use std::sync::Arc;
-
 use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::{Call, Outcome, Slot, Tool};
 
-use crate::change::{ChangeData, ChangeRequest, Changer};
+use crate::change::{ChangeData, ChangeRequest};
 use crate::roots::Missing;
 use crate::tool_context::ToolContext;
 
-/// Deletes a file, a link, or an empty directory. What is deleted is gone.
+/// Deletes a file, a link, or an empty directory. There is no undo.
 ///
-/// Use it only when the task asks for it. A file has to be read in this session first. A link is deleted
-/// itself, not what it leads to. With `dry_run` nothing is deleted and the answer shows what would be lost.
+/// Use it only when the task asks for it. Read a file in this session before you delete it. Of a link, the
+/// link itself is deleted. With `dry_run` nothing is deleted and the answer shows what would be lost.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeleteArguments {
@@ -24,22 +22,12 @@ pub(crate) struct DeleteArguments {
     /// Whether to delete nothing and only show what would be lost.
     #[serde(default)]
     dry_run: bool,
-    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
+    /// The SHA-256 that the file must have now, in hex; takes precedence over what the session has read.
     #[serde(default)]
     expected_sha256: Option<String>,
 }
 
-/// The tool.
-pub(crate) struct Delete {
-    changer: Arc<Changer>,
-}
-
-impl Delete {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { changer: Arc::clone(&context.changer) }
-    }
-}
+pub(crate) struct Delete(pub(super) ToolContext);
 
 impl Tool for Delete {
     type Arguments = DeleteArguments;
@@ -61,6 +49,6 @@ impl Tool for Delete {
             needs_lock: true,
             dry_run: arguments.dry_run,
         };
-        Ok(self.changer.delete(call, &request)?)
+        Ok(self.0.changer.delete(call, &request)?)
     }
 }

@@ -1,6 +1,4 @@
-//! `edit`: one piece of text in a file replaced by another.
-
-use std::sync::Arc;
+//! `edit`: replaces one piece of text in a file.
 
 use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
@@ -10,14 +8,14 @@ use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::multi_edit::make_edits;
 use crate::change::edits::Edit;
-use crate::change::{ChangeData, Changer, refuse_placeholder};
+use crate::change::{ChangeData, refuse_placeholder};
 use crate::tool_context::ToolContext;
 
 /// Replaces a piece of text in a file that was read in this session.
 ///
 /// Use it for one change; for several in one file use `multi_edit`. `find` is literal text, may span lines,
 /// and must match exactly once: copy it from what `read` shows, without the line numbers, with enough
-/// around it to be unique, or set `all`. The answer is the difference. With `dry_run` nothing is changed.
+/// context to be unique, or set `all`. The answer is a diff. With `dry_run` nothing is changed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditArguments {
@@ -30,25 +28,15 @@ pub(crate) struct EditArguments {
     /// Whether to replace every match instead of exactly one.
     #[serde(default)]
     all: bool,
-    /// Whether to change nothing and only show the difference.
+    /// Whether to change nothing and only show the diff.
     #[serde(default)]
     dry_run: bool,
-    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
+    /// The SHA-256 that the file must have now, in hex; takes precedence over what the session has read.
     #[serde(default)]
     expected_sha256: Option<String>,
 }
 
-/// The tool.
-pub(crate) struct EditTool {
-    changer: Arc<Changer>,
-}
-
-impl EditTool {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { changer: Arc::clone(&context.changer) }
-    }
-}
+pub(crate) struct EditTool(pub(super) ToolContext);
 
 impl Tool for EditTool {
     type Arguments = EditArguments;
@@ -67,6 +55,6 @@ impl Tool for EditTool {
         let edits = [Edit { find: &arguments.find, replace: &arguments.replace, all: arguments.all }];
         let expected = arguments.expected_sha256.as_deref();
         let name = |_| String::new();
-        Ok(make_edits(&self.changer, call, &arguments.path, expected, arguments.dry_run, &edits, name)?)
+        Ok(make_edits(&self.0.changer, call, &arguments.path, expected, arguments.dry_run, &edits, name)?)
     }
 }

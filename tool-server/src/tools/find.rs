@@ -1,10 +1,6 @@
-//! `find`: where something is, by its name, in a whole tree.
-//!
-//! It looks at names alone and opens no file.
+//! `find`: files and directories by name, in a whole tree. It opens no file.
 
 use std::ops::Bound;
-use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
 
 use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
@@ -14,47 +10,47 @@ use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
-use crate::roots::{Roots, names};
+use crate::roots::names;
 use crate::search::{
-    self, AbortedReason, Entry, PageCollector, PageUsage, PathGlob, Scope, SearchBudget, SearchLimits,
-    Skipped, Visitor, walk,
+    self, AbortedReason, Entry, PageCollector, PageUsage, PathGlob, Scope, SearchBudget, Skipped, Visitor,
+    walk,
 };
 use crate::tool_context::ToolContext;
 
-/// Finds files and directories by name in a whole tree: one path a line, sorted, directories ending in `/`.
+/// Finds files and directories by name in a whole tree: one path per line, sorted, directories ending in `/`.
 ///
-/// Use it when you know a name or a part of it and not where it is. To see what one directory holds use
-/// `ls`, to find what files contain use `grep`. Paths are relative to the first root where they lie in it,
-/// else absolute, so every tool takes them as they are. Names that begin with a dot and what ignore files
-/// name (`.ignore`, and in a git repository `.gitignore` and `.git/info/exclude`) are left out unless you
-/// include them; the notices say so. Links are found and not followed. A result that has more gives
+/// Use it when you know a name or part of one but not where it is. To list one directory use `ls`, to search
+/// inside files use `grep`. Paths in the first root are relative to it, others absolute, so every tool
+/// accepts them as they are. Names that begin with a dot and what ignore files
+/// name (`.ignore`, and in a git repository `.gitignore` and `.git/info/exclude`) are skipped unless you
+/// include them; the notices say so. Links are found and not followed. If there is more, the result has
 /// `next_page_cursor`: call again with the same arguments and that `cursor`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FindArguments {
     /// The directory to search, absolute or relative to the first root.
-    #[serde(default = "here")]
+    #[serde(default = "super::first_root")]
     path: String,
-    /// A glob for the name, such as `*.rs`, `Makefile` or `*test*`; without it everything is found. With a
-    /// `/` it is for the whole path below `path`, such as `src/**/*.rs`.
+    /// A glob for the name, such as `*.rs`, `Makefile` or `*test*`; without it everything matches. With a `/`
+    /// it matches the whole path below `path`, such as `src/**/*.rs`.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     name_pattern: Option<String>,
     /// What to find; `file` means regular files.
     #[serde(default, rename = "type")]
     wanted: WantedType,
-    /// How many levels below `path` to look; 1 is the directory itself.
+    /// How many levels below `path` to search; 1 is the directory itself.
     #[serde(default)]
     #[schemars(range(min = 1, max = 100_000))]
     max_depth: Option<usize>,
-    /// The most paths of a page.
+    /// The maximum number of paths per page.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100_000))]
     limit: usize,
-    /// Whether to find names that begin with a dot, and what is beneath them.
+    /// Whether to include names that begin with a dot, and what is below them.
     #[serde(default)]
     include_hidden: bool,
-    /// Whether to find what ignore files name.
+    /// Whether to include what ignore files name.
     #[serde(default)]
     include_ignored: bool,
     /// The `next_page_cursor` of the page before.
@@ -72,10 +68,6 @@ enum WantedType {
     Dir,
 }
 
-fn here() -> String {
-    ".".to_owned()
-}
-
 const fn default_limit() -> usize {
     1000
 }
@@ -83,9 +75,9 @@ const fn default_limit() -> usize {
 /// The entries of one page, in the order of `stdout`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct FindData {
-    /// One for each line.
+    /// One per line.
     entries: Vec<FoundEntry>,
-    /// Which fuse ended the search before it had seen everything; absent when none did.
+    /// Which limit stopped the search early; absent when it finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     aborted_reason: Option<AbortedReason>,
 }
@@ -100,18 +92,7 @@ struct FoundEntry {
     entry_type: EntryType,
 }
 
-/// The tool.
-pub(crate) struct Find {
-    roots: Arc<Roots>,
-    limits: SearchLimits,
-}
-
-impl Find {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { roots: Arc::clone(&context.roots), limits: context.search }
-    }
-}
+pub(crate) struct Find(pub(super) ToolContext);
 
 impl Tool for Find {
     type Arguments = FindArguments;
@@ -126,8 +107,8 @@ impl Tool for Find {
     }
 
     fn run(&self, arguments: FindArguments, call: &Call) -> Outcome<FindData> {
-        let directory = self.roots.open_directory(&arguments.path)?;
-        let path = names::to_text(directory.path.as_os_str().as_bytes());
+        let directory = self.0.roots.open_directory(&arguments.path)?;
+        let path = names::path_to_text(&directory.path);
         let searched = arguments.describe(&path);
         let after =
             arguments.cursor.as_deref().map(|cursor| cursor::decode(&searched, cursor)).transpose()?;
@@ -135,15 +116,15 @@ impl Tool for Find {
             arguments.name_pattern.as_deref().map(|glob| PathGlob::new("name_pattern", glob)).transpose()?;
 
         let mut scope =
-            Scope::of(&self.roots, &directory, arguments.include_hidden, arguments.include_ignored);
+            Scope::of(&self.0.roots, &directory, arguments.include_hidden, arguments.include_ignored);
         scope.max_depth = arguments.max_depth.unwrap_or(usize::MAX);
         let page = Page::new(arguments.limit, call.bounds);
         let room = PageUsage { items: page.room(), bytes: usize::MAX };
         let begins_late = after.is_some();
         let found = PageCollector::new(after.map_or(Bound::Unbounded, Bound::Excluded), room);
-        let budget = SearchBudget::new(call, self.limits.max_entries);
+        let budget = SearchBudget::new(call, self.0.search.max_entries);
         let visitor = || Finder { wanted: arguments.wanted, glob: glob.as_ref(), found: &found };
-        let visitors = (0..self.limits.threads.get()).map(|_| visitor()).collect();
+        let visitors = (0..self.0.search.threads.get()).map(|_| visitor()).collect();
         let mut skipped = walk(&scope, &budget, directory.handle, visitors);
         skipped.is_incomplete |= begins_late;
 
@@ -162,7 +143,7 @@ impl FindArguments {
     }
 }
 
-/// One thread's look at names.
+/// One thread of the search.
 struct Finder<'a> {
     wanted: WantedType,
     glob: Option<&'a PathGlob>,
@@ -170,7 +151,7 @@ struct Finder<'a> {
 }
 
 impl Visitor for Finder<'_> {
-    /// A name costs so little that a directory is best done at one go.
+    /// Checking a name is so cheap that a whole directory is one job.
     const ENTRIES_PER_JOB: usize = usize::MAX;
 
     fn may_include_below(&self, directory: &[u8]) -> bool {
@@ -209,7 +190,7 @@ fn answer(
         entries.push(FoundEntry { path: shown.strip_suffix('/').unwrap_or(&shown).to_owned(), entry_type });
         last = path;
     }
-    let shown = format!("{} paths are", entries.len());
+    let shown = format!("{} paths", entries.len());
     let next = cursor::encode(searched, &last);
     let data = FindData { entries, aborted_reason: aborted };
     search::output(page, data, &shown, next, skipped, aborted)

@@ -1,9 +1,8 @@
-//! `ls`: what is in a directory, sorted, page by page.
+//! `ls`: the entries of a directory, sorted, page by page.
 //!
-//! Directories are walked by handle and links are shown, never followed. The order is that of the shown
-//! paths' bytes, a directory's name ending in `/`, which is also the order of a walk: so a page can start
-//! after any path without walking what comes before it, and a directory of any size is read with the
-//! memory of one page.
+//! Directories are walked by handle and links are never followed. Entries are sorted by the bytes of the
+//! shown path, a directory's ending in `/`. That is also the order of a walk, so a page can start after any
+//! path without walking what comes before it, and needs the memory of one page whatever the directory's size.
 
 use std::collections::BinaryHeap;
 use std::ffi::OsStr;
@@ -11,7 +10,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use rustix::fs::{AtFlags, FileType, RawDir, Stat, statat};
@@ -19,34 +17,34 @@ use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::{Call, Outcome, Page, PartialReason, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
 
 use crate::change::mtime_ms;
 use crate::cursor;
 use crate::entry_type::EntryType;
 use crate::roots::{Opened, Roots, names, open_child_directory};
-use crate::search::{self, MAX_DEPTH};
+use crate::search::{self, MAX_DEPTH, Skipped};
 use crate::tool_context::ToolContext;
 
-/// How many entries are read between two looks at the deadline.
+/// How many entries are read between two checks of the deadline.
 const ENTRIES_PER_CHECK: usize = 4096;
 
-/// Lists a directory: one entry a line, sorted, directories ending in `/`.
+/// Lists a directory: one entry per line, sorted, directories ending in `/`.
 ///
 /// Use it to see what is there before you read or change anything. Set `recursive` to see a whole tree;
-/// paths are then relative to the listed directory. A result that has more gives `next_page_cursor`: call
+/// paths are then relative to the listed directory. If there is more, the result has `next_page_cursor`: call
 /// again with the same arguments and that `cursor`. Links are shown and not followed. Names with control
-/// characters or bytes that are no UTF-8 are shown escaped, and every tool accepts them in that form.
+/// characters or invalid UTF-8 are shown escaped, and every tool accepts them in that form.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LsArguments {
     /// The directory, absolute or relative to the first root.
-    #[serde(default = "here")]
+    #[serde(default = "super::first_root")]
     path: String,
-    /// Whether to list what is in its subdirectories, too.
+    /// Whether to list subdirectories too.
     #[serde(default)]
     recursive: bool,
-    /// The most entries of a page.
+    /// The maximum number of entries per page.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100_000))]
     limit: usize,
@@ -58,10 +56,6 @@ pub(crate) struct LsArguments {
     cursor: Option<String>,
 }
 
-fn here() -> String {
-    ".".to_owned()
-}
-
 const fn default_limit() -> usize {
     200
 }
@@ -69,7 +63,7 @@ const fn default_limit() -> usize {
 /// The entries of one page, in the order of `stdout`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct LsData {
-    /// One for each line.
+    /// One per line.
     entries: Vec<Entry>,
 }
 
@@ -81,23 +75,13 @@ struct Entry {
     /// What it is; a link is never followed.
     #[serde(rename = "type")]
     entry_type: EntryType,
-    /// Its size in bytes; of a directory, what the file system says.
+    /// Its size in bytes; for a directory, what the file system reports.
     size_bytes: u64,
     /// When its content last changed, in milliseconds since the Unix epoch.
     mtime_ms: i64,
 }
 
-/// The tool.
-pub(crate) struct Ls {
-    roots: Arc<Roots>,
-}
-
-impl Ls {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { roots: Arc::clone(&context.roots) }
-    }
-}
+pub(crate) struct Ls(pub(super) ToolContext);
 
 impl Tool for Ls {
     type Arguments = LsArguments;
@@ -112,16 +96,16 @@ impl Tool for Ls {
     }
 
     fn run(&self, arguments: LsArguments, call: &Call) -> Outcome<LsData> {
-        let directory = self.roots.open_directory(&arguments.path)?;
+        let directory = self.0.roots.open_directory(&arguments.path)?;
         let listed = format!(
             "ls {} {} {}",
-            names::to_text(directory.path.as_os_str().as_bytes()),
+            names::path_to_text(&directory.path),
             arguments.recursive,
             arguments.include_hidden
         );
         let after = arguments.cursor.as_deref().map(|cursor| cursor::decode(&listed, cursor)).transpose()?;
         let mut listing = Listing {
-            roots: &self.roots,
+            roots: &self.0.roots,
             call,
             recursive: arguments.recursive,
             include_hidden: arguments.include_hidden,
@@ -136,7 +120,7 @@ impl Tool for Ls {
     }
 }
 
-/// A listing in the making.
+/// A listing being built.
 struct Listing<'a> {
     roots: &'a Roots,
     call: &'a Call,
@@ -149,15 +133,6 @@ struct Listing<'a> {
     /// The last path of this page.
     last: Vec<u8>,
     skipped: Skipped,
-}
-
-/// What was seen and not listed.
-#[derive(Debug, Default)]
-struct Skipped {
-    hidden: u64,
-    denied: bool,
-    unreadable: Vec<String>,
-    too_deep: bool,
 }
 
 impl Listing<'_> {
@@ -184,7 +159,7 @@ impl Listing<'_> {
             }
         }
         if !all {
-            // Entries vanished while they were listed, so fewer were shown than there was room for.
+            // Entries were deleted while we listed them, so the page has room left.
             self.page.close();
         }
         Ok(all)
@@ -225,18 +200,18 @@ impl Listing<'_> {
         }
         match open_child_directory(parent, name) {
             Ok(child) => self.list(child.as_fd(), beneath, prefix, depth),
-            // It was removed or replaced by a link since it was read.
+            // It was removed or replaced by a link since we read its parent.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(true),
             Err(Errno::ACCESS | Errno::PERM) => {
-                self.skipped.unreadable.push(names::to_text(prefix));
+                self.skipped.unreadable.add(names::to_text(prefix));
                 Ok(true)
             }
             Err(errno) => Err(unreadable(prefix, errno)),
         }
     }
 
-    /// The first entries of a directory that this page can still need, in order, and whether they are all.
-    /// A directory's key ends in `/`.
+    /// The first entries of a directory that this page may still need, sorted, and whether these are all. The
+    /// key of a directory ends in `/`.
     fn first_entries(
         &mut self,
         directory: BorrowedFd<'_>,
@@ -244,7 +219,7 @@ impl Listing<'_> {
         prefix: &[u8],
     ) -> Result<(Vec<Vec<u8>>, bool), ToolError> {
         let after = self.after_within(prefix);
-        // One more than fits tells whether there is another page, and one may only be passed through.
+        // One more than fits shows that there is another page, and one may only lead to what the page shows.
         let most = self.page.room() + 2;
         let mut heap: BinaryHeap<Vec<u8>> = BinaryHeap::new();
         let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
@@ -287,13 +262,13 @@ impl Listing<'_> {
         Ok((heap.into_sorted_vec(), all))
     }
 
-    /// Whether earlier pages had this entry and all beneath it. At most one directory is passed through.
+    /// Whether earlier pages had this entry and everything below. At most one directory leads to new entries.
     fn was_shown(&self, key: &[u8], after: &[u8]) -> bool {
-        let passes_through = self.recursive && key.ends_with(b"/") && after.starts_with(key);
-        key <= after && !passes_through
+        let leads_on = self.recursive && key.ends_with(b"/") && after.starts_with(key);
+        key <= after && !leads_on
     }
 
-    /// What of the cursor's path lies within the directory whose path is `prefix`.
+    /// The part of the cursor's path below `prefix`, if it is there.
     fn after_within(&self, prefix: &[u8]) -> Option<Vec<u8>> {
         self.after.as_deref()?.strip_prefix(prefix).map(<[u8]>::to_vec)
     }
@@ -305,45 +280,13 @@ impl Listing<'_> {
     }
 
     fn into_output(self, listed: &str, directory: &Opened) -> Success<LsData> {
-        let full = self.page.full();
-        let mut notices = self.skipped.notices();
-        notices
-            .extend(full.map(|full| search::more(full, &format!("{} entries are", self.page.lines()), true)));
+        let shown = format!("{} entries", self.page.lines());
+        let next = cursor::encode(listed, &self.last);
+        let data = LsData { entries: self.entries };
         Success {
-            partial: self.skipped.too_deep.then_some(PartialReason::Skipped),
-            next_page_cursor: full.map(|_| cursor::encode(listed, &self.last)),
-            path_resolved: Some(names::to_text(directory.path.as_os_str().as_bytes())),
-            stdout: self.page.into_text(),
-            data: LsData { entries: self.entries },
-            notices,
-            ..Success::default()
+            path_resolved: Some(names::path_to_text(&directory.path)),
+            ..search::output(self.page, data, &shown, next, &self.skipped, None)
         }
-        .cut_at(full)
-    }
-}
-
-impl Skipped {
-    fn notices(&self) -> Vec<String> {
-        let mut notices = Vec::new();
-        if self.hidden > 0 {
-            let entries = if self.hidden == 1 { "entry is" } else { "entries are" };
-            notices
-                .push(format!("{} hidden {entries} left out; set include_hidden to list them.", self.hidden));
-        }
-        if self.denied {
-            notices.push("Names that AUTONOUS_TOOL_DENY_PATHS denies are left out.".to_owned());
-        }
-        if !self.unreadable.is_empty() {
-            let shown = self.unreadable.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-            let number = self.unreadable.len();
-            notices.push(format!("{number} directories cannot be opened by the server's user: {shown}."));
-        }
-        if self.too_deep {
-            notices.push(format!(
-                "Directories more than {MAX_DEPTH} levels down are left out; list one of them."
-            ));
-        }
-        notices
     }
 }
 
@@ -360,6 +303,6 @@ impl Entry {
 
 fn unreadable(path: &[u8], errno: Errno) -> ToolError {
     let shown = PathBuf::from(names::to_text(path));
-    tracing::error!(path = %shown.display(), %errno, "a directory could not be read");
-    ToolError::new(ErrorCode::IoError, format!("The directory {shown:?} could not be read to its end."))
+    tracing::error!(path = %shown.display(), %errno, "could not read a directory");
+    ToolError::new(ErrorCode::IoError, format!("Could not read all of the directory {shown:?}."))
 }

@@ -18,16 +18,27 @@ use crate::tool_context::ToolContext;
 
 /// All tools of this server.
 pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
-    Registry::new()
-        .with(ls::Ls::new(context))?
-        .with(find::Find::new(context))?
-        .with(grep::Grep::new(context))?
-        .with(read::Read::new(context))?
-        .with(write::Write::new(context))?
-        .with(edit::EditTool::new(context))?
-        .with(multi_edit::MultiEdit::new(context))?
-        .with(delete::Delete::new(context))?
-        .with(bash::Bash::new(context))?
-        .with(skill::SkillTool::new(context))?
-        .with(run_script::RunScript::new(context))
+    let registry = Registry::new()
+        .with(ls::Ls(context.clone()))?
+        .with(find::Find(context.clone()))?
+        .with(grep::Grep(context.clone()))?
+        .with(read::Read(context.clone()))?
+        .with(write::Write(context.clone()))?
+        .with(edit::EditTool(context.clone()))?
+        .with(multi_edit::MultiEdit(context.clone()))?
+        .with(delete::Delete(context.clone()))?
+        .with(bash::Bash(context.clone()))?
+        .with(skill::SkillTool(context.clone()))?
+        .with(run_script::RunScript(context.clone()))?;
+    Ok(registry)
+}
+
+/// The default of `path`: the first root.
+fn first_root() -> String {
+    ".".to_owned()
+}
+
+/// The default of a flag that is on.
+const fn yes() -> bool {
+    true
 }

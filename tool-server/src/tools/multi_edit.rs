@@ -1,7 +1,5 @@
 //! `multi_edit`: several replacements in one file, all of them or none.
 
-use std::sync::Arc;
-
 use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,9 +15,9 @@ use crate::tool_context::ToolContext;
 
 /// Makes several replacements in one file that was read in this session, all of them or none.
 ///
-/// Use it for more than one change in a file. Every `find` is literal text and matched against the file as
-/// it is, not as earlier edits of the same call would leave it; edits that overlap refuse the whole call.
-/// The answer is one difference. With `dry_run` nothing is changed.
+/// Use it for more than one change in a file. Every `find` is literal text, matched against the file as it is
+/// and not as earlier edits of the same call would leave it; overlapping edits fail the whole call. The
+/// answer is one diff. With `dry_run` nothing is changed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MultiEditArguments {
@@ -28,10 +26,10 @@ pub(crate) struct MultiEditArguments {
     /// The replacements.
     #[schemars(length(min = 1, max = 1000))]
     edits: Vec<OneEdit>,
-    /// Whether to change nothing and only show the difference.
+    /// Whether to change nothing and only show the diff.
     #[serde(default)]
     dry_run: bool,
-    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
+    /// The SHA-256 that the file must have now, in hex; takes precedence over what the session has read.
     #[serde(default)]
     expected_sha256: Option<String>,
 }
@@ -49,17 +47,7 @@ struct OneEdit {
     all: bool,
 }
 
-/// The tool.
-pub(crate) struct MultiEdit {
-    changer: Arc<Changer>,
-}
-
-impl MultiEdit {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { changer: Arc::clone(&context.changer) }
-    }
-}
+pub(crate) struct MultiEdit(pub(super) ToolContext);
 
 impl Tool for MultiEdit {
     type Arguments = MultiEditArguments;
@@ -84,11 +72,11 @@ impl Tool for MultiEdit {
             .collect();
         let expected = arguments.expected_sha256.as_deref();
         let name = |index| format!("edits[{index}]: ");
-        Ok(make_edits(&self.changer, call, &arguments.path, expected, arguments.dry_run, &edits, name)?)
+        Ok(make_edits(&self.0.changer, call, &arguments.path, expected, arguments.dry_run, &edits, name)?)
     }
 }
 
-/// Makes edits in a file; `name` says how an error calls the edit with an index.
+/// Makes edits in a file; `name` is the prefix of errors about the edit with an index.
 pub(super) fn make_edits(
     changer: &Changer,
     call: &Call,

@@ -1,7 +1,6 @@
-//! `run_script`: a script of a skill, executed without a shell.
+//! `run_script`: a script of a skill, run without a shell.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{Annotations, Risk};
@@ -11,18 +10,17 @@ use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::{Call, Outcome, Slot, Tool};
 
-use super::bash::{DEFAULT_TIMEOUT_SECONDS, timeout_of};
-use crate::command::{CommandData, CommandRequest, Commands};
-use crate::skills::Skills;
+use super::bash::timeout_of;
+use crate::command::{CommandData, CommandRequest};
 use crate::tool_context::ToolContext;
 
 /// The most bytes of one argument.
 const MAX_ARGUMENT_BYTES: usize = 4096;
 
-/// Runs a script of a skill with arguments, without a shell, held like every command.
+/// Runs a script of a skill with arguments, without a shell, in the sandbox of all commands.
 ///
-/// Use it when the skill that you have read tells you to. The script starts in an empty directory of its
-/// own that is gone at the end; the variable `WORKSPACE` names the first root.
+/// Use it when the skill that you have read tells you to. The script starts in an empty directory that is
+/// deleted at the end; the variable `WORKSPACE` names the first root.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunScriptArguments {
@@ -30,32 +28,17 @@ pub(crate) struct RunScriptArguments {
     skill: String,
     /// The script, relative to the skill's `scripts` directory.
     relative_path: String,
-    /// Its arguments, each passed as it is; at most 4096 bytes each.
+    /// Its arguments, passed unchanged; at most 4096 bytes each.
     #[serde(default)]
     #[schemars(length(max = 64))]
     args: Vec<String>,
-    /// How long it may take, in seconds.
-    #[serde(default = "default_timeout")]
+    /// The time limit, in seconds.
+    #[serde(default = "super::bash::default_timeout")]
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: u64,
 }
 
-const fn default_timeout() -> u64 {
-    DEFAULT_TIMEOUT_SECONDS
-}
-
-/// The tool.
-pub(crate) struct RunScript {
-    skills: Arc<Skills>,
-    commands: Arc<Commands>,
-}
-
-impl RunScript {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { skills: Arc::clone(&context.skills), commands: Arc::clone(&context.commands) }
-    }
-}
+pub(crate) struct RunScript(pub(super) ToolContext);
 
 impl Tool for RunScript {
     type Arguments = RunScriptArguments;
@@ -82,19 +65,17 @@ impl Tool for RunScript {
                 .into());
             }
         }
-        let script = self.skills.script(&arguments.skill, &arguments.relative_path)?;
-        let (program, first) = script
-            .interpreter
-            .split_first()
-            .ok_or_else(|| invalid("The script names nothing that runs it."))?;
+        let script = self.0.skills.script(&arguments.skill, &arguments.relative_path)?;
+        let (program, first) =
+            script.interpreter.split_first().ok_or_else(|| invalid("The script names no interpreter."))?;
         let program = PathBuf::from(program);
         let passed = first.iter().map(Into::into).chain([script.path.into_os_string()]);
         let request = CommandRequest {
             program: &program,
             arguments: passed.chain(arguments.args.into_iter().map(Into::into)).collect(),
-            workdir: self.commands.private_workdir()?,
+            workdir: self.0.commands.private_workdir()?,
             timeout: Duration::from_secs(arguments.timeout_seconds),
         };
-        self.commands.run(call, request)
+        self.0.commands.run(call, request)
     }
 }

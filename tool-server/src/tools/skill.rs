@@ -1,20 +1,17 @@
 //! `skill`: the instructions for a kind of task.
 
-use std::sync::Arc;
-
 use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use crate::skills::Skills;
 use crate::tool_context::ToolContext;
 
-/// Reads a skill: instructions for a kind of task, written by whoever runs this machine.
+/// Reads a skill: instructions for a kind of task, written by the operator of this machine.
 ///
-/// Use it before you begin a task that one of the skills is for, and then follow it. A skill can name the
-/// tools that it allows; once you have read it, this task can call only those.
+/// Use it before you begin a task that a skill covers, and then follow it. A skill can name the tools that it
+/// allows; once you have read it, this task can call only those.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SkillArguments {
@@ -22,29 +19,19 @@ pub(crate) struct SkillArguments {
     name: String,
 }
 
-/// What the skill says of itself.
+/// The skill's front matter.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct SkillData {
     /// Its name.
     name: String,
     /// When to use it.
     description: String,
-    /// The tools that the task may call from now on; absent when it narrows nothing.
+    /// The tools that the task may call from now on; absent when the skill allows all.
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed_tools: Option<Vec<String>>,
 }
 
-/// The tool.
-pub(crate) struct SkillTool {
-    skills: Arc<Skills>,
-}
-
-impl SkillTool {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { skills: Arc::clone(&context.skills) }
-    }
-}
+pub(crate) struct SkillTool(pub(super) ToolContext);
 
 impl Tool for SkillTool {
     type Arguments = SkillArguments;
@@ -59,9 +46,9 @@ impl Tool for SkillTool {
     }
 
     fn more_description(&self) -> Option<String> {
-        let skills = self.skills.list();
+        let skills = self.0.skills.list();
         if skills.is_empty() {
-            return Some("There are no skills here.".to_owned());
+            return Some("There are no skills.".to_owned());
         }
         let lines: Vec<String> =
             skills.iter().map(|skill| format!("- {}: {}", skill.name, skill.description)).collect();
@@ -69,7 +56,7 @@ impl Tool for SkillTool {
     }
 
     fn run(&self, arguments: SkillArguments, _: &Call) -> Outcome<SkillData> {
-        let skill = self.skills.read(&arguments.name)?;
+        let skill = self.0.skills.read(&arguments.name)?;
         let notice = skill.allowed_tools.as_ref().map(|tools| {
             format!(
                 "From now on this task can call only: {}.",

@@ -1,15 +1,14 @@
-//! `write`: a whole file, or more at the end of one.
+//! `write`: writes a whole file, or appends to one.
 
 use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::change::edits::LineEndings;
 use crate::change::{
-    ChangeData, ChangeRequest, Changer, CurrentFile, NewContent, Operation, PlannedChange, refuse_placeholder,
+    ChangeData, ChangeRequest, CurrentFile, NewContent, Operation, PlannedChange, refuse_placeholder,
 };
 use crate::roots::Missing;
 use crate::tool_context::ToolContext;
@@ -17,52 +16,42 @@ use crate::tool_context::ToolContext;
 /// A byte order mark in UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// Writes a whole file, or appends to one. Missing directories are made.
+/// Writes a whole file, or appends to one. Missing directories are created.
 ///
-/// Use it for new files and for files that you rewrite from beginning to end; to change a part of a file
-/// use `edit`. A file that exists has to be read in this session before it is overwritten, so that nobody's
-/// change is lost; appending needs no reading. Line ends and byte order mark of an existing file are kept.
-/// With `dry_run` nothing is changed and the answer shows what would be.
+/// Use it for new files and for files that you rewrite completely; to change a part of a file use `edit`.
+/// Read an existing file in this session before you overwrite it, so that nobody's change is lost; appending
+/// needs no reading. Line endings and byte order mark of an existing file are kept. With `dry_run` nothing is
+/// changed and the answer shows what would be.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteArguments {
     /// The file, absolute or relative to the first root.
     path: String,
-    /// All of the new content, or what is appended.
+    /// The whole new content, or the text to append.
     content: String,
-    /// Whether the content takes the place of the old one or is added at its end.
+    /// Whether the content replaces the old one or is appended to it.
     #[serde(default)]
     mode: Mode,
-    /// Whether to change nothing and only show the difference.
+    /// Whether to change nothing and only show the diff.
     #[serde(default)]
     dry_run: bool,
-    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
+    /// The SHA-256 that the file must have now, in hex; takes precedence over what the session has read.
     #[serde(default)]
     expected_sha256: Option<String>,
 }
 
-/// What becomes of the old content.
+/// What happens to the old content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
-    /// The new content takes its place.
+    /// The new content replaces it.
     #[default]
     Overwrite,
     /// The new content follows it.
     Append,
 }
 
-/// The tool.
-pub(crate) struct Write {
-    changer: Arc<Changer>,
-}
-
-impl Write {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { changer: Arc::clone(&context.changer) }
-    }
-}
+pub(crate) struct Write(pub(super) ToolContext);
 
 impl Tool for Write {
     type Arguments = WriteArguments;
@@ -85,7 +74,7 @@ impl Tool for Write {
             needs_lock: arguments.mode == Mode::Overwrite,
             dry_run: arguments.dry_run,
         };
-        Ok(self.changer.change(call, &request, |current| Ok(arguments.plan(current)))?)
+        Ok(self.0.changer.change(call, &request, |current| Ok(arguments.plan(current)))?)
     }
 }
 
@@ -96,16 +85,14 @@ impl WriteArguments {
         let mut content = line_endings.adapt(&self.content);
         let mut notices = Vec::new();
         if line_endings.adapts(&self.content) {
-            notices.push(
-                "The file's lines end with CRLF; the content was written with the same line ends.".to_owned(),
-            );
+            notices.push("The file uses CRLF line endings; the content was converted to them.".to_owned());
         }
         if self.mode == Mode::Overwrite && old.starts_with(BOM) && !content.starts_with(BOM) {
             content.splice(..0, BOM.iter().copied());
             notices.push("The file's byte order mark was kept.".to_owned());
         }
         if self.mode == Mode::Overwrite && current.is_some_and(|current| current.is(&content)) {
-            notices.push("The file has exactly this content already; it was not written again.".to_owned());
+            notices.push("The file already has this content; it was not rewritten.".to_owned());
         }
         let (operation, content) = match (current, self.mode) {
             (None, _) => (Operation::Create, NewContent::Replace(content)),

@@ -1,4 +1,4 @@
-//! What must be true of every tool in the list, and of the documents made from it.
+//! What must be true of every tool in the list, and of the documents generated from it.
 
 use crate::support;
 use std::process::Command;

@@ -3,13 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+use crate::support::tree::{code, make_fifo};
 use crate::support::{MAX_EDIT_BYTES, TestServer};
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
-
-fn code(envelope: &Envelope) -> ErrorCode {
-    envelope.meta.error.as_ref().unwrap_or_else(|| panic!("the call should fail: {}", envelope.stdout)).code
-}
 
 /// A server whose root has one file that the session has read.
 async fn server_with(path: &str, content: impl AsRef<[u8]>) -> TestServer {
@@ -24,14 +21,14 @@ fn content(server: &TestServer, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_new_file_is_made_with_its_directories() {
+async fn a_new_file_is_created_with_its_directories() {
     let server = TestServer::start().await;
     let made = server.call("write", json!({"path": "a/b/c.txt", "content": "hello\n"})).await;
     assert_eq!(made.meta.data["operation"], "create");
     assert_eq!(made.stdout.lines().skip(2).collect::<Vec<_>>(), ["@@ -0,0 +1 @@", "+hello"]);
     assert_eq!(content(&server, "a/b/c.txt"), "hello\n");
     let again = server.call("edit", json!({"path": "a/b/c.txt", "find": "hello", "replace": "bye"})).await;
-    assert!(again.ok, "one's own write counts as seen: {}", again.stderr);
+    assert!(again.ok, "the session's own write counts as read: {}", again.stderr);
 }
 
 #[tokio::test]
@@ -67,12 +64,12 @@ async fn a_file_that_changed_since_it_was_read_is_a_conflict_and_a_touch_is_none
     assert_eq!(code(&changed), ErrorCode::Conflict);
     let hash =
         server.call("read", json!({"path": "f"})).await.meta.data["sha256"].as_str().unwrap().to_owned();
-    assert!(changed.stderr.contains(&hash), "the conflict says the current hash: {}", changed.stderr);
+    assert!(changed.stderr.contains(&hash), "the conflict names the current hash: {}", changed.stderr);
     assert_eq!(content(&server, "f"), "ccc");
 }
 
 #[tokio::test]
-async fn an_expected_hash_goes_before_what_was_read() {
+async fn an_expected_hash_takes_precedence_over_what_was_read() {
     let server = TestServer::start().await;
     let made = server.call_in("writer", "write", json!({"path": "f", "content": "one"})).await;
     let hash = made.meta.data["sha256_after"].clone();
@@ -85,7 +82,7 @@ async fn an_expected_hash_goes_before_what_was_read() {
 }
 
 #[tokio::test]
-async fn appending_needs_no_reading_and_keeps_the_file_in_its_place() {
+async fn appending_needs_no_reading_and_works_in_place() {
     let server = TestServer::start().await;
     fs::write(server.root.join("log"), "one\n").unwrap();
     let inode = fs::metadata(server.root.join("log")).unwrap().ino();
@@ -122,7 +119,7 @@ async fn a_hard_link_is_never_written_through() {
 }
 
 #[tokio::test]
-async fn mode_line_ends_and_byte_order_mark_survive() {
+async fn mode_line_endings_and_byte_order_mark_survive() {
     let server = server_with("script", "\u{feff}#!/bin/sh\r\necho x\r\n").await;
     fs::set_permissions(server.root.join("script"), fs::Permissions::from_mode(0o4755)).unwrap();
     let edited = server
@@ -198,11 +195,11 @@ async fn control_files_and_denied_paths_are_not_written_at_any_depth_in_any_case
         );
     }
     let names: Vec<_> = fs::read_dir(&server.root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 2, "no directory was made for a refused file: {names:?}");
+    assert_eq!(names.len(), 2, "no directory was created for a refused file: {names:?}");
 }
 
 #[tokio::test]
-async fn links_are_resolved_inside_and_nothing_is_made_through_a_link_that_leads_out() {
+async fn links_are_resolved_inside_the_root_and_nothing_is_created_through_a_link_that_leads_out() {
     let server = server_with("real", "old").await;
     let outside = server.root.parent().unwrap().join("outside");
     symlink("real", server.root.join("inside")).unwrap();
@@ -222,16 +219,9 @@ async fn links_are_resolved_inside_and_nothing_is_made_through_a_link_that_leads
 }
 
 #[tokio::test]
-async fn what_is_no_regular_file_is_refused() {
+async fn only_regular_files_are_changed() {
     let server = TestServer::start().await;
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        server.root.join("fifo"),
-        rustix::fs::FileType::Fifo,
-        0o600.into(),
-        0,
-    )
-    .unwrap();
+    make_fifo(&server.root.join("fifo"));
     fs::create_dir(server.root.join("dir")).unwrap();
     for (path, expected) in [
         ("fifo", ErrorCode::NotARegularFile),
@@ -249,7 +239,7 @@ async fn what_is_no_regular_file_is_refused() {
 }
 
 #[tokio::test]
-async fn delete_takes_files_links_and_empty_directories() {
+async fn delete_removes_files_links_and_empty_directories() {
     let server = server_with("f", "gone\n").await;
     fs::create_dir_all(server.root.join("full/sub")).unwrap();
     symlink("/etc/passwd", server.root.join("link")).unwrap();
@@ -265,7 +255,7 @@ async fn delete_takes_files_links_and_empty_directories() {
 }
 
 #[tokio::test]
-async fn large_files_are_held_by_size_and_time_and_not_edited() {
+async fn large_files_are_locked_by_size_and_mtime_and_not_edited() {
     let server = server_with("big", vec![b'x'; usize::try_from(MAX_EDIT_BYTES).unwrap() + 1]).await;
     let edit = server.call("edit", json!({"path": "big", "find": "x", "replace": "y"})).await;
     assert_eq!(code(&edit), ErrorCode::FileTooLarge);
@@ -276,7 +266,7 @@ async fn large_files_are_held_by_size_and_time_and_not_edited() {
 }
 
 #[tokio::test]
-async fn the_mark_of_a_redaction_is_not_stored() {
+async fn a_redaction_placeholder_is_not_stored() {
     let server = server_with("f", "a").await;
     for (tool, arguments) in [
         ("write", json!({"path": "f", "content": "key=***REDACTED***"})),

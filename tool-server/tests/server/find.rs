@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
-use crate::support::tree::{all_pages, code, lines, make, shown};
+use crate::support::tree::{all_pages, code, lines, make, make_fifo, make_random, shown};
 use crate::support::{Settings, TestServer};
 use proptest::prelude::*;
 use protocol::{ErrorCode, Status};
@@ -65,7 +65,7 @@ async fn names_types_and_depth_narrow_the_result() {
 }
 
 #[tokio::test]
-async fn what_is_found_can_be_passed_back_whatever_its_name() {
+async fn every_path_found_can_be_passed_back() {
     let server = TestServer::start().await;
     make(&server.root, &[("d/new\nline/x", ""), ("d/back\\slash/x", ""), ("d/\u{202e}rtl/x", "")]);
     fs::create_dir(server.root.join(OsStr::from_bytes(b"d/\xff\xfe"))).unwrap();
@@ -77,10 +77,10 @@ async fn what_is_found_can_be_passed_back_whatever_its_name() {
 }
 
 #[tokio::test]
-async fn paths_are_absolute_where_the_first_root_does_not_hold_them() {
+async fn paths_outside_the_first_root_are_absolute() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let roots = vec![first.path().to_owned(), second.path().to_owned()];
-    let server = TestServer::start_with(Settings { roots, ..Settings::default() }, |registry| registry).await;
+    let server = TestServer::with(Settings { roots, ..Settings::default() }).await;
     make(second.path(), &[("sub/x", "")]);
     let second = second.path().to_str().unwrap();
     let found = shown(&server, "find", json!({"path": second, "type": "file"})).await;
@@ -100,8 +100,8 @@ async fn hidden_and_ignored_entries_are_counted_and_found_on_request() {
     assert_eq!(
         envelope.meta.notices,
         [
-            "2 hidden entries are left out, with all beneath; set include_hidden to search there, too.",
-            "2 ignored entries are left out, with all beneath; set include_ignored to search there, too.",
+            "Skipped 2 hidden entries and what is below; set include_hidden to include hidden names.",
+            "Skipped 2 ignored entries and what is below; set include_ignored to include ignored names.",
         ]
     );
     let found = shown(&server, "find", json!({"include_ignored": true})).await;
@@ -111,7 +111,7 @@ async fn hidden_and_ignored_entries_are_counted_and_found_on_request() {
 }
 
 #[tokio::test]
-async fn ignore_files_between_the_root_and_the_directory_count_and_git_ones_only_in_a_repository() {
+async fn ignore_files_above_the_directory_apply_and_those_of_git_only_in_a_repository() {
     let server = TestServer::start().await;
     make(
         &server.root,
@@ -138,14 +138,7 @@ async fn an_ignore_file_that_is_a_link_or_a_pipe_is_not_read() {
     make(&server.root, &[("a/x", ""), ("b/x", "")]);
     fs::write(server.root.parent().unwrap().join("outside"), "x\n").unwrap();
     symlink("../../outside", server.root.join("a/.ignore")).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        server.root.join("b/.ignore"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR,
-        0,
-    )
-    .unwrap();
+    make_fifo(&server.root.join("b/.ignore"));
     assert_eq!(shown(&server, "find", json!({"type": "file"})).await, ["a/x", "b/x"]);
 }
 
@@ -158,7 +151,7 @@ async fn denied_paths_are_neither_found_nor_counted() {
     );
     let envelope = server.call("find", json!({"include_hidden": true})).await;
     assert_eq!(lines(&envelope), ["a/", "b"]);
-    assert_eq!(envelope.meta.notices, ["Names that AUTONOUS_TOOL_DENY_PATHS denies are left out."]);
+    assert_eq!(envelope.meta.notices, ["Skipped names that AUTONOUS_TOOL_DENY_PATHS denies."]);
 }
 
 #[tokio::test]
@@ -175,7 +168,7 @@ async fn links_are_found_and_never_followed() {
 }
 
 #[tokio::test]
-async fn a_glob_that_is_none_is_refused_and_an_option_is_a_name() {
+async fn an_invalid_glob_is_refused_and_a_name_may_look_like_an_option() {
     let server = TestServer::start().await;
     make(&server.root, &[("-x", ""), ("--exec=sh", "")]);
     let refused = server.call("find", json!({"name_pattern": "a[b"})).await;
@@ -187,7 +180,7 @@ async fn a_glob_that_is_none_is_refused_and_an_option_is_a_name() {
 }
 
 #[tokio::test]
-async fn a_page_ends_at_its_limit_and_says_how_to_go_on() {
+async fn a_page_ends_at_its_limit_and_says_how_to_continue() {
     let server = TestServer::start().await;
     make(&server.root, TREE);
     let page = server.call("find", json!({"limit": 2})).await;
@@ -196,18 +189,16 @@ async fn a_page_ends_at_its_limit_and_says_how_to_go_on() {
     let other = json!({"limit": 2, "cursor": page.next_page_cursor, "type": "file"});
     assert_eq!(code(&server.call("find", other).await), ErrorCode::InvalidArgument);
     let bounds = Bounds { lines: 3, bytes: 51_200 };
-    let server =
-        TestServer::start_with(Settings { bounds, ..Settings::default() }, |registry| registry).await;
+    let server = TestServer::with(Settings { bounds, ..Settings::default() }).await;
     make(&server.root, TREE);
     let page = server.call("find", json!({})).await;
     assert_eq!((lines(&page).len(), page.truncated_lines, page.next_page_cursor.is_some()), (3, true, true));
 }
 
 #[tokio::test]
-async fn a_search_that_looked_at_too_many_entries_says_so_and_gives_what_it_has() {
+async fn a_search_that_visits_too_many_entries_returns_what_it_found() {
     let search = SearchLimits::new(10);
-    let server =
-        TestServer::start_with(Settings { search, ..Settings::default() }, |registry| registry).await;
+    let server = TestServer::with(Settings { search, ..Settings::default() }).await;
     let names: Vec<String> = (0..50).map(|number| format!("{number:02}")).collect();
     make(&server.root, &names.iter().map(|name| (name.as_str(), "")).collect::<Vec<_>>());
     let envelope = server.call("find", json!({})).await;
@@ -218,7 +209,7 @@ async fn a_search_that_looked_at_too_many_entries_says_so_and_gives_what_it_has(
 }
 
 #[tokio::test]
-async fn directories_that_lie_too_deep_are_said_to_be_left_out() {
+async fn directories_that_are_too_deep_are_reported() {
     let server = TestServer::start().await;
     let (near, far) = (format!("{}near", "d/".repeat(300)), format!("{}far", "d/".repeat(450)));
     make(&server.root, &[(&near, ""), (&far, "")]);
@@ -239,15 +230,7 @@ proptest! {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             let server = TestServer::start().await;
-            for path in &paths {
-                // `.` and `..` are no names.
-                let is_name = path.split('/').all(|name| name != "." && name != "..");
-                let path = server.root.join(path);
-                // Where one path needs a directory and another a file of that name, the first wins.
-                if is_name && fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
-                    fs::write(path, "").unwrap();
-                }
-            }
+            make_random(&server.root, paths.iter().map(|path| (path.as_str(), "")));
             let all = json!({"include_hidden": true});
             let listed = all_pages(&server, "ls", json!({"include_hidden": true, "recursive": true})).await;
             prop_assert_eq!(&shown(&server, "find", all).await, &listed);

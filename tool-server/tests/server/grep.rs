@@ -5,11 +5,10 @@ use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use crate::support::tree::{all_pages, code, lines, make, shown};
+use crate::support::tree::{all_pages, code, lines, make, make_fifo, make_random, shown};
 use crate::support::{Settings, TestServer};
 use proptest::prelude::*;
 use protocol::{ErrorCode, Status};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use tool_server::search::SearchLimits;
 use toolkit::Bounds;
@@ -75,7 +74,7 @@ async fn context_lines_are_marked_and_never_shown_twice() {
 }
 
 #[tokio::test]
-async fn a_pattern_that_is_none_is_refused_with_the_place_of_its_fault() {
+async fn an_invalid_pattern_is_refused_with_the_position_of_its_fault() {
     let server = TestServer::start().await;
     make(&server.root, &[("f", "foo(bar --pre=sh\n")]);
     let refused = server.call("grep", json!({"pattern": "foo(bar"})).await;
@@ -100,7 +99,7 @@ async fn a_pattern_that_is_none_is_refused_with_the_place_of_its_fault() {
 }
 
 #[tokio::test]
-async fn hidden_ignored_denied_and_binary_files_are_left_out_and_said_so() {
+async fn hidden_ignored_denied_and_binary_files_are_skipped_and_reported() {
     let server = TestServer::start().await;
     make(
         &server.root,
@@ -119,10 +118,10 @@ async fn hidden_ignored_denied_and_binary_files_are_left_out_and_said_so() {
     assert_eq!(
         envelope.meta.notices,
         [
-            "2 hidden entries are left out, with all beneath; set include_hidden to search there, too.",
-            "1 ignored entry is left out, with all beneath; set include_ignored to search there, too.",
-            "Names that AUTONOUS_TOOL_DENY_PATHS denies are left out.",
-            "1 binary file is left out.",
+            "Skipped 2 hidden entries and what is below; set include_hidden to include hidden names.",
+            "Skipped 1 ignored entry and what is below; set include_ignored to include ignored names.",
+            "Skipped names that AUTONOUS_TOOL_DENY_PATHS denies.",
+            "Skipped 1 binary file.",
         ]
     );
     let all = json!({"pattern": "x", "include_hidden": true, "include_ignored": true, "output": "files"});
@@ -142,7 +141,7 @@ async fn links_and_special_files_are_not_searched() {
     symlink("dir/f", server.root.join("inside")).unwrap();
     symlink("/etc/passwd", server.root.join("outside")).unwrap();
     symlink("/dev/zero", server.root.join("zero")).unwrap();
-    mknodat(CWD, server.root.join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    make_fifo(&server.root.join("pipe"));
     assert_eq!(shown(&server, "grep", json!({"pattern": "."})).await, ["dir/f:1:x"]);
     assert_eq!(shown(&server, "grep", json!({"pattern": ".", "path": "inside"})).await, ["dir/f:1:x"]);
     for (path, expected) in [
@@ -157,7 +156,7 @@ async fn links_and_special_files_are_not_searched() {
 }
 
 #[tokio::test]
-async fn other_encodings_are_searched_as_far_as_they_are_known() {
+async fn other_encodings_are_searched() {
     let server = TestServer::start().await;
     let utf16 = |order: fn(u16) -> [u8; 2], mark: [u8; 2]| {
         let text: Vec<u8> = "eins\r\nzwei é\r\n".encode_utf16().flat_map(order).collect();
@@ -169,7 +168,7 @@ async fn other_encodings_are_searched_as_far_as_they_are_known() {
     fs::write(server.root.join("crlf"), "zwei\r\n").unwrap();
     let envelope = server.call("grep", json!({"pattern": "zwei"})).await;
     assert_eq!(lines(&envelope), ["be:2:zwei é", "crlf:1:zwei", "latin1:1:zwei \u{fffd}", "le:2:zwei é"]);
-    assert_eq!(envelope.meta.notices, ["Bytes that are no UTF-8 are shown as \u{fffd}."]);
+    assert_eq!(envelope.meta.notices, ["Bytes that are not UTF-8 are shown as \u{fffd}."]);
     assert_eq!(shown(&server, "grep", json!({"pattern": "zwei$"})).await, ["crlf:1:zwei"]);
 }
 
@@ -186,7 +185,7 @@ async fn a_long_line_is_cut_around_its_match() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_to_hold_ends_the_search_of_its_file_and_is_said_so() {
+async fn a_line_too_long_for_memory_ends_the_search_of_its_file_and_is_reported() {
     let server = TestServer::start().await;
     let mut file = File::create(server.root.join("f")).unwrap();
     file.write_all(b"x before\n").unwrap();
@@ -194,23 +193,22 @@ async fn a_line_that_is_too_long_to_hold_ends_the_search_of_its_file_and_is_said
     file.write_all(b"\nx after\n").unwrap();
     let envelope = server.call("grep", json!({"pattern": "x"})).await;
     assert_eq!((lines(&envelope), envelope.meta.status), (vec!["f:1:x before"], Status::Partial));
-    assert_eq!(envelope.meta.notices, ["Searched only up to a line of over 8 MiB (1): f."]);
+    assert_eq!(envelope.meta.notices, ["Searched only up to a line over 8 MiB (1): f."]);
 }
 
 #[tokio::test]
-async fn a_file_of_holes_is_answered_at_once_however_large_it_is() {
+async fn a_large_sparse_file_is_answered_at_once() {
     let server = TestServer::start().await;
     File::create(server.root.join("sparse")).unwrap().set_len(1 << 40).unwrap();
     let envelope = server.call("grep", json!({"pattern": "x", "path": "sparse"})).await;
     assert!(envelope.ok, "{}", envelope.stderr);
-    assert_eq!(envelope.meta.notices, ["1 binary file is left out."]);
+    assert_eq!(envelope.meta.notices, ["Skipped 1 binary file."]);
 }
 
 #[tokio::test]
-async fn a_search_that_took_too_long_gives_what_it_has_before_the_call_ends() {
+async fn a_search_that_runs_out_of_time_returns_what_it_found() {
     let timeout = Duration::from_secs(3);
-    let server =
-        TestServer::start_with(Settings { timeout, ..Settings::default() }, |registry| registry).await;
+    let server = TestServer::with(Settings { timeout, ..Settings::default() }).await;
     let text = format!("start\n{}", "text and more text, and nothing that matches\n".repeat(100_000));
     fs::write(server.root.join("0"), text).unwrap();
     // One file of 4 MB under so many names is more than any machine searches in that time.
@@ -222,14 +220,13 @@ async fn a_search_that_took_too_long_gives_what_it_has_before_the_call_ends() {
     assert_eq!((envelope.ok, envelope.meta.status), (true, Status::Partial), "{}", envelope.stderr);
     assert_eq!(envelope.meta.data["aborted_reason"], "time_limit");
     assert!(!lines(&envelope).is_empty() && envelope.next_page_cursor.is_none());
-    assert!(envelope.stderr.contains("its time was used up"), "{}", envelope.stderr);
+    assert!(envelope.stderr.contains("its time ran out"), "{}", envelope.stderr);
 }
 
 #[tokio::test]
-async fn a_search_that_looked_at_too_many_entries_gives_what_it_has() {
+async fn a_search_that_visits_too_many_entries_returns_what_it_found() {
     let search = SearchLimits::new(5);
-    let server =
-        TestServer::start_with(Settings { search, ..Settings::default() }, |registry| registry).await;
+    let server = TestServer::with(Settings { search, ..Settings::default() }).await;
     let names: Vec<String> = (0..20).map(|number| format!("{number:02}")).collect();
     make(&server.root, &names.iter().map(|name| (name.as_str(), "x")).collect::<Vec<_>>());
     let envelope = server.call("grep", json!({"pattern": "x"})).await;
@@ -240,13 +237,12 @@ async fn a_search_that_looked_at_too_many_entries_gives_what_it_has() {
 #[tokio::test]
 async fn a_page_ends_at_its_limit_and_at_the_bounds_of_an_answer() {
     let bounds = Bounds { lines: 4, bytes: 60 };
-    let server =
-        TestServer::start_with(Settings { bounds, ..Settings::default() }, |registry| registry).await;
+    let server = TestServer::with(Settings { bounds, ..Settings::default() }).await;
     make(&server.root, &[("a", "x\nx\nx\n"), ("b", "x\nx\nx\n")]);
     let page = server.call("grep", json!({"pattern": "x", "limit": 2})).await;
     assert_eq!((lines(&page), page.meta.status), (vec!["a:1:x", "a:2:x"], Status::Partial));
     assert!(
-        page.meta.notices[0].starts_with("There is more: 2 matching lines are shown"),
+        page.meta.notices[0].starts_with("Showing 2 matching lines (the limit); there is more."),
         "{:?}",
         page.meta.notices
     );
@@ -271,14 +267,7 @@ proptest! {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             let server = TestServer::start().await;
-            for (path, content) in &files {
-                let is_name = path.split('/').all(|name| name != "." && name != "..");
-                let path = server.root.join(path);
-                // Where one path needs a directory and another a file of that name, the first wins.
-                if is_name && fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
-                    fs::write(path, content).unwrap();
-                }
-            }
+            make_random(&server.root, files.iter().map(|(path, content)| (path.as_str(), content.as_str())));
             for output in ["content", "files", "count"] {
                 let mut arguments = json!({"pattern": "x", "context": context, "output": output});
                 let whole = shown(&server, "grep", arguments.clone()).await;

@@ -55,7 +55,7 @@ where
 const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test]
-async fn a_tool_that_panics_is_answered_with_internal_and_harms_no_other_call() {
+async fn a_tool_that_panics_gives_an_internal_error_and_harms_no_other_call() {
     let server = server_with(LONG, |_| panic!("a mistake")).await;
     let (status, _, envelope) = server.post("test_scripted", &json!({})).await;
     assert_eq!(status, 500);
@@ -66,7 +66,7 @@ async fn a_tool_that_panics_is_answered_with_internal_and_harms_no_other_call() 
 }
 
 #[tokio::test]
-async fn a_tool_that_notices_its_deadline_is_answered_with_timeout() {
+async fn a_tool_that_notices_its_deadline_gives_a_timeout() {
     let server = server_with(Duration::from_millis(50), |call| {
         loop {
             call.check()?;
@@ -95,7 +95,7 @@ impl Door {
 }
 
 #[tokio::test]
-async fn a_tool_that_hangs_is_answered_for_at_its_deadline_and_recorded_once() {
+async fn a_tool_that_hangs_is_answered_at_its_deadline_and_recorded_once() {
     let door = Arc::new(Door::default());
     let inner = Arc::clone(&door);
     let server = server_with(Duration::from_millis(50), move |_| {
@@ -152,7 +152,7 @@ async fn a_flood_is_refused_with_overloaded_and_the_time_to_wait() {
 }
 
 #[tokio::test]
-async fn a_call_whose_caller_goes_away_is_told_and_recorded() {
+async fn a_call_whose_caller_disconnects_is_cancelled_and_recorded() {
     let began = Arc::new(AtomicBool::new(false));
     let inner = Arc::clone(&began);
     let server = server_with(LONG, move |call| {

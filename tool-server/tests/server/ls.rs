@@ -5,34 +5,20 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use crate::support::tree::{self, all_pages, code, lines, make_random};
 use crate::support::{Settings, TestServer};
 use proptest::prelude::*;
-use protocol::{Envelope, ErrorCode, Status};
+use protocol::{ErrorCode, Status};
 use serde_json::{Value, json};
 use toolkit::Bounds;
 
+/// Makes files of one byte and, where a path ends in `/`, directories.
 fn make(root: &Path, paths: &[&str]) {
-    for path in paths {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-            fs::create_dir_all(path).unwrap();
-        } else {
-            fs::write(path, "x").unwrap();
-        }
-    }
-}
-
-fn lines(envelope: &Envelope) -> Vec<&str> {
-    envelope.stdout.lines().collect()
-}
-
-fn code(envelope: &Envelope) -> ErrorCode {
-    envelope.meta.error.as_ref().expect("the call should fail").code
+    tree::make(root, &paths.iter().map(|path| (*path, "x")).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_directory_is_listed_sorted_with_its_data_beside() {
+async fn a_directory_is_listed_sorted_with_its_data() {
     let server = TestServer::start().await;
     make(&server.root, &["b.txt", "a/", "a.txt"]);
     symlink("/nowhere", server.root.join("link")).unwrap();
@@ -47,12 +33,15 @@ async fn a_directory_is_listed_sorted_with_its_data_beside() {
 }
 
 #[tokio::test]
-async fn hidden_names_are_left_out_and_said_so() {
+async fn hidden_names_are_skipped_and_reported() {
     let server = TestServer::start().await;
     make(&server.root, &[".config", "a"]);
     let envelope = server.call("ls", json!({})).await;
     assert_eq!(lines(&envelope), ["a"]);
-    assert_eq!(envelope.meta.notices, ["1 hidden entry is left out; set include_hidden to list them."]);
+    assert_eq!(
+        envelope.meta.notices,
+        ["Skipped 1 hidden entry and what is below; set include_hidden to include hidden names."]
+    );
     assert_eq!(lines(&server.call("ls", json!({"include_hidden": true})).await), [".config", "a"]);
 }
 
@@ -106,8 +95,7 @@ async fn odd_names_are_escaped_and_accepted_back() {
 #[tokio::test]
 async fn a_page_ends_at_its_limit_and_at_the_bounds_of_an_answer() {
     let bounds = Bounds { lines: 5, bytes: 40 };
-    let server =
-        TestServer::start_with(Settings { bounds, ..Settings::default() }, |registry| registry).await;
+    let server = TestServer::with(Settings { bounds, ..Settings::default() }).await;
     make(&server.root, &["a", "b", "c", "d", "e", "f"]);
     let page = server.call("ls", json!({"limit": 2})).await;
     assert_eq!(
@@ -146,21 +134,6 @@ fn expected(directory: &Path, prefix: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-async fn all_pages(server: &TestServer, limit: usize, recursive: bool) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut cursor = Value::Null;
-    loop {
-        let arguments = json!({"limit": limit, "recursive": recursive, "cursor": cursor});
-        let page = server.call("ls", arguments).await;
-        assert!(page.ok && lines(&page).len() <= limit, "{}", page.stderr);
-        found.extend(lines(&page).into_iter().map(str::to_owned));
-        match page.next_page_cursor {
-            Some(next) => cursor = Value::from(next),
-            None => return found,
-        }
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -172,20 +145,15 @@ proptest! {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             let server = TestServer::start().await;
-            for path in paths.iter().filter(|path| path.split('/').all(|name| !name.starts_with('.'))) {
-                let path = server.root.join(path);
-                // Where one path needs a directory and another a file of that name, the first wins.
-                if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
-                    fs::write(path, "").unwrap();
-                }
-            }
+            let visible = paths.iter().filter(|path| path.split('/').all(|name| !name.starts_with('.')));
+            make_random(&server.root, visible.map(|path| (path.as_str(), "")));
             let mut all = BTreeSet::new();
             expected(&server.root, "", &mut all);
             let all: Vec<String> = all.into_iter().collect();
-            prop_assert_eq!(all_pages(&server, limit, true).await, all.clone());
+            prop_assert_eq!(all_pages(&server, "ls", json!({"limit": limit, "recursive": true})).await, all.clone());
             let top: Vec<String> =
                 all.into_iter().filter(|path| !path.trim_end_matches('/').contains('/')).collect();
-            prop_assert_eq!(all_pages(&server, limit, false).await, top);
+            prop_assert_eq!(all_pages(&server, "ls", json!({"limit": limit})).await, top);
             Ok(())
         })?;
     }

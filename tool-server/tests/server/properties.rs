@@ -1,5 +1,5 @@
-//! What holds for all contents and all orders of calls: edits can be taken back, dry runs predict, and nobody
-//! loses an update.
+//! Properties for all contents and all orders of calls: edits can be reversed, dry runs predict the change,
+//! and no update is lost.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use protocol::{Envelope, Status};
 use serde_json::{Value, json};
 
-/// Runs a property on one server; cases find nothing of each other because each makes its own files.
+/// Runs a property on one server; each case uses its own files.
 fn hold<S: Strategy>(
     cases: u32,
     strategy: S,
@@ -105,8 +105,7 @@ fn no_order_of_calls_by_two_sessions_loses_an_update() {
     });
 }
 
-/// Adds a line by an edit of what was read, again and again until nobody came between; how often somebody
-/// did.
+/// Adds a line by an edit, and retries until no other session interferes; returns the number of conflicts.
 async fn add_line(server: &TestServer, session: &str, line: &str) -> usize {
     for conflicts in 0..1000 {
         let read = server.call_in(session, "read", json!({"path": "f", "line_numbers": false})).await;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 
+use crate::support::tree::{code, make_fifo};
 use crate::support::{Settings, TestServer};
 use base64::Engine as _;
 use proptest::prelude::*;
@@ -17,16 +18,12 @@ async fn read(content: impl AsRef<[u8]>, mut arguments: Value) -> Envelope {
     server.call("read", arguments).await
 }
 
-fn code(envelope: &Envelope) -> ErrorCode {
-    envelope.meta.error.as_ref().unwrap_or_else(|| panic!("the call should fail: {}", envelope.stdout)).code
-}
-
 fn numbered(range: std::ops::RangeInclusive<u32>) -> String {
     range.map(|number| format!("line {number}\n")).collect()
 }
 
 #[tokio::test]
-async fn lines_come_numbered_with_the_facts_of_the_file() {
+async fn lines_are_numbered_and_the_file_is_described() {
     let shown = read("one\ntwo\n", json!({})).await;
     assert_eq!(shown.stdout, "1\tone\n2\ttwo\n");
     let data = &shown.meta.data;
@@ -37,9 +34,9 @@ async fn lines_come_numbered_with_the_facts_of_the_file() {
 }
 
 #[tokio::test]
-async fn a_page_says_where_it_is_and_what_comes_next() {
+async fn a_page_says_what_it_shows_and_what_comes_next() {
     let page = read(numbered(1..=8123), json!({})).await;
-    assert_eq!(page.meta.notices, ["Lines 1–500 of 8123 are shown; next: start_line 501."]);
+    assert_eq!(page.meta.notices, ["Showing lines 1–500 of 8123; next: start_line 501."]);
     assert_eq!(page.meta.status, Status::Partial);
     let page = read(numbered(1..=20), json!({"start_line": 19, "limit": 5})).await;
     assert_eq!(page.stdout, "19\tline 19\n20\tline 20\n");
@@ -56,7 +53,7 @@ async fn a_start_beyond_the_end_says_the_valid_range() {
 }
 
 #[tokio::test]
-async fn an_empty_file_is_empty_and_no_error() {
+async fn an_empty_file_is_not_an_error() {
     let shown = read("", json!({})).await;
     assert_eq!((shown.ok, shown.stdout.as_str()), (true, ""));
     assert_eq!(shown.meta.notices, ["The file is empty."]);
@@ -77,7 +74,7 @@ async fn other_encodings_are_decoded_and_named() {
 }
 
 #[tokio::test]
-async fn binary_files_are_refused_with_what_they_seem_to_be() {
+async fn binary_files_are_refused_with_their_type() {
     let error = read(b"\x7fELF\x02\0", json!({})).await;
     assert_eq!(code(&error), ErrorCode::BinaryFile);
     assert!(error.stderr.contains("an ELF program"), "{}", error.stderr);
@@ -87,7 +84,7 @@ async fn binary_files_are_refused_with_what_they_seem_to_be() {
 }
 
 #[tokio::test]
-async fn an_image_comes_as_base64_with_its_media_type() {
+async fn an_image_is_returned_as_base64_with_its_media_type() {
     let image = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR";
     let shown = read(image, json!({})).await;
     assert_eq!(shown.meta.data["media_type"], "image/png");
@@ -104,7 +101,7 @@ async fn long_lines_are_cut_with_a_mark() {
 }
 
 #[tokio::test]
-async fn bytes_end_at_a_character() {
+async fn bytes_end_at_a_character_boundary() {
     let page = read("aéé", json!({"offset": 0, "limit_bytes": 2})).await;
     assert_eq!((page.stdout.as_str(), &page.meta.data["bytes"]), ("a", &json!(1)));
     assert!(page.stderr.contains("next: offset 1"), "{}", page.stderr);
@@ -113,7 +110,7 @@ async fn bytes_end_at_a_character() {
 }
 
 #[tokio::test]
-async fn of_a_large_file_only_what_is_shown_is_read() {
+async fn only_the_shown_part_of_a_large_file_is_read() {
     let server = TestServer::start().await;
     let mut file = fs::File::create(server.root.join("big")).unwrap();
     file.write_all(numbered(1..=10_000).as_bytes()).unwrap();
@@ -129,14 +126,7 @@ async fn of_a_large_file_only_what_is_shown_is_read() {
 async fn secrets_pipes_and_directories_are_not_read() {
     let server = TestServer::start().await;
     fs::write(server.root.join(".env"), "A=1").unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        server.root.join("fifo"),
-        rustix::fs::FileType::Fifo,
-        0o600.into(),
-        0,
-    )
-    .unwrap();
+    make_fifo(&server.root.join("fifo"));
     for (path, expected) in [
         (".env", ErrorCode::PathDenied),
         ("fifo", ErrorCode::NotARegularFile),
@@ -164,7 +154,7 @@ proptest! {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             let settings = Settings { bounds: Bounds { lines: 7, bytes }, ..Settings::default() };
-            let server = TestServer::start_with(settings, |registry| registry).await;
+            let server = TestServer::with(settings).await;
             fs::write(server.root.join("f"), &text).unwrap();
             let mut joined = String::new();
             let mut arguments = json!({"path": "f", "limit": limit, "line_numbers": false});

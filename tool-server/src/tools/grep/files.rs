@@ -1,4 +1,4 @@
-//! The files that `grep` searches: each opened beneath its directory, looked at, searched and kept.
+//! The files that `grep` searches: each is opened beneath its directory, checked and searched.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -31,7 +31,7 @@ pub(super) struct Tree<'a> {
 }
 
 impl Visitor for Tree<'_> {
-    /// Few, for a file may be large.
+    /// Few, because a file may be large.
     const ENTRIES_PER_JOB: usize = 8;
 
     fn may_include_below(&self, directory: &[u8]) -> bool {
@@ -49,7 +49,7 @@ impl Visitor for Tree<'_> {
         }
         match open(entry) {
             Ok(Some(file)) => self.files.search(entry.path, file, skipped),
-            // It went away or became something else since its directory was read.
+            // It was deleted or replaced since we read its directory.
             Ok(None) | Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => {}
             Err(_) => skipped.unreadable.add(self.files.shown.path(entry.path)),
         }
@@ -65,7 +65,7 @@ fn open(entry: &Entry<'_>) -> Result<Option<File>, Errno> {
 }
 
 impl Files<'_> {
-    /// Searches a file and keeps what the page can need. The path is below the searched directory.
+    /// Searches a file and keeps what the page may need. The path is below the searched directory.
     pub(super) fn search(&mut self, path: &[u8], file: File, skipped: &mut Skipped) {
         match self.files.search(file, self.position.line_in(path)) {
             SearchOutcome::Done(matches_found) => self.keep(path, matches_found),
@@ -73,7 +73,7 @@ impl Files<'_> {
                 skipped.long_lined.add(self.shown.path(path));
                 self.keep(path, matches_found);
             }
-            // Lines that were seen are right whatever follows; a number would not be.
+            // Lines found so far are right whatever follows; a count would not be.
             SearchOutcome::BudgetExhausted(matches_found) if self.files.mode() != SearchMode::Count => {
                 self.keep(path, matches_found)
             }

@@ -1,14 +1,12 @@
 //! `grep`: which lines of which files match a pattern.
 //!
-//! ripgrep's own searcher and pattern engine in this process, so that nothing a caller writes is ever an
-//! option of a program.
+//! ripgrep's searcher and pattern engine run in this process, so that no argument can become a program option.
 
 mod files;
 mod page;
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
 
 use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
@@ -18,14 +16,14 @@ use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use self::files::{Files, Tree};
 use self::page::Position;
-use crate::roots::{Opened, Roots, names};
+use crate::roots::{Opened, names};
 use crate::search::{
-    self, AbortedReason, FileSearcher, PageCollector, PathDisplay, PathGlob, Scope, SearchBudget,
-    SearchLimits, SearchMode, Skipped, walk,
+    self, AbortedReason, FileSearcher, PageCollector, PathDisplay, PathGlob, Scope, SearchBudget, SearchMode,
+    Skipped, walk,
 };
 use crate::tool_context::ToolContext;
 
-/// Searches files for a pattern: one `file:line:text` a line, sorted by path and line.
+/// Searches files for a pattern: one `file:line:text` per line, sorted by path and line.
 ///
 /// Use it to find where something is defined, used or said. `pattern` is a regular expression (Rust
 /// syntax) that matches within a line; set `literal` for text with `(`, `[`, `.` and the like. `output`
@@ -33,12 +31,12 @@ use crate::tool_context::ToolContext;
 /// are cheaper to read. `context` adds lines around each match, as `file-line-text`. To see a whole file
 /// use `read`, to find files by name use `find`.
 ///
-/// Paths are relative to the first root where they lie in it, else absolute, so every tool takes them as
-/// they are. Names that begin with a dot and what ignore files name (`.ignore`, and in a git repository
-/// `.gitignore` and `.git/info/exclude`) are left out unless you include them; binary files are left out;
-/// the notices say so. Links are not followed. No match is a success with no output. A line over 500
-/// characters is cut around its match. A result that has more gives `next_page_cursor`: call again with
-/// the same arguments and that `cursor`.
+/// Paths in the first root are relative to it, others absolute, so every tool accepts them as they are.
+/// Names that begin with a dot and what ignore files name (`.ignore`, and in a git repository `.gitignore`
+/// and `.git/info/exclude`) are skipped unless you include them; binary files are skipped; the notices say
+/// so. Links are not followed. No match is a success with no output. A line over 500 characters is cut
+/// around its match. If there is more, the result has `next_page_cursor`: call again with the same arguments
+/// and that `cursor`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrepArguments {
@@ -46,18 +44,18 @@ pub(crate) struct GrepArguments {
     #[schemars(length(max = 10_000))]
     pattern: String,
     /// The directory or file to search, absolute or relative to the first root.
-    #[serde(default = "here")]
+    #[serde(default = "super::first_root")]
     path: String,
-    /// A glob for the names of the files to search, such as `*.rs` or `*.{ts,tsx}`. With a `/` it is for
-    /// the whole path below `path`, such as `src/**/*.rs`. A file that `path` names is searched in any case.
+    /// A glob for the names of the files to search, such as `*.rs` or `*.{ts,tsx}`. With a `/` it
+    /// matches the whole path below `path`, such as `src/**/*.rs`. A file named by `path` is always searched.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     glob: Option<String>,
     /// Whether the pattern is plain text.
     #[serde(default)]
     literal: bool,
-    /// Whether upper and lower case differ.
-    #[serde(default = "yes")]
+    /// Whether case matters.
+    #[serde(default = "super::yes")]
     case_sensitive: bool,
     /// How many lines to show before and after each match, with `output` `content`.
     #[serde(default)]
@@ -66,11 +64,11 @@ pub(crate) struct GrepArguments {
     /// What to show: the matching lines, the names of files with a match, or how many lines match in each.
     #[serde(default)]
     output: Form,
-    /// The most matching lines of a page, or files with the outputs `files` and `count`.
+    /// The maximum number of matching lines per page, or of files with the outputs `files` and `count`.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100_000))]
     limit: usize,
-    /// Whether to search names that begin with a dot, and what is beneath them.
+    /// Whether to search names that begin with a dot, and what is below them.
     #[serde(default)]
     include_hidden: bool,
     /// Whether to search what ignore files name.
@@ -91,19 +89,11 @@ enum Form {
     Count,
 }
 
-fn here() -> String {
-    ".".to_owned()
-}
-
-const fn yes() -> bool {
-    true
-}
-
 const fn default_limit() -> usize {
     100
 }
 
-/// What one page shows; the lists that do not belong to the asked `output` are empty.
+/// One page; the lists of other `output` forms are empty.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct GrepData {
     /// The matching lines.
@@ -114,7 +104,7 @@ pub(crate) struct GrepData {
     files: Vec<String>,
     /// The numbers of matching lines, with `output` `count`.
     counts: Vec<FileCount>,
-    /// Which fuse ended the search before it had seen everything; absent when none did.
+    /// Which limit stopped the search early; absent when it finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     aborted_reason: Option<AbortedReason>,
 }
@@ -152,18 +142,7 @@ struct FileCount {
     matching_lines: usize,
 }
 
-/// The tool.
-pub(crate) struct Grep {
-    roots: Arc<Roots>,
-    limits: SearchLimits,
-}
-
-impl Grep {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { roots: Arc::clone(&context.roots), limits: context.search }
-    }
-}
+pub(crate) struct Grep(pub(super) ToolContext);
 
 impl Tool for Grep {
     type Arguments = GrepArguments;
@@ -181,24 +160,25 @@ impl Tool for Grep {
         let matcher = search::compile(&arguments.pattern, arguments.literal, arguments.case_sensitive)?;
         let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
         let (opened, is_file) = self.open(&arguments.path)?;
-        let path = names::to_text(opened.path.as_os_str().as_bytes());
+        let path = names::path_to_text(&opened.path);
         let searched = arguments.describe(&path);
         let position = Position::read(&searched, arguments.cursor.as_deref())?;
 
-        let budget = SearchBudget::new(call, self.limits.max_entries);
+        let budget = SearchBudget::new(call, self.0.search.max_entries);
         let room = page::room(arguments.limit, call.bounds);
         let found = PageCollector::new(position.bound(arguments.output), room);
         let files = || FileSearcher::new(matcher.clone(), arguments.mode(), room, &budget);
         let (shown, mut skipped) = if is_file {
-            let shown = PathDisplay::beneath(&self.roots, opened.path.parent().unwrap_or(&opened.path));
+            let shown = PathDisplay::beneath(&self.0.roots, opened.path.parent().unwrap_or(&opened.path));
             let mut files = Files { files: files(), position: &position, found: &found, shown: &shown };
             let mut skipped = Skipped::default();
             let name = opened.path.file_name().unwrap_or_default().as_bytes();
             files.search(name, File::from(opened.handle), &mut skipped);
             (shown, skipped)
         } else {
-            let scope = Scope::of(&self.roots, &opened, arguments.include_hidden, arguments.include_ignored);
-            let visitors = (0..self.limits.threads.get())
+            let scope =
+                Scope::of(&self.0.roots, &opened, arguments.include_hidden, arguments.include_ignored);
+            let visitors = (0..self.0.search.threads.get())
                 .map(|_| Files { files: files(), position: &position, found: &found, shown: &scope.shown })
                 .map(|files| Tree { files, glob: glob.as_ref() })
                 .collect();
@@ -214,11 +194,11 @@ impl Tool for Grep {
 }
 
 impl Grep {
-    /// Opens what is to be searched, and says whether it is a file.
+    /// Opens the file or directory to search; true for a file.
     fn open(&self, path: &str) -> Result<(Opened, bool), ToolError> {
-        match self.roots.open_file(path) {
+        match self.0.roots.open_file(path) {
             Err(error) if error.code == ErrorCode::IsDirectory => {
-                Ok((self.roots.open_directory(path)?, false))
+                Ok((self.0.roots.open_directory(path)?, false))
             }
             opened => Ok((opened?, true)),
         }

@@ -1,7 +1,6 @@
 //! A page of `grep`: where it starts, what it shows, where the next one starts.
 //!
-//! A cursor is the last path and line that were shown, context lines included, so pages joined are the
-//! whole result, line for line.
+//! A cursor is the last path and line shown, context lines included, so joined pages are the whole result.
 
 use std::ops::Bound;
 
@@ -15,14 +14,14 @@ use crate::search::{
     Skipped,
 };
 
-/// The last that the page before showed.
+/// The last path and line of the page before.
 #[derive(Debug, Default)]
 pub(super) struct Position {
     shown: Option<(Vec<u8>, u64)>,
 }
 
 impl Position {
-    /// Reads a cursor: the path, a NUL, which no path has, and the line.
+    /// Reads a cursor: the path, a NUL (which no path contains) and the line.
     pub(super) fn read(searched: &str, cursor: Option<&str>) -> Result<Self, ToolError> {
         let Some(cursor) = cursor else { return Ok(Self::default()) };
         let bytes = cursor::decode(searched, cursor)?;
@@ -42,7 +41,7 @@ impl Position {
         self.shown.is_some()
     }
 
-    /// Which files can still be needed: of lines, the last file may have more.
+    /// Where this page starts. With `content`, the last file may have more lines.
     pub(super) fn bound(&self, output: Form) -> Bound<Vec<u8>> {
         match (&self.shown, output) {
             (None, _) => Bound::Unbounded,
@@ -83,7 +82,7 @@ impl Filled {
     ) -> Self {
         let are_files = arguments.output != Form::Content;
         let mut filled = Self {
-            // Lines around matches do not count against the caller's limit.
+            // Context lines do not count towards the caller's limit.
             page: Page::new(if are_files { arguments.limit } else { usize::MAX }, bounds),
             data: GrepData::default(),
             last: Position::default(),
@@ -109,7 +108,7 @@ impl Filled {
     /// Adds the lines of a file; false when the page is full.
     fn add_lines(&mut self, path: &[u8], shown: &str, lines: Vec<Line>) -> bool {
         for line in lines {
-            // What follows the last match that fits is still its context; what precedes another is not.
+            // Lines after the last match that fits are its context; lines before the next match are not.
             if self.data.matches.len() == self.limit && line.role != Role::After {
                 self.page.close();
                 return false;
@@ -164,19 +163,19 @@ impl Filled {
     ) -> Success<GrepData> {
         self.data.aborted_reason = aborted;
         let shown = if self.are_files {
-            format!("{} files are", self.page.lines())
+            format!("{} files", self.page.lines())
         } else {
-            format!("{} matching lines are", self.data.matches.len())
+            format!("{} matching lines", self.data.matches.len())
         };
         let next = self.last.cursor(searched);
         let mut output = search::output(self.page, self.data, &shown, next, skipped, aborted);
         if self.has_cut_lines {
-            output.notices.push(format!(
-                "Lines over {MAX_LINE_CHARS} characters are cut around their match, with … at each cut."
-            ));
+            output
+                .notices
+                .push(format!("Lines over {MAX_LINE_CHARS} characters are cut around their match (…)."));
         }
         if self.has_lossy_lines {
-            output.notices.push("Bytes that are no UTF-8 are shown as \u{fffd}.".to_owned());
+            output.notices.push("Bytes that are not UTF-8 are shown as \u{fffd}.".to_owned());
         }
         output
     }

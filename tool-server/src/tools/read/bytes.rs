@@ -1,4 +1,4 @@
-//! `read` by bytes: text where the bytes are UTF-8, else base64.
+//! `read` by bytes: as text if they are UTF-8, else as base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -46,7 +46,7 @@ pub(super) fn read(
     .cut_at(cut))
 }
 
-/// The bytes as text; a character that is cut at the end is left for the next page.
+/// The bytes as text; an incomplete character at the end is left for the next page.
 fn text_of(part: &[u8], goes_on: bool) -> Option<String> {
     match std::str::from_utf8(part) {
         Ok(text) => Some(text.to_owned()),
@@ -58,9 +58,8 @@ fn text_of(part: &[u8], goes_on: bool) -> Option<String> {
 }
 
 fn notice(offset: u64, next: u64, size: u64) -> Option<String> {
-    (next < size).then(|| {
-        format!("Bytes {offset}–{} of {size} are shown; next: offset {next}.", next.saturating_sub(1))
-    })
+    (next < size)
+        .then(|| format!("Showing bytes {offset}–{} of {size}; next: offset {next}.", next.saturating_sub(1)))
 }
 
 fn length(bytes: &[u8]) -> u64 {

@@ -1,4 +1,4 @@
-//! `read` by lines: numbered, paged, each line bounded.
+//! `read` by lines: numbered, in pages, with long lines cut.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,16 +13,16 @@ use crate::change::io_error;
 use crate::cursor;
 use crate::text::Encoding;
 
-/// How many lines a page has when the caller does not say.
+/// The default number of lines per page.
 const DEFAULT_LIMIT: usize = 500;
 
 /// The most characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 2000;
 
-/// The most bytes of a line that are kept while it is read.
+/// The most bytes of a line that are kept in memory.
 const MAX_KEPT_BYTES: usize = 4 * MAX_LINE_CHARS + 4;
 
-/// How many bytes are read between two looks at the deadline.
+/// How many bytes are read between two checks of the deadline.
 const BYTES_PER_CHECK: usize = 1 << 20;
 
 pub(super) fn read(
@@ -31,14 +31,14 @@ pub(super) fn read(
     arguments: &ReadArguments,
     call: &Call,
 ) -> Result<Success<ReadData>, ToolError> {
-    let tie = format!("read {} {}", file.shown(), arguments.line_numbers);
+    let cursor_key = format!("read {} {}", file.shown(), arguments.line_numbers);
     let start = match &arguments.cursor {
-        Some(cursor) => first_line_of(&tie, cursor)?,
+        Some(cursor) => first_line_of(&cursor_key, cursor)?,
         None => arguments.start_line.unwrap_or(1),
     };
     let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT);
     let page = Page::new(limit, call.bounds);
-    // A file that is read whole is decoded before its lines are taken apart.
+    // A file that is read whole is decoded before it is split into lines.
     let line_encoding = if file.content.is_some() { Encoding::Utf8 } else { encoding };
     let mut listing = Listing::new(start, page, arguments.line_numbers, line_encoding);
     let mut is_exact = true;
@@ -58,23 +58,23 @@ pub(super) fn read(
         }
     };
     listing.require_start(total_lines)?;
-    Ok(listing.into_output(encoding, is_exact, total_lines, &tie))
+    Ok(listing.into_output(encoding, is_exact, total_lines, &cursor_key))
 }
 
-/// A large file is read line by line, which needs lines to end with one byte.
+/// A large file is read line by line, so a line must end with a single byte.
 fn require_bytewise(encoding: Encoding) -> Result<(), ToolError> {
     match encoding {
         Encoding::Utf8 | Encoding::Utf8Bom | Encoding::Latin1 => Ok(()),
         Encoding::Utf16Le | Encoding::Utf16Be => Err(ToolError::new(
             ErrorCode::FileTooLarge,
-            format!("The file is {} and larger than what is decoded whole.", encoding.name()),
+            format!("The file is {} and too large to be decoded.", encoding.name()),
         )),
     }
 }
 
-fn first_line_of(tie: &str, cursor: &str) -> Result<u64, ToolError> {
-    let line = cursor::decode(tie, cursor)?;
-    let line = <[u8; 8]>::try_from(line.as_slice()).map_err(|_| invalid("The cursor is damaged."))?;
+fn first_line_of(cursor_key: &str, cursor: &str) -> Result<u64, ToolError> {
+    let line = cursor::decode(cursor_key, cursor)?;
+    let line = <[u8; 8]>::try_from(line.as_slice()).map_err(|_| invalid("The cursor is invalid."))?;
     Ok(u64::from_be_bytes(line))
 }
 
@@ -84,10 +84,10 @@ fn count_lines(text: &[u8]) -> u64 {
     u64::try_from(ends + unfinished).unwrap_or(u64::MAX)
 }
 
-/// The lines of a page in the making.
+/// A page being built.
 struct Listing {
     start: u64,
-    /// The line that is read next.
+    /// The number of the next line.
     next: u64,
     page: Page,
     line_numbers: bool,
@@ -169,7 +169,7 @@ impl Listing {
         encoding: Encoding,
         is_exact: bool,
         total_lines: Option<u64>,
-        tie: &str,
+        cursor_key: &str,
     ) -> Success<ReadData> {
         let full = self.page.full();
         let shown = u64::try_from(self.page.lines()).unwrap_or(0);
@@ -185,7 +185,7 @@ impl Listing {
                 ..ReadData::default()
             },
             notices,
-            next_page_cursor: full.map(|_| cursor::encode(tie, &(last + 1).to_be_bytes())),
+            next_page_cursor: full.map(|_| cursor::encode(cursor_key, &(last + 1).to_be_bytes())),
             ..Success::default()
         }
         .cut_at(full)
@@ -202,21 +202,17 @@ impl Listing {
         let mut notices = Vec::new();
         if self.page.full().is_some() {
             let of = total_lines.map_or_else(String::new, |total| format!(" of {total}"));
-            notices.push(format!(
-                "Lines {}–{last}{of} are shown; next: start_line {}.",
-                self.start,
-                last + 1
-            ));
+            notices.push(format!("Showing lines {}–{last}{of}; next: start_line {}.", self.start, last + 1));
         }
         if self.at_end && self.next == 1 {
             notices.push("The file is empty.".to_owned());
         }
         if encoding != Encoding::Utf8 {
-            notices.push(format!("The file is {}; it is shown decoded.", encoding.name()));
+            notices.push(format!("The file is {}; it is shown as UTF-8.", encoding.name()));
         }
         if !is_exact || self.inexact_lines > 0 {
             notices.push(
-                "Some bytes are no text in this encoding and are shown as \u{fffd}; read bytes to see them."
+                "Some bytes are invalid in this encoding and are shown as \u{fffd}; read by bytes to see them."
                     .to_owned(),
             );
         }
@@ -225,7 +221,7 @@ impl Listing {
         }
         if self.cut_lines > 0 {
             notices.push(format!(
-                "{} lines are longer than {MAX_LINE_CHARS} characters and are cut; read bytes to see them whole.",
+                "{} lines over {MAX_LINE_CHARS} characters are cut; read by bytes to see them whole.",
                 self.cut_lines
             ));
         }
@@ -233,7 +229,7 @@ impl Listing {
     }
 }
 
-/// One line, of which only the beginning is kept.
+/// One line; only its beginning is kept.
 #[derive(Default)]
 struct Line {
     kept: Vec<u8>,

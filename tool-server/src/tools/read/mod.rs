@@ -1,12 +1,10 @@
 //! `read`: a file by lines or by bytes.
 //!
-//! Whatever part is shown, the session then holds the fingerprint of the whole file. A file up to the edit
-//! bound is read whole, hashed and counted; of a larger one only what is shown is read.
+//! Whatever part is shown, the session then has the fingerprint of the whole file. A file up to the edit
+//! limit is read whole, hashed and counted; of a larger one only the shown part is read.
 
 mod bytes;
 mod lines;
-
-use std::os::unix::ffi::OsStrExt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,18 +22,18 @@ use crate::roots::{Opened, names};
 use crate::text::{Kind, kind_of};
 use crate::tool_context::ToolContext;
 
-/// How much of a large file is looked at to tell what it is.
+/// How much of a large file is read to detect its type.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// The largest image that is answered, in bytes.
+/// The largest image that is returned, in bytes.
 const MAX_IMAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Reads a text file by lines, each with its number, or any file by bytes.
 ///
-/// Use it before you change a file and whenever you need what a file says; use `grep` to find where
-/// something is. A page has 500 lines unless you set `limit`; the answer says how many lines there are and
-/// which `start_line` comes next. Set `offset` or `limit_bytes` to read bytes instead: text where they are
-/// UTF-8, else base64. An image is answered as base64 in `data`. Other binary files are refused by lines.
+/// Use it before you change a file and whenever you need its content; use `grep` to find where something is.
+/// A page has 500 lines unless you set `limit`; the answer has the total number of lines and the next
+/// `start_line`. Set `offset` or `limit_bytes` to read bytes instead: as text if they are UTF-8, else as
+/// base64. An image is returned as base64 in `data`. Other binary files can only be read by bytes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadArguments {
@@ -45,7 +43,7 @@ pub(crate) struct ReadArguments {
     #[serde(default)]
     #[schemars(range(min = 1))]
     start_line: Option<u64>,
-    /// The most lines to show; 500 when left out.
+    /// The maximum number of lines; 500 by default.
     #[serde(default)]
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<usize>,
@@ -53,20 +51,16 @@ pub(crate) struct ReadArguments {
     #[serde(default)]
     #[schemars(range(min = 0))]
     offset: Option<u64>,
-    /// The most bytes to show; reads bytes instead of lines.
+    /// The maximum number of bytes; reads bytes instead of lines.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_048_576))]
     limit_bytes: Option<usize>,
     /// Whether each line begins with its number and a tab.
-    #[serde(default = "yes")]
+    #[serde(default = "super::yes")]
     line_numbers: bool,
     /// The `next_page_cursor` of the page before.
     #[serde(default)]
     cursor: Option<String>,
-}
-
-const fn yes() -> bool {
-    true
 }
 
 /// What was read, and of which file.
@@ -76,10 +70,10 @@ pub(crate) struct ReadData {
     file_size_bytes: u64,
     /// When the file last changed, in milliseconds since the Unix epoch.
     file_mtime_ms: i64,
-    /// The SHA-256 of the whole file, in hex; absent when it is larger than the edit bound.
+    /// The SHA-256 of the whole file, in hex; absent when it is larger than the edit limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
-    /// How many lines the whole file has; absent when it is larger than the edit bound.
+    /// How many lines the whole file has; absent when it is larger than the edit limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_lines: Option<u64>,
     /// The first line shown; absent when no line is.
@@ -94,7 +88,7 @@ pub(crate) struct ReadData {
     /// How many bytes are shown; absent when lines are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    /// How the text was stored; `base64` where `stdout` is that.
+    /// The encoding of the file; `base64` where `stdout` is base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<&'static str>,
     /// The media type of an image.
@@ -105,17 +99,7 @@ pub(crate) struct ReadData {
     base64: Option<String>,
 }
 
-/// The tool.
-pub(crate) struct Read {
-    context: ToolContext,
-}
-
-impl Read {
-    /// Takes what the tool needs from the context.
-    pub(crate) fn new(context: &ToolContext) -> Self {
-        Self { context: context.clone() }
-    }
-}
+pub(crate) struct Read(pub(super) ToolContext);
 
 impl Tool for Read {
     type Arguments = ReadArguments;
@@ -134,10 +118,10 @@ impl Tool for Read {
         if by_bytes
             && (arguments.start_line.is_some() || arguments.limit.is_some() || arguments.cursor.is_some())
         {
-            let message = "A file is read by lines (`start_line`, `limit`, `cursor`) or by bytes (`offset`, `limit_bytes`), not both.";
+            let message = "Read by lines (`start_line`, `limit`, `cursor`) or by bytes (`offset`, `limit_bytes`), not both.";
             return Err(invalid(message).into());
         }
-        let file = ReadFile::open(&self.context, &arguments.path)?;
+        let file = ReadFile::open(&self.0, &arguments.path)?;
         let mut output = match file.kind()? {
             _ if by_bytes => bytes::read(&file, &arguments, call)?,
             Kind::Text(encoding) => lines::read(&file, encoding, &arguments, call)?,
@@ -188,7 +172,7 @@ impl<'a> ReadFile<'a> {
     }
 
     fn shown(&self) -> String {
-        names::to_text(self.opened.path.as_os_str().as_bytes())
+        names::path_to_text(&self.opened.path)
     }
 
     fn kind(&self) -> Result<Kind, ToolError> {
@@ -220,7 +204,7 @@ fn image(file: &ReadFile<'_>, media_type: &'static str) -> Result<Success<ReadDa
     let content =
         file.content.as_deref().filter(|content| content.len() <= MAX_IMAGE_BYTES).ok_or_else(|| {
             let message =
-                format!("The image has {} bytes; at most {MAX_IMAGE_BYTES} are answered.", file.size_bytes());
+                format!("The image has {} bytes; the limit is {MAX_IMAGE_BYTES}.", file.size_bytes());
             ToolError::new(ErrorCode::FileTooLarge, message)
         })?;
     let data = ReadData {

@@ -33,7 +33,7 @@ impl Comparison {
             ..Settings::default()
         };
         Self {
-            server: TestServer::start_with(settings, |registry| registry).await,
+            server: TestServer::with(settings).await,
             root: tree.root.clone(),
             denied: DeniedPaths::new(DEFAULT_DENIED.split(',')).unwrap(),
             has_git: tree.root.join(".git").exists(),

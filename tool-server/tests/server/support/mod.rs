@@ -27,7 +27,7 @@ use toolkit::{Bounds, Redactor, Registry, Runner, RunnerSettings, openapi};
 /// The largest file that a test's server edits; small, so that a test can exceed it.
 pub const MAX_EDIT_BYTES: u64 = 1 << 20;
 
-/// A running server; it ends with its test.
+/// A running server; it stops with its test.
 pub struct TestServer {
     /// Its allowed root.
     pub root: PathBuf,
@@ -36,15 +36,15 @@ pub struct TestServer {
     client: reqwest::Client,
 }
 
-/// What a test may change.
+/// What a test may configure.
 pub struct Settings {
     /// How long a call may take.
     pub timeout: Duration,
-    /// How much an answer may hold.
+    /// The limits of an answer.
     pub bounds: Bounds,
-    /// How much a search may take.
+    /// The limits of a search.
     pub search: SearchLimits,
-    /// The roots; a fresh one where there is none.
+    /// The roots; a fresh one if empty.
     pub roots: Vec<PathBuf>,
 }
 
@@ -77,7 +77,12 @@ fn context_in(roots: &[PathBuf], pending: &Path) -> ToolContext {
 impl TestServer {
     /// A server with its own tools.
     pub async fn start() -> Self {
-        Self::start_with(Settings::default(), |registry| registry).await
+        Self::with(Settings::default()).await
+    }
+
+    /// A server with other settings.
+    pub async fn with(settings: Settings) -> Self {
+        Self::start_with(settings, |registry| registry).await
     }
 
     /// A server with other settings and more tools.

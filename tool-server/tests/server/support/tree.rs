@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use protocol::{Envelope, ErrorCode};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
 use super::TestServer;
@@ -22,6 +23,23 @@ pub fn make(root: &Path, entries: &[(&str, &str)]) {
     }
 }
 
+/// Makes a named pipe.
+pub fn make_fifo(path: &Path) {
+    mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+}
+
+/// Makes files from random paths. Where one path needs a directory and another a file of that name, the
+/// first wins.
+pub fn make_random<'a>(root: &Path, entries: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    for (path, content) in entries {
+        let is_name = path.split('/').all(|name| name != "." && name != "..");
+        let path = root.join(path);
+        if is_name && fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
+            fs::write(path, content).unwrap();
+        }
+    }
+}
+
 /// The lines of an answer.
 pub fn lines(envelope: &Envelope) -> Vec<&str> {
     envelope.stdout.lines().collect()
@@ -29,7 +47,7 @@ pub fn lines(envelope: &Envelope) -> Vec<&str> {
 
 /// The code of a call that must have failed.
 pub fn code(envelope: &Envelope) -> ErrorCode {
-    envelope.meta.error.as_ref().expect("the call should fail").code
+    envelope.meta.error.as_ref().unwrap_or_else(|| panic!("the call should fail: {}", envelope.stdout)).code
 }
 
 /// Calls a tool that must succeed and returns its lines.
@@ -45,6 +63,9 @@ pub async fn all_pages(server: &TestServer, tool: &str, mut arguments: Value) ->
     loop {
         let page = server.call(tool, arguments.clone()).await;
         assert!(page.ok, "{}", page.stderr);
+        // The limit of `grep` does not count context lines.
+        let limit = arguments["limit"].as_u64().filter(|_| tool != "grep").unwrap_or(u64::MAX);
+        assert!(u64::try_from(lines(&page).len()).unwrap() <= limit, "{tool} exceeds its limit");
         found.extend(page.stdout.lines().map(str::to_owned));
         match page.next_page_cursor {
             Some(next) => arguments["cursor"] = Value::from(next),
