@@ -1,7 +1,7 @@
-//! A backup of the database: a consistent copy of one moment, made while the supervisor works.
+//! Backs up the database: a consistent copy, also while the supervisor is running.
 //!
-//! The copy is made under another name beside its place, checked, and only then given its name: a file with
-//! that name is a good backup or is not there. What exists is never overwritten.
+//! The copy is written to a temporary file beside the target, checked, and then renamed, so the target is a good
+//! backup or does not exist. Existing files are never overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,36 +15,36 @@ use serde::Serialize;
 use crate::queries::{self, QueryError};
 use crate::store::open;
 
-/// A backup that was made and checked.
+/// A finished and checked backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Backup {
-    /// Where it is.
+    /// Its file.
     pub file: PathBuf,
-    /// How long it is.
+    /// Its size.
     pub bytes: u64,
-    /// How many tasks are in it.
+    /// The number of tasks in it.
     pub tasks: i64,
-    /// How many events are in it.
+    /// The number of events in it.
     pub events: i64,
 }
 
-/// Why there is no backup.
+/// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The database can not be read.
+    /// The database cannot be read.
     #[error(transparent)]
     Look(#[from] QueryError),
-    /// There is a file already.
-    #[error("{} is there already, and a backup overwrites nothing: give another name", .0.display())]
+    /// The target exists.
+    #[error("{} already exists: choose another name", .0.display())]
     Exists(PathBuf),
-    /// The copy can not be written.
-    #[error("the copy {} could not be written", .0.display())]
+    /// The copy cannot be written.
+    #[error("could not write {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
-    /// SQLite could not make it.
-    #[error("the database could not be copied")]
+    /// SQLite could not copy the database.
+    #[error("could not copy the database")]
     Copy(#[source] rusqlite::Error),
-    /// The copy is not whole.
-    #[error("the copy is damaged ({0}), so it was not kept; the database itself may be: `supervisor check`")]
+    /// The copy is damaged.
+    #[error("the copy is damaged ({0}) and was deleted; check the database with `supervisor check`")]
     Damaged(String),
 }
 
@@ -58,7 +58,7 @@ pub fn backup(database: &Path, file: &Path) -> Result<Backup, BackupError> {
     let partial = file.with_file_name(format!(".{name}.{}.partial", std::process::id()));
     let copied = copy_and_check(&source, &partial, file);
     if copied.is_err() {
-        // Nothing but the copy bears this name.
+        // Only the copy can have this name.
         let _ = fs::remove_file(&partial);
     }
     copied
@@ -67,7 +67,7 @@ pub fn backup(database: &Path, file: &Path) -> Result<Backup, BackupError> {
 fn copy_and_check(source: &Connection, partial: &Path, file: &Path) -> Result<Backup, BackupError> {
     let written = |error| BackupError::Write(file.to_owned(), error);
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial).map_err(written)?;
-    // One statement reads one moment, whatever the supervisor commits meanwhile.
+    // One statement reads one snapshot, whatever the supervisor commits meanwhile.
     source.execute("vacuum into ?1", [partial.display().to_string()]).map_err(BackupError::Copy)?;
     made.sync_all().map_err(written)?;
     let backup = checked(partial, file)?;

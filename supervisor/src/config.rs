@@ -1,7 +1,7 @@
 //! All settings of the supervisor, read once at start.
 //!
-//! A value that does not parse stops the start and names itself. Nothing below this module reads the
-//! environment or the current directory.
+//! An invalid value stops the start and names its variable. Only this module reads the environment or the
+//! current directory.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use process::{Secret, VariableError, Variables};
 use crate::children::environment::ChildSettings;
 use crate::data_dir::DataDir;
 
-/// The variables that hold secrets; they leave the environment before anything else happens.
+/// The variables that hold secrets; they are removed from the environment first.
 pub const SECRET_VARIABLES: &[&str] = &[
     "AUTONOUS_CONTROL_TOKEN",
     "AUTONOUS_TELEGRAM_TOKEN",
@@ -24,29 +24,29 @@ pub const SECRET_VARIABLES: &[&str] = &[
     "ANTHROPIC_API_KEY",
 ];
 
-/// The longest system prompt that `AUTONOUS.md` may hold, in bytes: more would crowd out the task.
+/// The maximum size of `AUTONOUS.md`: a longer system prompt would leave no room for the task.
 const MAX_PROMPT_BYTES: usize = 256 * 1024;
 
-/// What `supervisor run` needs to know.
+/// The settings of `supervisor run`.
 #[derive(Debug)]
 pub struct Config {
     /// `--data-dir` or `AUTONOUS_DATA_DIR` (`./data`).
     pub data: DataDir,
     /// `AUTONOUS_CONTROL_LISTEN` (`127.0.0.1:8700`).
     pub control_listen: SocketAddr,
-    /// `AUTONOUS_CONTROL_TOKEN` (made at start).
+    /// `AUTONOUS_CONTROL_TOKEN` (generated at start).
     pub control_token: Option<Secret>,
     /// `AUTONOUS_TOOL_LISTEN` (`127.0.0.1:8701`).
     pub tool_listen: SocketAddr,
     /// `AUTONOUS_TOOL_ALLOWED_ROOTS` (the data directory's `workspace` and `state`).
     pub roots: Vec<String>,
-    /// `AUTONOUS.md` in `AUTONOUS_CONFIG_DIR`, in place of the worker's own system prompt.
+    /// `AUTONOUS.md` in `AUTONOUS_CONFIG_DIR`: replaces the worker's system prompt.
     pub system_prompt: Option<String>,
     /// How often a task is tried.
     pub tasks: TaskSettings,
     /// The channels.
     pub channels: ChannelSettings,
-    /// What the children get.
+    /// The children's settings.
     pub children: ChildSettings,
 }
 
@@ -75,16 +75,16 @@ pub struct TelegramSettings {
     pub api_url: Option<reqwest::Url>,
     /// `AUTONOUS_TELEGRAM_ALLOWED_CHATS` (empty: nobody).
     pub allowed_chats: HashSet<i64>,
-    /// `AUTONOUS_TG_PENDING_WINDOW_SECONDS` (600): older messages that wait at start are not run.
+    /// `AUTONOUS_TG_PENDING_WINDOW_SECONDS` (600): older messages that waited at start are not run.
     pub pending_window: Duration,
-    /// `AUTONOUS_TG_PENDING_MAX_MESSAGES` (50): of those that wait at start, the newest this many are run.
+    /// `AUTONOUS_TG_PENDING_MAX_MESSAGES` (50): at most this many of those that waited are run, the newest.
     pub pending_max: u32,
-    /// `AUTONOUS_TG_SEND_MAX_ATTEMPTS` (20): after so many failures a message is given up.
+    /// `AUTONOUS_TG_SEND_MAX_ATTEMPTS` (20): a message is given up after this many failures.
     pub send_max_attempts: u32,
 }
 
 impl Config {
-    /// Reads and checks everything. `data_dir` is what the command line says, before the variable.
+    /// Reads and checks everything. `data_dir` comes from the command line and overrides the variable.
     pub fn from_variables(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<Self> {
         let data = data_dir_from(variables, data_dir)?;
         Ok(Self {
@@ -120,8 +120,8 @@ impl TelegramSettings {
         let api_url = api_url(variables)?;
         let allowed_chats = allowed_chats(variables)?;
         let Some(token) = variables.secret("AUTONOUS_TELEGRAM_TOKEN") else { return Ok(None) };
-        if !has_the_shape_of_a_bot_token(token.expose()) {
-            let expected = "a bot's token as BotFather gives it, such as 123456:ABC-DEF";
+        if !looks_like_a_bot_token(token.expose()) {
+            let expected = "a bot token from BotFather, such as 123456:ABC-DEF";
             return Err(VariableError::new("AUTONOUS_TELEGRAM_TOKEN", "***", expected));
         }
         Ok(Some(Self {
@@ -142,14 +142,14 @@ pub fn data_dir_from(variables: &Variables, data_dir: Option<&Path>) -> anyhow::
         None => PathBuf::from(variables.text("AUTONOUS_DATA_DIR").unwrap_or("data")),
     };
     let absolute = std::path::absolute(&named)
-        .with_context(|| format!("the data directory {} has no absolute path", named.display()))?;
+        .with_context(|| format!("could not make the data directory {} absolute", named.display()))?;
     Ok(DataDir::at(absolute))
 }
 
-/// The children's programs lie beside this one.
+/// The children's programs are installed beside this one.
 fn own_directory() -> anyhow::Result<PathBuf> {
-    let own_program = std::env::current_exe().context("the path of this program is not known")?;
-    Ok(own_program.parent().context("this program lies in no directory")?.to_owned())
+    let own_program = std::env::current_exe().context("could not find the path of this program")?;
+    Ok(own_program.parent().context("this program is in no directory")?.to_owned())
 }
 
 fn listen(variables: &Variables, name: &str, default: &str) -> anyhow::Result<SocketAddr> {
@@ -193,7 +193,7 @@ fn system_prompt(variables: &Variables) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     let prompt = std::fs::read_to_string(&path)
-        .with_context(|| format!("{NAME}: {} could not be read as text", path.display()))?;
+        .with_context(|| format!("{NAME}: could not read {}", path.display()))?;
     if prompt.len() > MAX_PROMPT_BYTES {
         anyhow::bail!("{NAME}: {} has more than {MAX_PROMPT_BYTES} bytes", path.display());
     }
@@ -215,13 +215,13 @@ fn allowed_chats(variables: &Variables) -> Result<HashSet<i64>, VariableError> {
     chats
         .iter()
         .map(|chat| {
-            let expected = "numbers of chats, comma separated, such as 123456,-100987";
+            let expected = "chat numbers, comma separated, such as 123456,-100987";
             chat.parse().map_err(|_| VariableError::new(NAME, chat, expected))
         })
         .collect()
 }
 
-fn has_the_shape_of_a_bot_token(token: &str) -> bool {
+fn looks_like_a_bot_token(token: &str) -> bool {
     token.split_once(':').is_some_and(|(id, secret)| {
         let secret_is_plain =
             secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));

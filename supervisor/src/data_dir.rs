@@ -1,7 +1,7 @@
-//! The data directory: what lies where, and the lock that keeps it to one supervisor.
+//! The paths in the data directory, and the lock that allows only one supervisor in it.
 //!
-//! Everything is made readable by its owner alone. The workspace and the state directory are the only
-//! parts that tools may see; database, tokens and journal are in no root.
+//! Everything is created readable by its owner only. Tools may see only the workspace and the state directory;
+//! the database, the tokens and the journal are outside all roots.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -14,24 +14,24 @@ use rustix::fs::{FlockOperation, flock};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataDir(PathBuf);
 
-/// Why a data directory can not be used.
+/// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
-    /// A directory in it could not be made.
-    #[error("the directory {} could not be made", .0.display())]
+    /// A directory in it could not be created.
+    #[error("could not create the directory {}", .0.display())]
     Create(PathBuf, #[source] io::Error),
     /// The lock file could not be opened.
-    #[error("the lock {} could not be opened", .0.display())]
+    #[error("could not open the lock file {}", .0.display())]
     Lock(PathBuf, #[source] io::Error),
     /// Another supervisor holds the lock.
     #[error(
-        "another supervisor already uses {}: stop it first, or give this one its own --data-dir",
+        "another supervisor is using {}: stop it, or choose another --data-dir",
         .0.display()
     )]
     InUse(PathBuf),
 }
 
-/// Held as long as the supervisor runs; the kernel gives it back when the process ends, however it ends.
+/// Held while the supervisor runs; the kernel releases it when the process exits, however it does.
 #[derive(Debug)]
 pub struct DataDirLock(#[expect(dead_code, reason = "held open for its lock")] File);
 
@@ -61,7 +61,7 @@ impl DataDir {
         self.0.join("journal/tool-calls.jsonl")
     }
 
-    /// Where the tool server keeps whole outputs that were cut.
+    /// Where the tool server keeps the full text of truncated outputs.
     pub fn output(&self) -> PathBuf {
         self.0.join("output")
     }
@@ -71,7 +71,7 @@ impl DataDir {
         self.0.join("workspace")
     }
 
-    /// Where the agent keeps notes of its own.
+    /// Where the agent keeps its own notes.
     pub fn state(&self) -> PathBuf {
         self.0.join("state")
     }
@@ -81,7 +81,7 @@ impl DataDir {
         self.0.join("skills")
     }
 
-    /// Makes what is missing.
+    /// Creates the missing directories.
     pub fn create(&self) -> Result<(), DataDirError> {
         for part in ["", "db", "journal", "output", "workspace", "state", "skills"] {
             let directory = self.0.join(part);
@@ -94,7 +94,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// Whether a supervisor runs here; nothing is made for the answer.
+    /// Whether a supervisor is running here; creates nothing.
     pub fn is_in_use(&self) -> Result<bool, DataDirError> {
         let path = self.0.join("supervisor.lock");
         let file = match OpenOptions::new().read(true).open(&path) {
@@ -108,7 +108,7 @@ impl DataDir {
         }
     }
 
-    /// Takes the lock, or says that another supervisor has it.
+    /// Takes the lock; fails if another supervisor has it.
     pub fn lock(&self) -> Result<DataDirLock, DataDirError> {
         let path = self.0.join("supervisor.lock");
         let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_supervisor_is_refused_until_the_first_is_gone() {
+    fn a_second_supervisor_is_refused_until_the_first_exits() {
         let temporary = tempfile::tempdir().unwrap();
         let data = DataDir::at(temporary.path().join("data"));
         data.create().unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_readable_by_its_owner_alone() {
+    fn everything_is_created_readable_by_its_owner_only() {
         let temporary = tempfile::tempdir().unwrap();
         let data = DataDir::at(temporary.path().join("data"));
         data.create().unwrap();

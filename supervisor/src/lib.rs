@@ -20,7 +20,6 @@ pub mod error_chain;
 pub mod journal;
 pub mod ports;
 pub mod queries;
-pub mod random;
 pub mod retention;
 pub mod run;
 pub mod store;

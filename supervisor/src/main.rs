@@ -1,6 +1,6 @@
-//! The supervisor's program: reads the command line and the settings, and hands over.
+//! The supervisor's program: reads the command line and the settings, and runs the command.
 //!
-//! Secrets leave the environment before anything else happens, threads included.
+//! Secrets are removed from the environment first, before any thread starts.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -23,35 +23,35 @@ use supervisor::terminal::Paint;
 use supervisor::tokens::Tokens;
 use tokio_util::sync::CancellationToken;
 
-/// Enough for one task at a time and a few callers.
+/// Enough for one task at a time and a few clients.
 const THREADS: usize = 2;
 
 fn main() -> ExitCode {
-    obey().unwrap_or_else(|error| {
+    run_command().unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "supervisor: {error:#}");
         process::exit::code_of(&error)
     })
 }
 
-fn obey() -> anyhow::Result<ExitCode> {
+fn run_command() -> anyhow::Result<ExitCode> {
     process::secrets::leave_environment(SECRET_VARIABLES)?;
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;
     let data = data_dir_from(&variables, arguments.data_dir.as_deref())?;
     match arguments.command {
         Command::Run(run) => run_all(&run, &variables, data.path()),
-        Command::Chat(chat) => talk(&data, chat),
-        Command::Tasks(tasks) => say(cli::tasks::run(&data, &tasks, screen(&variables))),
+        Command::Chat(chat) => send_chat(&data, chat),
+        Command::Tasks(tasks) => print_output(cli::tasks::run(&data, &tasks, screen(&variables))),
         Command::Audit(audit) => show_audit(&data, &audit, screen(&variables)),
-        Command::Requeue(requeue) => finish(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
-        Command::Cancel(cancel) => finish(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
+        Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
+        Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
         Command::Check(check) => {
             let config = Config::from_variables(&variables, Some(data.path()));
-            finish(runtime()?.block_on(cli::check::run(&data, config, &check, screen(&variables))))
+            exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, screen(&variables))))
         }
         Command::Backup(backup) => make_backup(&data, &backup),
-        Command::Prune(prune) => say(runtime()?.block_on(cli::prune::run(&data, &prune))),
-        Command::Tree(tree) => say(cli::tree::run(&data, &tree)),
+        Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(&data, &prune))),
+        Command::Tree(tree) => print_output(cli::tree::run(&data, &tree)),
         Command::Token(token) => show_token(&data, &token),
     }
 }
@@ -60,12 +60,12 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
     process::logs::start(variables)?;
     let config = Config::from_variables(variables, Some(data))?;
     if variables.secret("AUTONOUS_TOOL_TOKEN").is_some() {
-        tracing::warn!("AUTONOUS_TOOL_TOKEN is not used: the supervisor makes a new one at each start");
+        tracing::warn!("AUTONOUS_TOOL_TOKEN is ignored: the supervisor generates one at each start");
     }
-    let tells = arguments.print_next_steps || std::io::stdout().is_terminal();
+    let prints_next_steps = arguments.print_next_steps || std::io::stdout().is_terminal();
     let (program, data) = (program_name(), data.to_owned());
     let announce = move |tokens: &Tokens| {
-        let text = if tells {
+        let text = if prints_next_steps {
             next_steps(tokens, &program, &data)
         } else {
             format!("ready: control {} tools {}", tokens.control_url, tokens.tool_url)
@@ -76,7 +76,9 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
         let stop = CancellationToken::new();
         tokio::spawn(cancel_on_request(stop.clone()));
         match supervisor::run::run(config, stop, announce).await {
-            Err(error @ RunError::BadSettings(_)) => Err(error).context(BadSetting("it can not run so")),
+            Err(error @ RunError::BadSettings(_)) => {
+                Err(error).context(BadSetting("cannot run with these settings"))
+            }
             ended => Ok(ended?),
         }
     })?;
@@ -87,50 +89,52 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
 async fn cancel_on_request(stop: CancellationToken) {
     match process::shutdown::requested().await {
         Ok(signal) => tracing::info!(signal, "stopping"),
-        Err(error) => tracing::error!(%error, "signals can not be received; stopping"),
+        Err(error) => tracing::error!(%error, "cannot receive signals; stopping"),
     }
     stop.cancel();
 }
 
-fn talk(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCode> {
+fn send_chat(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCode> {
     let json = arguments.json;
     let status = runtime()?.block_on(chat(data, arguments))?;
     if json {
-        print(&serde_json::to_string(&status).context("the reply could not be written as JSON")?);
+        print(&serde_json::to_string(&status).context("could not encode the reply as JSON")?);
     } else {
         print(status.reply.as_deref().unwrap_or("(no reply)"));
     }
     Ok(if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints what a command has to say.
-fn say<E: std::error::Error + Send + Sync + 'static>(text: Result<String, E>) -> anyhow::Result<ExitCode> {
+/// Prints a command's output.
+fn print_output<E: std::error::Error + Send + Sync + 'static>(
+    text: Result<String, E>,
+) -> anyhow::Result<ExitCode> {
     print(&text?);
     Ok(ExitCode::SUCCESS)
 }
 
-/// A path may stand for a link: both the path and what it leads to are meant.
+/// The path may be a symlink: both it and its target are looked up.
 fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> anyhow::Result<ExitCode> {
-    let mut meant = Vec::new();
+    let mut paths = Vec::new();
     if let Some(file) = &arguments.file {
-        meant.extend(std::fs::canonicalize(file));
-        meant.push(std::path::absolute(file).context("--file has no absolute path")?);
+        paths.extend(std::fs::canonicalize(file));
+        paths.push(std::path::absolute(file).context("--file has no absolute path")?);
     }
-    say(cli::audit::run(data, arguments, &meant, screen))
+    print_output(cli::audit::run(data, arguments, &paths, screen))
 }
 
 fn make_backup(data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
     let file = std::path::absolute(&arguments.file).context("the backup's file has no absolute path")?;
-    say(cli::backup::run(data, arguments, &file))
+    print_output(cli::backup::run(data, arguments, &file))
 }
 
-/// Prints what became of some tasks; one that was refused shows in the exit code.
-fn finish(said: CommandOutput) -> anyhow::Result<ExitCode> {
-    print(&said.text);
-    Ok(if said.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+/// Prints a command's output; the exit code shows whether it succeeded.
+fn exit_with(output: CommandOutput) -> anyhow::Result<ExitCode> {
+    print(&output.text);
+    Ok(if output.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Colours are for terminals whose user has not said no (`NO_COLOR`).
+/// Colours are for terminals without `NO_COLOR`.
 fn screen(variables: &Variables) -> Screen {
     Screen { paint: Paint(std::io::stdout().is_terminal() && variables.text("NO_COLOR").is_none()) }
 }
@@ -139,7 +143,7 @@ fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<Exit
     let tokens = Tokens::read(&data.tokens())?;
     match arguments.which {
         None if arguments.json => {
-            print(&serde_json::to_string(&tokens).context("the tokens could not be written as JSON")?);
+            print(&serde_json::to_string(&tokens).context("could not encode the tokens as JSON")?);
         }
         Some(WhichToken::Control) => print(&tokens.control_token),
         Some(WhichToken::Tool) => print(&tokens.tool_token),
@@ -153,15 +157,15 @@ fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<Exit
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
-    runtime.context("the asynchronous runtime could not be started")
+    runtime.context("could not start the async runtime")
 }
 
-/// How this program was called, for the commands that it suggests.
+/// How this program was called, for the commands it suggests.
 fn program_name() -> String {
     std::env::args().next().unwrap_or_else(|| "supervisor".to_owned())
 }
 
-/// Prints a line; a reader that went away is nobody's error.
+/// Prints a line; a closed pipe is not an error.
 fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());

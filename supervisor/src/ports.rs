@@ -1,4 +1,4 @@
-//! The ports that this process binds: its own control port, and the one that it hands to the tool server.
+//! The ports this process binds: its control port, and the one it passes to the tool server.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -6,24 +6,24 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 /// A bound port.
 #[derive(Debug)]
 pub struct Port {
-    /// The socket, which does not block.
+    /// The socket, in non-blocking mode.
     pub listener: TcpListener,
-    /// Its address; a wanted port 0 has become a real one.
+    /// Its address, with the port that was chosen for port 0.
     pub address: SocketAddr,
 }
 
-/// A port could not be opened: the variable that names it, and where it should have been.
+/// A port could not be bound: its variable and address.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}: {1} can not be listened on; is it in use by another program?")]
+#[error("{0}: cannot bind {1}")]
 pub struct PortError(&'static str, SocketAddr, #[source] io::Error);
 
 impl Port {
-    /// Binds the address that the variable `name` asks for.
+    /// Binds the address of the variable `name`.
     pub fn open(name: &'static str, wanted: SocketAddr) -> Result<Self, PortError> {
         bind(wanted).map_err(|error| PortError(name, wanted, error))
     }
 
-    /// Where it can be reached from this machine.
+    /// Its URL on this machine.
     pub fn url(&self) -> String {
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -33,7 +33,7 @@ impl Port {
         format!("http://{}", SocketAddr::new(ip, self.address.port()))
     }
 
-    /// The socket for this process's own use, with its address.
+    /// The socket for this process's own use.
     pub fn into_async(self) -> Result<(tokio::net::TcpListener, SocketAddr), PortError> {
         let address = self.address;
         let listener = tokio::net::TcpListener::from_std(self.listener);

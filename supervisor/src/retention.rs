@@ -1,5 +1,5 @@
-//! Pruning from beginning to end, bite by bite, whoever holds the database: a running supervisor, or the
-//! command line under the lock.
+//! Prunes old tasks, events and journal files in small batches; for a running supervisor and for the command
+//! line, which then holds the lock.
 
 use std::fs;
 use std::io;
@@ -14,21 +14,21 @@ use crate::journal::files::Files;
 use crate::store::retention::{Pruned, events, tasks};
 use crate::store::{Store, StoreError, events as stored, kv, tool_calls};
 
-/// The shortest span: what is younger may still be under way.
+/// The shortest allowed age: younger tasks may still be in use.
 pub const SHORTEST: Duration = Duration::from_secs(3600);
 
-/// Why pruning did not come to its end. What was done until then stays done; it can be asked for again.
+/// Why pruning failed. What was deleted until then stays deleted; it can be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum PruneError {
     /// The database refused.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A full file of the journal can not be removed.
-    #[error("a full file of the journal could not be removed")]
+    /// A journal file could not be removed.
+    #[error("could not remove an old journal file")]
     Journal(#[from] io::Error),
 }
 
-/// Takes away what ended before a time, and records that under `run`.
+/// Deletes what ended before a time, and records that under `run`.
 pub async fn prune(
     store: &Store,
     journal: &Path,
@@ -37,16 +37,16 @@ pub async fn prune(
 ) -> Result<Pruned, PruneError> {
     let mut pruned = Pruned::default();
     loop {
-        let bite = store.write(move |tx| tasks(tx, before_ms)).await?;
-        pruned += bite;
-        if bite.tasks == 0 {
+        let batch = store.write(move |tx| tasks(tx, before_ms)).await?;
+        pruned += batch;
+        if batch.tasks == 0 {
             break;
         }
     }
     let mut until_seq = store.write(|tx| tool_calls::newest_event(tx)).await?;
     while until_seq > 0 {
-        let (bite, next) = store.write(move |tx| events(tx, before_ms, until_seq)).await?;
-        pruned += bite;
+        let (batch, next) = store.write(move |tx| events(tx, before_ms, until_seq)).await?;
+        pruned += batch;
         until_seq = next;
     }
     pruned.journal_files = remove_full_files(store, journal, before_ms).await?;
@@ -57,7 +57,7 @@ pub async fn prune(
     Ok(pruned)
 }
 
-/// Removes the full files of the journal that are taken in as a whole and were last written before a time.
+/// Removes the full journal files that were read to their end and last written before a time.
 async fn remove_full_files(store: &Store, journal: &Path, before_ms: i64) -> Result<i64, PruneError> {
     let stored = store.write(|tx| kv::get(tx, kv::JOURNAL_POSITION)).await?;
     let Some(position) = stored else { return Ok(0) };
@@ -65,7 +65,7 @@ async fn remove_full_files(store: &Store, journal: &Path, before_ms: i64) -> Res
     let before = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(before_ms).unwrap_or(0));
     let mut removed = 0;
     for file in Files::list(journal)?.full_before(position.file) {
-        // The oldest go first and none is left out: a chain with a hole in it does not hold.
+        // Oldest first, without gaps: a chain with a gap cannot be verified.
         if file.metadata()?.modified()? >= before {
             break;
         }

@@ -1,4 +1,4 @@
-//! `supervisor run`: everything is put together here, and taken apart again at the end.
+//! `supervisor run`: starts everything, and stops it in order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,46 +28,45 @@ use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
 use crate::journal::{self, Journal};
 use crate::ports::{Port, PortError};
-use crate::random;
 use crate::store::{Store, StoreError, events, tool_calls};
-use crate::tokens::{Tokens, TokensError};
+use crate::tokens::{self, Tokens, TokensError};
 
-/// How long open connections to the control port may take at the end.
+/// How long open connections to the control port may take at shutdown.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The pause before a database that another program holds is tried again; the attempt itself waits, too.
+/// The pause before a locked database is tried again; each attempt waits as well.
 const LOCKED_PAUSE: Duration = Duration::from_millis(500);
 
 /// Why the supervisor could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The data directory can not be used.
+    /// The data directory cannot be used.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// The database can not be used.
+    /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The database turned out to be damaged while it was used.
+    /// The database turned out to be damaged during the run.
     #[error(
-        "the database {} turned out to be damaged, so nothing more is written to it: keep the file, and put a \
-         backup in its place; docs/operations.md says how",
+        "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; see \
+         docs/operations.md",
         .0.display()
     )]
     DamagedMeanwhile(PathBuf),
-    /// The tokens could not be kept.
+    /// The tokens could not be written.
     #[error(transparent)]
     Tokens(#[from] TokensError),
-    /// No token could be made.
-    #[error("the kernel gives no randomness for a token")]
-    Randomness(#[source] std::io::Error),
-    /// A port could not be opened.
+    /// No token could be generated.
+    #[error("could not read random bytes")]
+    Randomness(#[from] getrandom::Error),
+    /// A port could not be bound.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// A child can not work with its settings.
-    #[error("the {0} refuses its settings; what it says about them stands above")]
+    /// A child rejected its settings.
+    #[error("invalid settings for the {0}; see its error above")]
     BadSettings(&'static str),
-    /// The HTTP client could not be made.
-    #[error("the HTTP client could not be made")]
+    /// The HTTP client could not be created.
+    #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
 }
 
@@ -112,7 +111,7 @@ pub async fn run(
     system.start_channels(ports.control, &children)?;
     system.announce_when_ready(children, announce);
     let is_damaged = system.until_stopped().await;
-    // The children have ended: what the tool server wrote last is still to be taken in.
+    // The children have exited: read what the tool server wrote last.
     system.dispatcher().requeue_at_shutdown().await;
     stop_journal.cancel();
     let _ = following.await;
@@ -128,10 +127,13 @@ struct Ports {
 }
 
 fn make_tokens(config: &Config, ports: &Ports) -> Result<Tokens, RunError> {
-    let made = random::token().map_err(RunError::Randomness)?;
+    let control_token = match &config.control_token {
+        Some(given) => given.expose().to_owned(),
+        None => tokens::random_token()?,
+    };
     Ok(Tokens {
-        control_token: config.control_token.as_ref().map_or(made, |given| given.expose().to_owned()),
-        tool_token: random::token().map_err(RunError::Randomness)?,
+        control_token,
+        tool_token: tokens::random_token()?,
         control_url: ports.control.url(),
         tool_url: ports.tool.url(),
     })
@@ -150,14 +152,14 @@ async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunErro
     Ok(run)
 }
 
-/// Opens the database; while another program holds it, waits for that. None when it is time to stop.
+/// Opens the database, and waits while another program has it locked. `None` if it is time to stop.
 async fn open_store(path: &Path, stop: &CancellationToken) -> Result<Option<Store>, RunError> {
     loop {
         let file = path.to_owned();
         let opened = tokio::task::spawn_blocking(move || Store::open(&file)).await;
         match opened.unwrap_or(Err(StoreError::Closed)) {
             Err(error) if error.is_locked() => {
-                tracing::warn!(%error, database = %path.display(), "another program has the database locked; waiting");
+                tracing::warn!(%error, database = %path.display(), "the database is locked by another program; waiting");
             }
             opened => return Ok(Some(opened?)),
         }
@@ -184,7 +186,7 @@ struct System {
 impl System {
     async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
-        dispatcher.requeue_abandoned("The supervisor was restarted in the middle of the task.").await;
+        dispatcher.requeue_abandoned("The supervisor was restarted during the task.").await;
         let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
         let tool_server = ToolServer {
             settings: self.config.children.clone(),
@@ -298,7 +300,7 @@ impl System {
         });
     }
 
-    /// Returns whether it is the damaged database that ended everything.
+    /// Returns whether a damaged database ended the run.
     async fn until_stopped(&self) -> bool {
         let is_damaged = tokio::select! {
             () = self.stop.cancelled() => false,

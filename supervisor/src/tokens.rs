@@ -1,7 +1,7 @@
 //! The tokens of the running supervisor, in one file that only its owner can read.
 //!
-//! The commands that talk to a running supervisor find its tokens and addresses here. The file is
-//! replaced as a whole, so that a reader sees the old start or the new one and never a mixture.
+//! Commands that talk to a running supervisor read its tokens and addresses here. The file is replaced as a
+//! whole, so that a reader sees those of one start and never a mixture.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -10,6 +10,16 @@ use std::path::Path;
 
 use process::Secret;
 use serde::{Deserialize, Serialize};
+
+/// The bytes of a token; 256 bits cannot be guessed.
+const TOKEN_BYTES: usize = 32;
+
+/// A new token, in hexadecimal digits.
+pub fn random_token() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
 
 /// Tokens and addresses of one start.
 #[derive(Clone, Serialize, Deserialize)]
@@ -24,25 +34,25 @@ pub struct Tokens {
     pub tool_url: String,
 }
 
-/// Why the tokens could not be kept or found.
+/// Why the tokens could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
     /// The file could not be written.
-    #[error("the tokens could not be written to their file")]
+    #[error("could not write the token file")]
     Write(#[source] io::Error),
-    /// There is no file.
-    #[error("no supervisor has run with this data directory yet: start one with `supervisor run`")]
+    /// The file does not exist.
+    #[error("no supervisor has run in this data directory yet: start one with `supervisor run`")]
     Missing,
     /// The file could not be read.
-    #[error("the tokens' file could not be read")]
+    #[error("could not read the token file")]
     Read(#[source] io::Error),
-    /// The file is not what a supervisor writes.
-    #[error("the tokens' file is damaged: restart the supervisor, which writes it anew")]
+    /// The file is damaged.
+    #[error("the token file is damaged: restart the supervisor to replace it")]
     Damaged(#[source] serde_json::Error),
 }
 
 impl Tokens {
-    /// Writes the file, readable by its owner alone.
+    /// Writes the file, readable by its owner only.
     pub fn write(&self, path: &Path) -> Result<(), TokensError> {
         let fresh = path.with_extension("new");
         let text = serde_json::to_string_pretty(self).map_err(TokensError::Damaged)?;
@@ -59,14 +69,14 @@ impl Tokens {
         }
     }
 
-    /// The control token, as the type that does not print.
+    /// The control token, in a type that does not print.
     pub fn control(&self) -> Secret {
         Secret::from(self.control_token.as_str())
     }
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    // A leftover of an interrupted start could have another mode.
+    // A file left by an interrupted start could have another mode.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -83,7 +93,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_private_and_reads_back() {
+    fn two_tokens_differ_and_have_64_digits() {
+        let (first, second) = (random_token().unwrap(), random_token().unwrap());
+        assert_ne!(first, second);
+        assert!(first.len() == 64 && first.bytes().all(|byte| byte.is_ascii_hexdigit()), "{first}");
+    }
+
+    #[test]
+    fn the_file_is_private_and_can_be_read_back() {
         let temporary = tempfile::tempdir().unwrap();
         let path = temporary.path().join("tokens");
         assert!(matches!(Tokens::read(&path), Err(TokensError::Missing)));

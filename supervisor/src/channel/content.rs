@@ -1,16 +1,15 @@
-//! What a row of the outbox holds: a text, an edit, a file or a reaction, each with what it needs and
-//! nothing else.
+//! The content of an outgoing message: a text, an edit, a file or a reaction.
 
-/// Something that leaves.
+/// The content of an outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// A message.
     Text(String),
-    /// Another text for a message that was sent before.
+    /// A new text for a message that was sent before.
     Edit {
         /// That message, by its number in the chat.
         message_id: i64,
-        /// What it says from now on.
+        /// The new text.
         text: String,
     },
     /// A file.
@@ -21,24 +20,24 @@ pub enum Content {
     Reaction {
         /// That message, by its number in the chat.
         message_id: i64,
-        /// One of the emojis that the channel knows.
+        /// An emoji that the channel supports.
         emoji: String,
     },
 }
 
-/// A file that leaves.
+/// An outgoing file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name there.
+    /// Its name.
     pub name: String,
-    /// What stands below it; may be empty.
+    /// Its caption; may be empty.
     pub caption: String,
-    /// What is in it.
+    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Content {
-    /// The kind as it stands in the table.
+    /// The kind, as in the table.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -49,7 +48,7 @@ impl Content {
         }
     }
 
-    /// The column `text`: what a reader of the row sees.
+    /// The text, caption or emoji.
     pub fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Edit { text, .. } => text,
@@ -58,7 +57,7 @@ impl Content {
         }
     }
 
-    /// The message that it refers to.
+    /// The message it refers to.
     pub const fn target(&self) -> Option<i64> {
         match self {
             Self::Edit { message_id, .. } | Self::Reaction { message_id, .. } => Some(*message_id),
@@ -66,7 +65,7 @@ impl Content {
         }
     }
 
-    /// The file in it.
+    /// The file, if it is one.
     pub const fn file(&self) -> Option<&File> {
         match self {
             Self::Document(file) | Self::Voice(file) => Some(file),

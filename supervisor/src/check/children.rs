@@ -1,7 +1,7 @@
-//! The programs beside this one: there, of this version, and able to do their part.
+//! Checks the child programs: installed, of this version, and able to work.
 //!
-//! What only they can know (how the kernel holds commands, whether the model can be reached) they are
-//! asked for, with the settings that they would be started with.
+//! What only they know (how commands are sandboxed, whether the model answers) is asked of them, with the
+//! settings that they would be started with.
 
 use std::collections::HashMap;
 use std::process::Output;
@@ -17,7 +17,7 @@ use crate::children::tool_server;
 use crate::config::Config;
 use crate::error_chain::error_chain;
 
-/// How long a child may take to look at itself.
+/// How long a child's own check may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn programs(settings: &ChildSettings) -> Finding {
@@ -25,46 +25,50 @@ pub(super) async fn programs(settings: &ChildSettings) -> Finding {
     let own = env!("CARGO_PKG_VERSION");
     for program in ["tool-server", "agent-worker"] {
         let answered = ask(spawn_spec(settings, program, &["--version"])).await;
-        let remedy = format!("Put {program} of version {own} into {}.", settings.programs.display());
+        let remedy = format!("Install {program} {own} in {}.", settings.programs.display());
         match answered {
             Err(error) => return Finding::fail(NAME, error, remedy),
             Ok(answer) if stdout(&answer) != format!("{program} {own}") => {
-                let what = format!("{program} says {:?}, and this is version {own}", stdout(&answer));
+                let what = format!("{program} reports {:?}, but this is version {own}", stdout(&answer));
                 return Finding::warn(NAME, what, remedy);
             }
             Ok(_) => {}
         }
     }
-    Finding::ok(NAME, format!("tool-server and agent-worker are there, of version {own}"))
+    Finding::ok(NAME, format!("tool-server and agent-worker {own} found"))
 }
 
 pub(super) async fn sandbox(config: &Config) -> Finding {
     const NAME: &str = "sandbox";
     if config.roots.iter().any(|root| !std::path::Path::new(root).is_dir()) {
-        let what = format!("a root is not there: {}", config.roots.join(", "));
-        return Finding::warn(NAME, what, "`supervisor run` makes its own; make the others yourself.");
+        let what = format!("a root does not exist: {}", config.roots.join(", "));
+        return Finding::warn(
+            NAME,
+            what,
+            "`supervisor run` creates the default roots; create any others yourself.",
+        );
     }
     let mut asked = spawn_spec(&config.children, "tool-server", &["check", "--json"]);
     asked.environment = tool_server::environment(&config.children, &config.data, &config.roots);
     quiet(&mut asked.environment);
     let answer = match ask(asked).await {
         Ok(answer) => answer,
-        Err(error) => return Finding::fail(NAME, error, "Run `tool-server check` by itself."),
+        Err(error) => return Finding::fail(NAME, error, "Run `tool-server check`."),
     };
     let report: Value = serde_json::from_slice(&answer.stdout).unwrap_or_default();
     let commands = &report["commands"];
-    let text = |field: &str| commands[field].as_str().unwrap_or("no reason is known").to_owned();
+    let text = |field: &str| commands[field].as_str().unwrap_or("unknown").to_owned();
     match (commands["tier"].as_str(), answer.status.success()) {
-        (Some("A"), true) => Finding::ok(NAME, "commands are held in tier A"),
+        (Some("A"), true) => Finding::ok(NAME, "commands run in tier A"),
         (Some(tier), true) => {
-            let remedy = "`tool-server check` says what would give tier A.";
-            Finding::warn(NAME, format!("commands are held in tier {tier}"), remedy)
+            let remedy = "Run `tool-server check` to see what tier A needs.";
+            Finding::warn(NAME, format!("commands run in tier {tier}"), remedy)
         }
-        (None, true) => Finding::ok(NAME, "commands are switched off"),
+        (None, true) => Finding::ok(NAME, "commands are disabled"),
         (_, false) if commands.is_object() => {
-            Finding::warn(NAME, format!("no commands run here: {}", text("reason")), text("remedy"))
+            Finding::warn(NAME, format!("commands cannot run here: {}", text("reason")), text("remedy"))
         }
-        (_, false) => Finding::fail(NAME, stderr(&answer), "Run `tool-server check` by itself."),
+        (_, false) => Finding::fail(NAME, stderr(&answer), "Run `tool-server check`."),
     }
 }
 
@@ -77,7 +81,7 @@ pub(super) async fn model(settings: &ChildSettings) -> Finding {
     asked.secrets = keys.map(|(name, key)| (name.clone(), key.expose().to_owned())).collect();
     let answer = match ask(asked).await {
         Ok(answer) => answer,
-        Err(error) => return Finding::fail(NAME, error, "Run `agent-worker check` by itself."),
+        Err(error) => return Finding::fail(NAME, error, "Run `agent-worker check`."),
     };
     let report: Value = serde_json::from_slice(&answer.stdout).unwrap_or_default();
     let verdict = serde_json::from_value(report["verdict"].clone());
@@ -92,7 +96,7 @@ pub(super) async fn model(settings: &ChildSettings) -> Finding {
             name: NAME,
             verdict: Verdict::Fail,
             what: stderr(&answer),
-            remedy: Some("Correct the variable; docs/models.md says what fits.".to_owned()),
+            remedy: Some("Correct the variable; see docs/models.md.".to_owned()),
         },
     }
 }
@@ -109,7 +113,7 @@ fn spawn_spec(settings: &ChildSettings, program: &str, arguments: &'static [&'st
     }
 }
 
-/// Only errors are of interest; a later variable goes before an earlier one.
+/// Logs errors only; a later variable overrides an earlier one.
 fn quiet(environment: &mut Vec<(String, String)>) {
     environment.push(("RUST_LOG".to_owned(), "error".to_owned()));
 }
@@ -128,8 +132,11 @@ fn stdout(answer: &Output) -> String {
     String::from_utf8_lossy(&answer.stdout).trim().to_owned()
 }
 
-/// What a child says last about why it ends.
+/// The last line that a child logged.
 fn stderr(answer: &Output) -> String {
     let text = String::from_utf8_lossy(&answer.stderr).into_owned();
-    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it ended without a word").to_owned()
+    text.lines()
+        .rfind(|line| !line.trim().is_empty())
+        .unwrap_or("it exited without an error message")
+        .to_owned()
 }

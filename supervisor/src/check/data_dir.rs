@@ -1,4 +1,4 @@
-//! The data directory, the room on its disk, and whether a supervisor has it.
+//! Checks the data directory, its free disk space, and whether a supervisor uses it.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -6,10 +6,10 @@ use super::Finding;
 use crate::data_dir::DataDir;
 use crate::tokens::Tokens;
 
-/// With less than this nothing can be relied on.
+/// Below this, nothing works reliably.
 const LEAST_FREE_MB: u64 = 64;
 
-/// With less than this commands are ended where nothing else is set.
+/// Below this, commands are soon stopped (`AUTONOUS_TOOL_MIN_FREE_MB` is 512 by default).
 const FEW_FREE_MB: u64 = 1024;
 
 pub(super) fn data_directory(data: &DataDir) -> Finding {
@@ -18,8 +18,12 @@ pub(super) fn data_directory(data: &DataDir) -> Finding {
     let metadata = match data.path().metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let what = format!("{shown} is not there yet");
-            return Finding::warn(NAME, what, "`supervisor run` makes it; or name another with --data-dir.");
+            let what = format!("{shown} does not exist yet");
+            return Finding::warn(
+                NAME,
+                what,
+                "`supervisor run` creates it; or choose another with --data-dir.",
+            );
         }
         Err(error) => {
             let remedy = "Run this as the user who runs the supervisor.";
@@ -28,22 +32,22 @@ pub(super) fn data_directory(data: &DataDir) -> Finding {
     };
     let mode = metadata.permissions().mode() & 0o777;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
-        let what = format!("{shown} belongs to user {}, not to the one of this command", metadata.uid());
-        return Finding::warn(NAME, what, "Run the supervisor and its commands as one user.");
+        let what = format!("{shown} belongs to user {}, not to you", metadata.uid());
+        return Finding::warn(NAME, what, "Run the supervisor and its commands as the same user.");
     }
     if mode & 0o077 != 0 {
-        let what = format!("others may enter {shown} (mode {mode:o})");
+        let what = format!("other users can access {shown} (mode {mode:o})");
         return Finding::warn(NAME, what, format!("chmod 700 {shown}"));
     }
-    Finding::ok(NAME, format!("{shown}, for its owner alone"))
+    Finding::ok(NAME, format!("{shown}, private"))
 }
 
 pub(super) fn running(data: &DataDir) -> Finding {
     const NAME: &str = "supervisor";
     match (data.is_in_use(), Tokens::read(&data.tokens())) {
-        (Ok(false), _) => Finding::ok(NAME, "none runs"),
-        (Ok(true), Ok(tokens)) => Finding::ok(NAME, format!("one runs, at {}", tokens.control_url)),
-        (Ok(true), Err(error)) => Finding::fail(NAME, format!("one runs, but {error}"), "Restart it."),
+        (Ok(false), _) => Finding::ok(NAME, "not running"),
+        (Ok(true), Ok(tokens)) => Finding::ok(NAME, format!("running at {}", tokens.control_url)),
+        (Ok(true), Err(error)) => Finding::fail(NAME, format!("running, but {error}"), "Restart it."),
         (Err(error), _) => {
             Finding::warn(NAME, error.to_string(), "Run this as the user who runs the supervisor.")
         }
@@ -52,13 +56,13 @@ pub(super) fn running(data: &DataDir) -> Finding {
 
 pub(super) fn disk(data: &DataDir) -> Finding {
     const NAME: &str = "disk";
-    let there = data.path().ancestors().find(|directory| directory.exists()).unwrap_or(data.path());
-    match rustix::fs::statvfs(there) {
-        Err(errno) => Finding::warn(NAME, errno.to_string(), "Look at the disk of the data directory."),
-        Ok(room) => {
-            let free_mb = room.f_bavail.saturating_mul(room.f_frsize) >> 20;
+    let existing = data.path().ancestors().find(|directory| directory.exists()).unwrap_or(data.path());
+    match rustix::fs::statvfs(existing) {
+        Err(errno) => Finding::warn(NAME, errno.to_string(), "Check the disk of the data directory."),
+        Ok(space) => {
+            let free_mb = space.f_bavail.saturating_mul(space.f_frsize) >> 20;
             let what = format!("{free_mb} MiB free");
-            let remedy = "Make room, or take away what is old: `supervisor prune --older-than 30d`.";
+            let remedy = "Free some space, or delete old tasks: `supervisor prune --older-than 30d`.";
             match free_mb {
                 free if free < LEAST_FREE_MB => Finding::fail(NAME, what, remedy),
                 free if free < FEW_FREE_MB => Finding::warn(NAME, what, remedy),

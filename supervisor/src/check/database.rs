@@ -1,4 +1,4 @@
-//! The database: whole, of a version that this program knows, and what waits in it.
+//! Checks the database: intact, of a known version, and what is queued in it.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ pub(super) fn database(path: &Path) -> Finding {
     let connection = match queries::open(path) {
         Ok(connection) => connection,
         Err(QueryError::Missing(_)) => {
-            return Finding::warn(NAME, "there is none yet", "`supervisor run` makes it.");
+            return Finding::warn(NAME, "does not exist yet", "`supervisor run` creates it.");
         }
         Err(error) => {
-            let remedy = "docs/operations.md says how a backup is restored; keep the file.";
+            let remedy = "Keep the file and restore a backup; see docs/operations.md.";
             return Finding::fail(NAME, error.to_string(), remedy);
         }
     };
     inspect(&connection).unwrap_or_else(|error| {
-        let remedy = "Keep the file, and restore a backup; docs/operations.md says how.";
+        let remedy = "Keep the file and restore a backup; see docs/operations.md.";
         Finding::fail(NAME, error.to_string(), remedy)
     })
 }
@@ -31,28 +31,28 @@ fn inspect(connection: &Connection) -> Result<Finding, QueryError> {
     let version: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
     let known = open::known_version();
     if version > known {
-        let what = format!("it is of version {version}, and this program knows {known}");
-        return Ok(Finding::fail(NAME, what, "Use the newer program, or restore an older backup."));
+        let what = format!("its version is {version}; this program supports up to {known}");
+        return Ok(Finding::fail(NAME, what, "Use the newer program or restore an older backup."));
     }
     let integrity: String = connection.query_row("pragma quick_check(1)", [], |row| row.get(0))?;
     if integrity != "ok" {
-        let remedy = "Stop the supervisor, keep the file, and restore a backup; docs/operations.md says how.";
+        let remedy = "Stop the supervisor, keep the file and restore a backup; see docs/operations.md.";
         return Ok(Finding::fail(NAME, format!("it is damaged: {integrity}"), remedy));
     }
     if version < known {
-        let what = format!("whole, of version {version}; the next start brings it to {known}");
+        let what = format!("intact, version {version}; the next start migrates it to {known}");
         return Ok(Finding::ok(NAME, what));
     }
     let counts = tasks::counts(connection)?;
     let all: i64 = counts.tasks.iter().map(|(_, count)| count).sum();
     let dead = counts.tasks.iter().find(|(state, _)| *state == "dead").map_or(0, |(_, count)| *count);
     let tasks = if all == 1 { "1 task".to_owned() } else { format!("{all} tasks") };
-    let what = format!("whole, of version {version}, with {tasks}");
+    let what = format!("intact, version {version}, {tasks}");
     if dead + counts.undelivered == 0 {
         return Ok(Finding::ok(NAME, what));
     }
-    let what = format!("{what}; {dead} are dead, {} replies were not delivered", counts.undelivered);
-    Ok(Finding::warn(NAME, what, "`supervisor tasks --state dead` says why."))
+    let what = format!("{what}; {dead} dead, {} replies not delivered", counts.undelivered);
+    Ok(Finding::warn(NAME, what, "See `supervisor tasks --state dead`."))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The doctor: is everything there that a message needs on its way, and what to do where it is not.
+//! Checks everything that a message needs on its way, and says how to fix what is wrong.
 //!
-//! Each check looks at one thing, changes nothing and costs nothing: no token of a model, no message.
+//! No check changes anything, spends model tokens or sends a message.
 
 mod children;
 mod data_dir;
@@ -12,34 +12,34 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 
-/// How a thing is.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As it should be.
+    /// Works.
     Ok,
-    /// It works, and somebody should look.
+    /// Works, but needs attention.
     Warn,
-    /// It does not work.
+    /// Does not work.
     Fail,
 }
 
-/// What was found about one thing.
+/// What one check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The thing.
+    /// What was checked.
     pub name: &'static str,
-    /// How it is.
+    /// The result.
     pub verdict: Verdict,
-    /// What was found.
+    /// The details.
     pub what: String,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
-/// Looks at everything, in the order in which a start needs it. Settings that do not fit are a finding,
-/// and what depends on them is left out.
+/// Runs all checks in the order in which a start needs them. Invalid settings are a finding; checks that need
+/// them are then skipped.
 pub async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec<Finding> {
     let mut findings = vec![
         data_dir::data_directory(data),
@@ -53,7 +53,7 @@ pub async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec<Findin
             findings.push(Finding::fail("settings", format!("{error:#}"), remedy));
         }
         Ok(config) => {
-            findings.push(Finding::ok("settings", "all values are good, tokens have their shape"));
+            findings.push(Finding::ok("settings", "all values are valid"));
             findings.push(children::programs(&config.children).await);
             findings.push(children::sandbox(&config).await);
             findings.push(telegram::telegram(config.channels.telegram.as_ref()).await);

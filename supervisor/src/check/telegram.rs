@@ -1,4 +1,4 @@
-//! Telegram: does it know this bot? Asked once, with nothing sent to anybody.
+//! Checks that Telegram knows the bot, with one request that sends nothing to anybody.
 
 use std::time::Duration;
 
@@ -20,21 +20,21 @@ pub(super) async fn telegram(settings: Option<&TelegramSettings>) -> Finding {
     };
     let bot = match TelegramBot::new(settings) {
         Ok(bot) => bot,
-        Err(error) => return Finding::fail(NAME, error.without_url().to_string(), "Report this."),
+        Err(error) => return Finding::fail(NAME, error.without_url().to_string(), "Please report this bug."),
     };
     match timeout(PATIENCE, async { bot.api.get_me().await }).await {
-        Err(_) => Finding::fail(NAME, "no answer", "Look at the network and AUTONOUS_TELEGRAM_API_URL."),
+        Err(_) => Finding::fail(NAME, "no answer", "Check the network and AUTONOUS_TELEGRAM_API_URL."),
         Ok(Err(error)) => {
-            let remedy = "Look at AUTONOUS_TELEGRAM_TOKEN (BotFather gives it) and at the network.";
+            let remedy = "Check AUTONOUS_TELEGRAM_TOKEN (from BotFather) and the network.";
             Finding::fail(NAME, bot.describe(&error), remedy)
         }
         Ok(Ok(me)) if settings.allowed_chats.is_empty() => {
-            let what = format!("reachable as @{}, and works for nobody", me.username());
+            let what = format!("reachable as @{}, but no chat is allowed", me.username());
             Finding::warn(NAME, what, "Set AUTONOUS_TELEGRAM_ALLOWED_CHATS.")
         }
         Ok(Ok(me)) => {
             let chats = settings.allowed_chats.len();
-            Finding::ok(NAME, format!("reachable as @{}, for {chats} chats", me.username()))
+            Finding::ok(NAME, format!("reachable as @{}, {chats} chats allowed", me.username()))
         }
     }
 }

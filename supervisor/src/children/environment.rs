@@ -1,14 +1,14 @@
-//! What each child's environment is made of: nothing, plus these lists.
+//! The environment of each child: built from nothing and these lists.
 //!
-//! A variable that is not named here reaches no child. Secrets are never variables; they go through a
-//! pipe, and each child gets only its own.
+//! A variable that is not listed here reaches no child. Secrets are not passed as variables but through a pipe,
+//! and each child gets only its own.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use process::{Secret, Variables};
 
-/// What the tool server reads, as far as the user may set it.
+/// The variables for the tool server that users may set.
 pub const TOOL_SERVER_VARIABLES: &[&str] = &[
     "RUST_LOG",
     "AUTONOUS_LOG_FORMAT",
@@ -33,7 +33,7 @@ pub const TOOL_SERVER_VARIABLES: &[&str] = &[
     "AUTONOUS_TOOL_MIN_FREE_MB",
 ];
 
-/// What the worker reads, as far as the user may set it.
+/// The variables for the worker that users may set.
 pub const WORKER_VARIABLES: &[&str] = &[
     "RUST_LOG",
     "AUTONOUS_LOG_FORMAT",
@@ -50,13 +50,13 @@ pub const WORKER_VARIABLES: &[&str] = &[
     "AUTONOUS_CONTROL_MAX_RETRIES",
 ];
 
-/// The keys that the worker alone gets.
+/// The keys that only the worker gets.
 pub const WORKER_SECRETS: &[&str] = &["AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
 
-/// What the children get from the user's settings, before the supervisor adds its own.
+/// The users' settings for the children, before the supervisor adds its own.
 #[derive(Debug, Clone)]
 pub struct ChildSettings {
-    /// The directory with the children's programs: the one of this program.
+    /// The directory of the children's programs: that of this program.
     pub programs: PathBuf,
     /// The tool server's environment.
     pub tool_server: Vec<(String, String)>,
@@ -67,7 +67,7 @@ pub struct ChildSettings {
 }
 
 impl ChildSettings {
-    /// Takes from this process's settings what the lists above name.
+    /// Takes the variables that the lists above name.
     pub fn from_variables(variables: &Variables, programs: PathBuf) -> Self {
         let mut tool_server = variables.pass_on(TOOL_SERVER_VARIABLES);
         tool_server.extend(named_for_commands(variables));
@@ -82,7 +82,7 @@ impl ChildSettings {
     }
 }
 
-/// `AUTONOUS_TOOL_ENV` may name variables without their values; the tool server must have them to pass on.
+/// `AUTONOUS_TOOL_ENV` may name variables without values: the tool server needs these to pass them on.
 fn named_for_commands(variables: &Variables) -> Vec<(String, String)> {
     let named = variables.list("AUTONOUS_TOOL_ENV").unwrap_or_default();
     let without_value: Vec<&str> = named

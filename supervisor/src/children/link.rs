@@ -1,15 +1,15 @@
-//! The lines between supervisor and worker. Both directions run at once, so that neither side can wait
-//! for the other with a full pipe.
+//! The JSON lines between supervisor and worker. Both directions run at once, so that a full pipe never blocks
+//! both sides.
 
 use protocol::{FromWorker, MAX_LINE_BYTES, ToWorker};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Lines that wait to be written or handled.
+/// Lines that may wait to be written or handled.
 const QUEUE_LENGTH: usize = 64;
 
-/// A running worker's two ends. Dropping it closes the worker's stdin, which tells it to end.
+/// A running worker's stdin and stdout. Dropping it closes stdin, which tells the worker to exit.
 #[derive(Debug)]
 pub struct WorkerLink {
     outgoing: mpsc::Sender<Vec<u8>>,
@@ -17,23 +17,23 @@ pub struct WorkerLink {
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
-/// A line that no worker may send.
+/// Why a line could not be sent or received.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// It can not be read.
-    #[error("its output could not be read: {0}")]
+    /// The output cannot be read.
+    #[error("could not read its output: {0}")]
     Read(#[from] std::io::Error),
-    /// It is too long.
+    /// A line is too long.
     #[error("it sent a line of more than {MAX_LINE_BYTES} bytes")]
     TooLong,
-    /// It is no message.
-    #[error("it sent a line that is no message: {0}")]
+    /// A line is not a valid message.
+    #[error("it sent an invalid message: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// It is too long to be sent to the worker.
-    #[error("a message for it has more than {MAX_LINE_BYTES} bytes")]
+    /// A message is too long to send.
+    #[error("a message to it has more than {MAX_LINE_BYTES} bytes")]
     TooLongToSend,
-    /// The worker takes no more lines.
-    #[error("it takes no more messages")]
+    /// The worker accepts no more messages.
+    #[error("it accepts no more messages")]
     Closed,
 }
 
@@ -69,7 +69,7 @@ impl WorkerLink {
 
 async fn write_lines(mut stdin: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec<u8>>) {
     while let Some(line) = lines.recv().await {
-        // A worker that is gone is noticed by the end of its output.
+        // A worker that exited is noticed by the end of its output.
         if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
             return;
         }
@@ -94,8 +94,8 @@ async fn read_messages(
     }
 }
 
-/// Reads one line without its newline. False at the end; a last line without a newline was cut off by
-/// the worker's end and counts for nothing.
+/// Reads one line without its newline. Returns false at the end; a last line without a newline was cut off when
+/// the worker exited, and is ignored.
 async fn read_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> Result<bool, LineError> {
     line.clear();
     loop {
@@ -130,16 +130,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_come_in_order_and_a_cut_last_line_counts_for_nothing() {
+    async fn messages_come_in_order_and_a_cut_last_line_is_ignored() {
         let messages = messages_of(b"{\"type\":\"heartbeat\"}\n{\"type\":\"heartbeat\"}\n{\"type\":").await;
         assert_eq!(messages.len(), 2);
         assert!(messages.iter().all(Result::is_ok));
     }
 
     #[tokio::test]
-    async fn nothing_is_read_after_a_line_that_is_no_message() {
+    async fn nothing_is_read_after_an_invalid_message() {
         let messages = messages_of(b"hello\n{\"type\":\"heartbeat\"}\n").await;
-        assert!(messages.len() == 1 && messages[0].as_ref().is_err_and(|error| error.contains("no message")));
+        assert!(
+            messages.len() == 1 && messages[0].as_ref().is_err_and(|error| error.contains("invalid message"))
+        );
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
-//! The two other processes: started, watched, started again, ended.
+//! Starts, watches, restarts and ends the two other processes.
 //!
-//! Each runs with an environment made from nothing and with its own secrets alone. No child outlives the
-//! supervisor: its stdin is a pipe that ends when the supervisor does, by whatever cause.
+//! Each gets an environment built from nothing and only its own secrets. No child outlives the supervisor: its
+//! stdin is a pipe that closes when the supervisor exits, however it does.
 
 pub mod child_supervisor;
 pub mod environment;
@@ -14,19 +14,19 @@ pub mod tool_server;
 use serde::Serialize;
 use tokio::sync::watch;
 
-/// How a child is.
+/// The state of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildState {
-    /// It was started and is not yet ready.
+    /// Started, not ready yet.
     Starting,
-    /// It works.
+    /// Ready.
     Ready,
-    /// It ended and waits for its next start.
+    /// Exited, waiting for its next start.
     Restarting,
 }
 
-/// How both children are, as it changes.
+/// The states of both children.
 #[derive(Debug, Clone)]
 pub struct ChildrenStates {
     /// The tool server.

@@ -1,8 +1,8 @@
-//! When a child is started again: a pure decision over how its last runs ended.
+//! Decides when to restart a child; a pure decision over how its last runs ended.
 //!
-//! 50 ms after the first exit, doubling to 5 s, and from the start again after 10 s of life. A child that
-//! ends 5 times within 60 s without ever being ready loops: that is said once, and it goes on at the
-//! slowest pace.
+//! The delay is 50 ms after the first exit, doubles up to 5 s, and starts over after a run of 10 s. A child that
+//! exits 5 times within 60 s without ever being ready is in a crash loop: this is reported once, and the child
+//! is restarted with the longest delay.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,22 +18,22 @@ const LOOP_WINDOW: Duration = Duration::from_secs(60);
 pub struct Exit {
     /// When, since the supervisor started.
     pub at: Duration,
-    /// How long the child had lived.
+    /// How long the child ran.
     pub lived: Duration,
-    /// Whether it had been ready for work.
+    /// Whether it was ever ready.
     pub was_ready: bool,
 }
 
-/// What to do about it.
+/// When to restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart {
     /// How long to wait before the next start.
     pub after: Duration,
-    /// Whether this exit is the one that makes it a loop.
+    /// Whether this exit makes it a crash loop.
     pub loop_detected: bool,
 }
 
-/// The memory of one child's exits.
+/// Remembers one child's exits.
 #[derive(Debug, Default)]
 pub struct RestartPolicy {
     delay: Option<Duration>,
@@ -42,7 +42,7 @@ pub struct RestartPolicy {
 }
 
 impl RestartPolicy {
-    /// Takes an exit into account and says when to start again.
+    /// Records an exit and returns when to restart.
     pub fn after_exit(&mut self, exit: Exit) -> Restart {
         let loop_detected = self.notice_loop(exit);
         let begins_anew = exit.lived >= LIFE_THAT_RESETS;

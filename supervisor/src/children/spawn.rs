@@ -1,4 +1,4 @@
-//! Starts a program with an environment from nothing and with the descriptors that it is given.
+//! Starts a program with exactly the given environment and file descriptors.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,28 +12,28 @@ use command_fds::{CommandFdExt, FdMapping, FdMappingCollision};
 use process::secrets::{self, SECRETS_FD, SecretsError};
 use tokio::process::Child;
 
-/// One child at a time: a descriptor that is meant for one must not be open while another is forked.
+/// One child at a time: a descriptor for one child must not be open while another is forked.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The first descriptor after stdin, stdout and stderr.
 const FIRST_DESCRIPTOR: i32 = 3;
 
-/// What a child is started with.
+/// What to start a child with.
 #[derive(Debug)]
 pub struct SpawnSpec {
     /// The program, by its absolute path.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: &'static [&'static str],
-    /// Its whole environment, but for the number of the secrets' descriptor.
+    /// Its whole environment, except for the number of the secrets' descriptor.
     pub environment: Vec<(String, String)>,
     /// Its secrets, which go through a pipe.
     pub secrets: HashMap<String, String>,
-    /// The descriptors that it gets from number 3 on; the secrets' pipe comes after them.
+    /// Its file descriptors from 3 on; the pipe with the secrets comes after them.
     pub descriptors: Vec<OwnedFd>,
     /// Whether its stdout is read.
     pub reads_stdout: bool,
-    /// Whether its stderr is read; else it is ours.
+    /// Whether its stderr is read; otherwise it is inherited.
     pub reads_stderr: bool,
 }
 
@@ -44,18 +44,18 @@ pub enum SpawnError {
     #[error(transparent)]
     Secrets(#[from] SecretsError),
     /// A descriptor could not be copied.
-    #[error("a descriptor could not be copied for the child")]
+    #[error("could not duplicate a descriptor for the child")]
     Descriptor(#[source] io::Error),
-    /// Two descriptors with one number.
+    /// Two descriptors have the same number.
     #[error("the descriptors for the child collide")]
     Collision(#[from] FdMappingCollision),
     /// The program could not be started.
-    #[error("{} could not be started", .0.display())]
+    #[error("could not start {}", .0.display())]
     Start(PathBuf, #[source] io::Error),
 }
 
-/// Starts it. Its stdin is a pipe, and it is in a process group of its own: an
-/// interrupt from the terminal is for the supervisor, which ends its children in order.
+/// Starts a child with a pipe as its stdin, in its own process group: Ctrl-C reaches only the supervisor, which
+/// ends its children in order.
 pub fn spawn(spawn_spec: SpawnSpec) -> Result<Child, SpawnError> {
     let _only = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut given = spawn_spec.descriptors;

@@ -1,4 +1,4 @@
-//! The tool server as a child: its listening socket is ours, so calls wait while it restarts.
+//! The tool server as a child. The supervisor holds its listening socket, so calls wait while it restarts.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
@@ -17,30 +17,30 @@ use crate::data_dir::DataDir;
 use crate::journal::Journal;
 use crate::store::{Store, tool_calls};
 
-/// How long one question for readiness may wait: the socket takes it before the server runs.
+/// The timeout of one readiness check: the socket accepts it before the server runs.
 const READY_PATIENCE: Duration = Duration::from_secs(2);
-/// The pause before the next question.
+/// The pause before the next readiness check.
 const READY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the tool server is started and watched with.
+/// What is needed to start and watch the tool server.
 pub struct ToolServer {
-    /// What the user has set.
+    /// The user's settings.
     pub settings: ChildSettings,
     /// Where its files are.
     pub data: DataDir,
     /// The directories that tools may use.
     pub roots: Vec<String>,
-    /// The socket that it listens on.
+    /// Its listening socket.
     pub socket: TcpListener,
     /// The address of that socket.
     pub address: SocketAddr,
-    /// Where it can be asked whether it is ready.
+    /// Its URL, for readiness checks.
     pub url: String,
     /// The token that its callers need.
     pub token: Secret,
-    /// Asks for readiness.
+    /// Makes readiness checks.
     pub client: reqwest::Client,
-    /// Brings its last records in.
+    /// Reads its last records.
     pub journal: Journal,
     /// Where calls without an end are marked.
     pub store: Store,
@@ -65,14 +65,14 @@ impl ManagedChild for ToolServer {
     }
 
     async fn serve(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
-        // Held and never written to: it ends when we do, and then the tool server ends.
+        // Never written to: it closes when this process exits, and then the tool server exits.
         let _lifeline = child.stdin.take();
         tokio::select! {
             _ = child.wait() => return,
             () = self.until_ready() => {}
         }
         state.send_replace(ChildState::Ready);
-        self.settle("the tool server ended in the middle of the call").await;
+        self.settle("the tool server exited during the call").await;
         let _ = child.wait().await;
     }
 
@@ -81,7 +81,7 @@ impl ManagedChild for ToolServer {
         if let Ok(newest) = self.store.write_until_done(|tx| tool_calls::newest_event(tx)).await {
             self.settled_until = newest;
         }
-        self.settle(&format!("the tool server ended in the middle of the call ({status})")).await;
+        self.settle(&format!("the tool server exited during the call ({status})")).await;
     }
 }
 
@@ -104,8 +104,8 @@ impl ToolServer {
         }
     }
 
-    /// Marks the calls of earlier tool servers that have no end. A server that is ready holds the
-    /// journal's lock, so an earlier one writes no more.
+    /// Marks the unfinished calls of earlier tool servers as interrupted. A ready server holds the journal's lock,
+    /// so an earlier one no longer writes.
     async fn settle(&self, reason: &str) {
         self.journal.drain().await;
         let (until, reason) = (self.settled_until, reason.to_owned());
@@ -113,12 +113,12 @@ impl ToolServer {
         match marked.await {
             Ok(0) => {}
             Ok(calls) => tracing::warn!(calls, "tool calls were interrupted"),
-            Err(error) => tracing::error!(%error, "interrupted tool calls could not be marked"),
+            Err(error) => tracing::error!(%error, "could not mark interrupted tool calls"),
         }
     }
 }
 
-/// What every run of the tool server's program gets: the user's settings, its roots, and its places.
+/// The environment of every run of the tool server: the user's settings, its roots and its directories.
 pub fn environment(settings: &ChildSettings, data: &DataDir, roots: &[String]) -> Vec<(String, String)> {
     let injected = [
         ("AUTONOUS_TOOL_ALLOWED_ROOTS", roots.join(",")),

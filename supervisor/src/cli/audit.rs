@@ -1,4 +1,4 @@
-//! `supervisor audit`: what changed this file, what did this task run, which calls were refused.
+//! `supervisor audit`: what changed a file, what a task ran, which calls were refused.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use crate::queries::{self, QueryError};
 use crate::terminal::age::Span;
 use crate::terminal::{COLUMNS, Colour, Column, Table};
 
-/// How many lines of a difference are shown below a change.
+/// How many changed lines are shown below a change.
 const LINES_SHOWN: usize = 4;
 
-/// How much of a hash tells two contents apart for a person.
+/// How many digits of a hash are shown.
 const HASH_SHOWN: usize = 12;
 
 /// What `supervisor audit` takes.
@@ -25,25 +25,25 @@ const HASH_SHOWN: usize = 12;
 #[group(skip)]
 #[command(group = ArgGroup::new("question").required(true).args(["file", "task", "refused"]))]
 pub struct AuditArguments {
-    /// What changed this file, by which tool and task, with hashes and the beginning of the difference.
+    /// Show what changed this file: tool, task, hashes and the first changed lines.
     ///
-    /// A relative path starts here, and also means any file whose path ends with it. Tools that change
-    /// files are found by path; what a command (bash) changed is only in what its task ran.
+    /// A relative path also matches any file whose path ends with it. Only the file tools record paths: to see
+    /// what a command (bash) changed, look at its task.
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
-    /// What this task ran.
+    /// Show what this task ran.
     #[arg(long, value_name = "TASK")]
     pub task: Option<String>,
-    /// Which calls were refused, and why.
+    /// Show which calls were refused, and why.
     #[arg(long)]
     pub refused: bool,
-    /// Only calls that began within this time, such as 12h or 30d.
+    /// Only calls of this last time span, such as 12h or 30d.
     #[arg(long, value_name = "SPAN")]
     pub since: Option<Span>,
-    /// How many of the newest to show.
+    /// Show this many of the newest.
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Print JSON: an array of calls with arguments, status, and all that their ends say.
+    /// Print JSON: an array of calls with arguments, status and results.
     #[arg(long)]
     pub json: bool,
 }
@@ -89,7 +89,7 @@ fn without_dot(path: &Path) -> String {
 
 fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
     if calls.is_empty() {
-        return "Nothing is known of that.".to_owned();
+        return "No matching calls.".to_owned();
     }
     let mut table = Table::new(CALL_COLUMNS);
     for call in calls {

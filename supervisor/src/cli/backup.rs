@@ -11,7 +11,7 @@ use crate::data_dir::DataDir;
 /// What `supervisor backup` takes.
 #[derive(Debug, Args)]
 pub struct BackupArguments {
-    /// Where to put the copy; there must be no such file yet.
+    /// The file to write; it must not exist yet.
     pub file: PathBuf,
     /// Print JSON: {"file": …, "bytes": …, "tasks": …, "events": …}.
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! `supervisor chat`: posts a message to the running supervisor and waits for the reply.
+//! `supervisor chat`: sends a message to the running supervisor and waits for the reply.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use super::control_client::{ControlClient, ControlClientError};
 use crate::channels::local::messages::{MessageStatus, NewMessage};
 use crate::data_dir::DataDir;
 
-/// One request waits this long; the next goes on where it ended.
+/// How long one request waits before the next one.
 const WAIT_SECONDS: u64 = 30;
 
 /// What `supervisor chat` takes.
 #[derive(Debug, Args)]
 pub struct ChatArguments {
-    /// What to say.
+    /// The message.
     pub text: String,
-    /// The conversation it belongs to.
+    /// The chat to send it in.
     #[arg(long, default_value = "local", value_name = "NAME")]
     pub chat: String,
-    /// How long to wait for the reply; the task goes on without you.
+    /// How long to wait for the reply; the task continues without you.
     #[arg(long, default_value_t = 900, value_name = "SECONDS")]
     pub wait: u64,
     /// Print JSON: {"task_id": …, "status": …, "reply": …}.
@@ -31,11 +31,11 @@ pub struct ChatArguments {
 /// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ChatError {
-    /// The supervisor could not be asked.
+    /// The request failed.
     #[error(transparent)]
     Control(#[from] ControlClientError),
-    /// The time is over.
-    #[error("there is no reply after {0} s; task {1} goes on, and `supervisor tree --task {1}` shows it")]
+    /// The wait is over.
+    #[error("no reply after {0} s; task {1} continues: see `supervisor tree --task {1}`")]
     TooLate(u64, String),
 }
 

@@ -1,4 +1,4 @@
-//! `supervisor check`: each finding in a line, and what to do below those that need something.
+//! `supervisor check`: each finding, and below it how to fix it.
 
 use clap::Args;
 use serde_json::json;
@@ -19,10 +19,10 @@ pub struct CheckArguments {
     pub json: bool,
 }
 
-/// How far what was found stands from the left.
+/// The column of the details.
 const INDENT: usize = 22;
 
-/// What to print, and whether nothing fails.
+/// Runs all checks; succeeds if none fails.
 pub async fn run(
     data: &DataDir,
     config: anyhow::Result<Config>,
@@ -65,7 +65,7 @@ mod tests {
         let finding = Finding {
             name: "data directory",
             verdict: Verdict::Fail,
-            what: format!("/a/very/long/path/{}/of/a/data/directory can not be entered", "x".repeat(120)),
+            what: format!("/a/very/long/path/{}/of/a/data/directory: permission denied", "x".repeat(120)),
             remedy: Some("Run this as the user who runs the supervisor, or name another one.".to_owned()),
         };
         let text = report(&[finding], Screen { paint: Paint(false) });

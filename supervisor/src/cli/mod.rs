@@ -18,21 +18,21 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::terminal::Paint;
 
-/// What is known of who reads the output.
+/// How output is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
-    /// Whether colours are shown: on a terminal that wants them.
+    /// Whether to use colours.
     pub paint: Paint,
 }
 
 /// Starts Autonous and talks to it.
 ///
-/// The supervisor receives messages, gives them to the worker, keeps what was done in a database, and
-/// sends the replies. Settings come from AUTONOUS_… variables; everything has a default.
+/// The supervisor receives messages, gives them to the worker, records everything in a database, and sends the
+/// replies. Settings come from AUTONOUS_… variables; all have defaults.
 #[derive(Debug, Parser)]
 #[command(name = "supervisor", version)]
 pub struct Arguments {
-    /// Where database, tokens, journal and workspace lie [default: $AUTONOUS_DATA_DIR, else ./data]
+    /// Directory of the database, tokens, journal and workspace [default: $AUTONOUS_DATA_DIR, else ./data]
     #[arg(long, value_name = "DIR", global = true)]
     pub data_dir: Option<PathBuf>,
     /// What to do.
@@ -43,48 +43,48 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Start everything and keep it running until SIGTERM or Ctrl-C.
+    /// Start everything and run until SIGTERM or Ctrl-C.
     Run(RunArguments),
     /// Send a message to the running supervisor and print the reply.
     ///
-    /// Ends with 0 when the task is done, and with 1 when it failed or when nobody answers.
+    /// Exits with 0 if the task is done, and with 1 if it failed or the supervisor does not answer.
     Chat(chat::ChatArguments),
-    /// Print the tasks with their states, ages, attempts and last errors, the newest last.
+    /// List tasks with their states, ages, attempts and last errors, newest last.
     ///
-    /// Works whether the supervisor runs or not. TASK is the end of a task's id; every command takes the
-    /// beginning or the end of an id for the whole, as long as only one task has it.
+    /// Works whether or not the supervisor is running. TASK is the end of a task ID; every command accepts the
+    /// beginning or the end of an ID if it is unique.
     Tasks(tasks::TasksArguments),
-    /// Print what was done, as a tree of events; works whether the supervisor runs or not.
+    /// Show what was done as a tree of events; works whether or not the supervisor is running.
     Tree(tree::TreeArguments),
-    /// Say what changed a file, what a task ran, or which calls were refused.
+    /// Show what changed a file, what a task ran, or which calls were refused.
     Audit(audit::AuditArguments),
-    /// Put tasks that have ended back into the queue.
+    /// Put ended tasks back into the queue.
     ///
-    /// Through the running supervisor, or by itself when none runs. Ends with 1 when a task was refused.
+    /// Works whether or not the supervisor is running. Exits with 1 if a task was refused.
     Requeue(queue::RequeueArguments),
-    /// Cancel tasks, whether they wait or run.
+    /// Cancel queued or running tasks.
     ///
-    /// Through the running supervisor, or by itself when none runs. Ends with 1 when a task was refused.
+    /// Works whether or not the supervisor is running. Exits with 1 if a task was refused.
     Cancel(queue::CancelArguments),
-    /// Copy the database to a file, consistent and checked, while the supervisor runs or not.
+    /// Back up the database to a file; works whether or not the supervisor is running.
     Backup(backup::BackupArguments),
-    /// Take away tasks that ended long ago, with all their events, and full files of the journal.
+    /// Delete old ended tasks with all their events, and old journal files.
     ///
-    /// Tasks that have not ended, and replies that have not left, always stay. Through the running
-    /// supervisor, bite by bite, or by itself when none runs; only then the file gets smaller.
+    /// Open tasks and unsent replies always stay. Works whether or not the supervisor is running; the database
+    /// file shrinks only if it is not.
     Prune(prune::PruneArguments),
-    /// Look whether everything is there that a message needs, and say what to do where it is not.
+    /// Check that everything works, and say how to fix what does not.
     ///
-    /// Changes nothing and costs nothing. Ends with 1 when something fails.
+    /// Changes nothing and costs nothing. Exits with 1 if a check fails.
     Check(check::CheckArguments),
-    /// Print the tokens of the last start, as NAME=value or one alone.
+    /// Print the tokens of the last start, all as NAME=value or one alone.
     Token(TokenArguments),
 }
 
 /// What `supervisor run` takes.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// Print addresses, tokens and example commands once it is ready, even if stdout is no terminal.
+    /// Print addresses, tokens and example commands once it is ready, even if stdout is not a terminal.
     #[arg(long)]
     pub print_next_steps: bool,
 }
@@ -92,7 +92,7 @@ pub struct RunArguments {
 /// What `supervisor token` takes.
 #[derive(Debug, Args)]
 pub struct TokenArguments {
-    /// Print this token alone, for use in scripts.
+    /// Print only this token, for scripts.
     pub which: Option<WhichToken>,
     /// Print JSON: {"control_token": …, "tool_token": …, "control_url": …, "tool_url": …}.
     #[arg(long, conflicts_with = "which")]

@@ -1,10 +1,10 @@
-//! What `supervisor run` prints once everything is ready: where things are and what to try first.
+//! What `supervisor run` prints once everything is ready: addresses and first commands to try.
 
 use std::path::Path;
 
 use crate::tokens::Tokens;
 
-/// The text, with `program` as the supervisor was called and the data directory that it uses.
+/// The text; `program` is how the supervisor was called.
 pub fn next_steps(tokens: &Tokens, program: &str, data: &Path) -> String {
     let Tokens { control_url, tool_url, tool_token, .. } = tokens;
     let command = format!("{} --data-dir {}", quoted(program), quoted(&data.display().to_string()));
@@ -30,7 +30,7 @@ Stop it with Ctrl-C."
     )
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

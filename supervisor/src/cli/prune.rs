@@ -1,4 +1,4 @@
-//! `supervisor prune`: takes away what ended long ago.
+//! `supervisor prune`: deletes old tasks, events and journal files.
 
 use clap::Args;
 use protocol::now_ms;
@@ -17,10 +17,10 @@ use crate::terminal::age::Span;
 /// What `supervisor prune` takes.
 #[derive(Debug, Args)]
 pub struct PruneArguments {
-    /// How long ago a task must have ended, such as 30d or 12w; an hour is the least.
+    /// How long ago a task must have ended, such as 30d or 12w; at least an hour.
     #[arg(long, value_name = "SPAN", value_parser = old_enough)]
     pub older_than: Span,
-    /// Only say what would go.
+    /// Only show what would be deleted.
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON: {"tasks": …, "events_of_tasks": …, "other_events": …, "journal_files": …}.
@@ -28,23 +28,23 @@ pub struct PruneArguments {
     pub json: bool,
 }
 
-/// Why nothing was pruned, or not all.
+/// Why pruning failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PruneCommandError {
-    /// The database could not be looked at.
+    /// The database could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The database could not be taken.
+    /// The database could not be opened.
     #[error(transparent)]
     Access(#[from] DatabaseAccessError),
-    /// The running supervisor could not be asked.
+    /// The running supervisor did not do it.
     #[error(transparent)]
     Control(#[from] ControlClientError),
-    /// It did not come to its end.
+    /// Pruning stopped early.
     #[error(transparent)]
     Prune(#[from] PruneError),
-    /// The file could not be made smaller.
-    #[error("the old tasks are gone, and the file could not be made smaller")]
+    /// The file could not be shrunk.
+    #[error("deleted the old tasks, but could not shrink the database file")]
     Vacuum(#[from] StoreError),
 }
 
@@ -53,15 +53,15 @@ pub async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, P
     let before_ms = arguments.older_than.before(now_ms());
     if arguments.dry_run {
         let would = count(&queries::open(&data.database())?, before_ms).map_err(QueryError::from)?;
-        return Ok(report(would, arguments.json, "Would be gone"));
+        return Ok(report(would, arguments.json, "Would delete"));
     }
-    let (pruned, smaller) = match database_access(data).await? {
+    let (pruned, shrunk) = match database_access(data).await? {
         DatabaseAccess::ViaSupervisor => (ask(data, arguments).await?, false),
         DatabaseAccess::Exclusive(exclusive) => (prune_directly(data, &exclusive, before_ms).await?, true),
     };
-    let text = report(pruned, arguments.json, "Gone");
-    let hint = "\nThe room is used again. To make the file smaller, prune while none runs.";
-    Ok(if smaller || arguments.json { text } else { text + hint })
+    let text = report(pruned, arguments.json, "Deleted");
+    let hint = "\nThe freed space is reused. To shrink the file, prune while the supervisor is not running.";
+    Ok(if shrunk || arguments.json { text } else { text + hint })
 }
 
 async fn ask(data: &DataDir, arguments: &PruneArguments) -> Result<Pruned, ControlClientError> {
@@ -87,11 +87,11 @@ fn report(pruned: Pruned, json: bool, verb: &str) -> String {
     }
     format!(
         "{verb}:\n  {tasks} tasks with {events_of_tasks} events\n  {other_events} other events\n  \
-         {journal_files} full files of the journal"
+         {journal_files} journal files"
     )
 }
 
 fn old_enough(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error: crate::terminal::age::NoSpan| error.to_string())?;
-    if span.0 < SHORTEST { Err("less than an hour is not old".to_owned()) } else { Ok(span) }
+    let span: Span = text.parse().map_err(|error: crate::terminal::age::InvalidSpan| error.to_string())?;
+    if span.0 < SHORTEST { Err("at least one hour (1h)".to_owned()) } else { Ok(span) }
 }

@@ -1,5 +1,4 @@
-//! `supervisor requeue` and `supervisor cancel`: through the running supervisor, or under the lock when none
-//! runs.
+//! `supervisor requeue` and `supervisor cancel`: through the running supervisor, or directly if none is running.
 
 use clap::Args;
 use protocol::{TaskId, now_ms};
@@ -20,31 +19,31 @@ use crate::terminal::COLUMNS;
 use crate::terminal::age::Span;
 use crate::terminal::width::wrapped;
 
-/// Who asked, as the events say it.
+/// Who asked, in the events.
 const BY: &str = "cli";
 
 /// What `supervisor requeue` takes.
 #[derive(Debug, Args)]
 pub struct RequeueArguments {
-    /// These tasks, by the beginning or the end of their ids.
+    /// These tasks, by the beginning or end of their IDs.
     #[arg(value_name = "TASK", required_unless_present_any = ["all_dead", "state"])]
     pub tasks: Vec<String>,
-    /// All tasks that failed for good.
+    /// All dead tasks.
     #[arg(long, conflicts_with_all = ["tasks", "state"])]
     pub all_dead: bool,
-    /// All tasks that ended like this.
+    /// All tasks in this state.
     #[arg(long, value_name = "STATE", value_parser = ended, conflicts_with = "tasks")]
     pub state: Option<Ended>,
-    /// Of those, only the ones that ended within this time, such as 12h or 2d.
+    /// Only tasks that ended in this last time span, such as 12h or 2d.
     #[arg(long, value_name = "SPAN", conflicts_with = "tasks")]
     pub since: Option<Span>,
-    /// Of those, only the ones of this chat.
+    /// Only tasks of this chat.
     #[arg(long, value_name = "CHAT", allow_hyphen_values = true, conflicts_with = "tasks")]
     pub chat: Option<String>,
-    /// Also tasks that are done: they are done once more.
+    /// Also requeue tasks that are done: they run again.
     #[arg(long)]
     pub force: bool,
-    /// Print JSON: an array with each task's id, its state, or why it was refused.
+    /// Print JSON: an array with each task's ID and its state or why it was refused.
     #[arg(long)]
     pub json: bool,
 }
@@ -52,37 +51,37 @@ pub struct RequeueArguments {
 /// What `supervisor cancel` takes.
 #[derive(Debug, Args)]
 pub struct CancelArguments {
-    /// These tasks, by the beginning or the end of their ids.
+    /// These tasks, by the beginning or end of their IDs.
     #[arg(value_name = "TASK", required = true)]
     pub tasks: Vec<String>,
-    /// Print JSON: an array with each task's id, its state, or why it was refused.
+    /// Print JSON: an array with each task's ID and its state or why it was refused.
     #[arg(long)]
     pub json: bool,
 }
 
-/// Why nothing could be asked.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
-    /// The database could not be looked at, or no such task is in it.
+    /// The database could not be read, or there is no such task.
     #[error(transparent)]
     Look(#[from] QueryError),
-    /// The database could not be taken.
+    /// The database could not be opened.
     #[error(transparent)]
     Access(#[from] DatabaseAccessError),
-    /// The running supervisor could not be asked.
+    /// The request to the running supervisor failed.
     #[error(transparent)]
     Control(#[from] ControlClientError),
-    /// The database refused.
+    /// The change could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What became of a task.
+/// The result for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// The task.
     pub task_id: String,
-    /// Its state now, if it was done.
+    /// Its new state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Why it was refused.
@@ -90,12 +89,12 @@ pub struct Outcome {
     pub refused: Option<String>,
 }
 
-/// What to print, and whether all of it was done.
+/// What to print, and whether the command succeeded.
 #[derive(Debug)]
 pub struct CommandOutput {
     /// The text.
     pub text: String,
-    /// Whether no task was refused.
+    /// Whether nothing failed or was refused.
     pub succeeded: bool,
 }
 
@@ -137,7 +136,7 @@ pub async fn cancel(data: &DataDir, arguments: &CancelArguments) -> Result<Comma
     Ok(output(&outcomes.await?, arguments.json))
 }
 
-/// Asks for one task after the other; a task that is refused does not hold up the next.
+/// Handles the tasks one by one; a refused task does not stop the next.
 async fn each(
     data: &DataDir,
     given: &[String],
@@ -173,7 +172,7 @@ async fn each(
     Ok(outcomes)
 }
 
-/// Puts back all that match, a bounded number at a time.
+/// Requeues all matching tasks, a bounded number at a time.
 async fn requeue_all(
     data: &DataDir,
     arguments: &RequeueArguments,
@@ -211,7 +210,7 @@ async fn requeue_all(
     Ok(tasks.into_iter().map(queued).collect())
 }
 
-/// A state in which tasks end, as it is typed.
+/// Parses a state in which tasks end.
 fn ended(text: &str) -> Result<Ended, String> {
     let all = [Ended::Dead, Ended::Cancelled, Ended::Skipped, Ended::Done];
     let names = || all.map(Ended::as_str).join(", ");
@@ -223,19 +222,19 @@ fn output(outcomes: &[Outcome], json: bool) -> CommandOutput {
     let text = if json {
         super::pretty(&json!(outcomes))
     } else if outcomes.is_empty() {
-        "No task matches.".to_owned()
+        "No matching tasks.".to_owned()
     } else {
-        outcomes.iter().map(in_words).collect::<Vec<_>>().join("\n")
+        outcomes.iter().map(line).collect::<Vec<_>>().join("\n")
     };
     CommandOutput { text, succeeded }
 }
 
-fn in_words(outcome: &Outcome) -> String {
+fn line(outcome: &Outcome) -> String {
     let task = shown(&outcome.task_id);
     match (&outcome.state, &outcome.refused) {
         (Some(state), _) => format!("{task}  {state}"),
         (None, why) => {
-            let why = format!("refused: {}", why.as_deref().unwrap_or("no reason was given"));
+            let why = format!("refused: {}", why.as_deref().unwrap_or("unknown"));
             let indent = format!("\n{}", " ".repeat(task.len() + 2));
             format!("{task}  {}", wrapped(&why, COLUMNS - task.len() - 2).join(&indent))
         }

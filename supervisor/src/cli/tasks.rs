@@ -1,4 +1,4 @@
-//! `supervisor tasks`: the queue as a table, the newest last, so that it stands above the prompt.
+//! `supervisor tasks`: the queue as a table, newest last, just above the prompt.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -16,13 +16,13 @@ use crate::terminal::{COLUMNS, Colour, Column, Table, width};
 /// What `supervisor tasks` takes.
 #[derive(Debug, Args)]
 pub struct TasksArguments {
-    /// Only tasks in this state; may be given several times.
+    /// Only tasks in this state; can be repeated.
     #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(STATES))]
     pub state: Vec<String>,
     /// Only tasks of this chat.
     #[arg(long, value_name = "CHAT", allow_hyphen_values = true)]
     pub chat: Option<String>,
-    /// How many of the newest to show.
+    /// Show this many of the newest.
     #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Print JSON: {"tasks": […], "undelivered": […], "counts": {…}}, times in milliseconds.
@@ -121,11 +121,11 @@ fn undelivered_table(messages: &[Undelivered], now: i64) -> Table<'static> {
     table
 }
 
-/// What there is of each, and that not all of it is shown.
+/// How many there are of each, and how many are shown.
 fn summary(counts: &Counts, shown: usize) -> String {
     let all: i64 = counts.tasks.iter().map(|(_, count)| count).sum();
     if all == 0 {
-        return "There is no task yet.".to_owned();
+        return "No tasks yet.".to_owned();
     }
     let present = counts.tasks.iter().filter(|(_, count)| *count > 0);
     let mut parts: Vec<String> =

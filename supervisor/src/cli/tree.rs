@@ -11,22 +11,22 @@ use crate::tree::{Node, Scope, grow, load, render};
 /// What `supervisor tree` takes.
 #[derive(Debug, Args)]
 pub struct TreeArguments {
-    /// The tree of this task [default: the newest task].
+    /// Show the tree of this task [default: the newest task].
     #[arg(long, value_name = "TASK", conflicts_with_all = ["id", "all"])]
     pub task: Option<String>,
-    /// The tree below this event; `--json` shows the ids.
+    /// Show the tree below this event; `--json` shows the IDs.
     #[arg(long, value_name = "EVENT", conflicts_with = "all")]
     pub id: Option<String>,
-    /// Everything that ever happened.
+    /// Show everything.
     #[arg(long)]
     pub all: bool,
-    /// How many levels to show.
+    /// Show this many levels.
     #[arg(short = 'L', long = "depth", value_name = "DEPTH", value_parser = clap::value_parser!(u16).range(1..))]
     pub depth: Option<u16>,
     /// Print JSON: an array of events, each with its children.
     #[arg(long)]
     pub json: bool,
-    /// Leave out what the events say.
+    /// Hide the payloads of events.
     #[arg(long)]
     pub no_payload: bool,
 }

@@ -1,5 +1,4 @@
-//! What callers send: declared as JSON, of the right shape, and refused in words that say what would be
-//! right.
+//! Reads request bodies: JSON of the right shape, or an error that says what would be right.
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -9,10 +8,10 @@ use serde::de::DeserializeOwned;
 
 use super::error::ControlError;
 
-/// A body as it was read from the connection.
+/// A body, as read from the connection.
 pub type Body = Result<Bytes, BytesRejection>;
 
-/// Reads a body; `hint` shows its right shape.
+/// Parses a body; `hint` shows the right shape.
 pub fn parse<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: Body,
@@ -23,7 +22,7 @@ pub fn parse<T: DeserializeOwned>(
     serde_json::from_slice(&body).map_err(|error| invalid(format!("the body: {error}"), hint))
 }
 
-/// A refusal with its remedy.
+/// An error with a hint.
 pub fn invalid(message: impl Into<String>, hint: &'static str) -> ControlError {
     ControlError::Invalid { message: message.into(), hint }
 }

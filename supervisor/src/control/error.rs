@@ -1,5 +1,4 @@
-//! What the control port answers when it can not do what it was asked:
-//! `{"error": {"code": …, "message": …, "hint": …}}`.
+//! The error responses of the control port: `{"error": {"code": …, "message": …, "hint": …}}`.
 
 use std::borrow::Cow;
 
@@ -20,16 +19,16 @@ pub enum ControlError {
     /// The Host or Origin is not ours.
     #[error("{0} is not an address of this supervisor")]
     ForeignHost(String),
-    /// There is no such route.
-    #[error("there is no such route")]
+    /// The route does not exist.
+    #[error("no such route")]
     NoSuchRoute,
-    /// The route has no such method.
-    #[error("this route does not take this method")]
+    /// The route does not accept this method.
+    #[error("method not allowed")]
     MethodNotAllowed,
     /// The body is not declared as JSON.
     #[error("the body is not declared as JSON")]
     UnsupportedMediaType,
-    /// The body or the query is not as it should be.
+    /// The body or the query is invalid.
     #[error("{message}")]
     Invalid {
         /// What is wrong.
@@ -37,96 +36,117 @@ pub enum ControlError {
         /// What would be right.
         hint: &'static str,
     },
-    /// The body is too large.
-    #[error("the body is too large or could not be read")]
+    /// The body is too large or broke off.
+    #[error("could not read the body, or it is too large")]
     Body,
-    /// There is no such task.
-    #[error("there is no task with this id")]
+    /// The task does not exist.
+    #[error("no such task")]
     NoSuchTask,
     /// The task has ended already.
-    #[error("the task has ended already: it is {0}")]
+    #[error("the task has already ended: it is {0}")]
     TaskEnded(String),
     /// The task has not ended.
     #[error("the task has not ended: it is {0}")]
     TaskOpen(String),
-    /// The task is done.
-    #[error("a task that is done is not run again unasked")]
+    /// The task is done, and running it again was not forced.
+    #[error("the task is done already")]
     TaskDone,
-    /// The message was kept without a text.
-    #[error("this message was kept without a text: there is nothing to run")]
+    /// The message was stored without a text.
+    #[error("the message was stored without a text, so there is nothing to run")]
     NothingToRun,
-    /// The channel does not take the message.
+    /// The channel does not accept the message.
     #[error("{}", rejected(.0, .1))]
     Rejected(ChannelName, Rejection),
-    /// There is no such row.
-    #[error("there is nothing in the outbox with this id")]
+    /// The row does not exist.
+    #[error("no such message in the outbox")]
     NoSuchDeparture,
-    /// Pruning did not come to its end.
-    #[error("not all that is old could be taken away")]
+    /// Pruning stopped early.
+    #[error("some old records could not be pruned")]
     PruneFailed,
     /// The database failed.
-    #[error("this could not be stored or looked up just now")]
+    #[error("the database is not available right now")]
     Store(#[from] StoreError),
 }
 
 impl ControlError {
-    fn status_and_code(&self) -> (StatusCode, Cow<'static, str>) {
-        let (status, code) = match self {
-            Self::Rejected(channel, Rejection::Off { .. }) => {
+    /// The status, the code and the hint.
+    fn parts(&self) -> (StatusCode, Cow<'static, str>, &'static str) {
+        let (status, code, hint) = match self {
+            Self::Unauthorized => (
+                StatusCode::UNAUTHORIZED,
+                "UNAUTHORIZED",
+                "Send `Authorization: Bearer <token>`; `supervisor token control` prints it.",
+            ),
+            Self::ForeignHost(_) => {
+                (StatusCode::FORBIDDEN, "ORIGIN_REFUSED", "Use the loopback address and port.")
+            }
+            Self::NoSuchRoute => (
+                StatusCode::NOT_FOUND,
+                "NOT_FOUND",
+                "docs/operations.md lists the routes of the control port.",
+            ),
+            Self::NoSuchTask => {
+                (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /messages responds with the task's ID.")
+            }
+            Self::NoSuchDeparture => {
+                (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /outbox responds with the IDs of its rows.")
+            }
+            Self::MethodNotAllowed => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "METHOD_NOT_ALLOWED",
+                "Use POST to change something and GET to read.",
+            ),
+            Self::UnsupportedMediaType => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "UNSUPPORTED_MEDIA_TYPE",
+                "Send `Content-Type: application/json`.",
+            ),
+            Self::Invalid { hint, .. } => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", *hint),
+            Self::Body => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "PAYLOAD_TOO_LARGE",
+                "Send at most 1 MiB; to /outbox a file of at most 20 MiB.",
+            ),
+            Self::TaskEnded(_) => (
+                StatusCode::CONFLICT,
+                "TASK_ENDED",
+                "An ended task cannot be cancelled; POST /tasks/{id}/requeue runs it again.",
+            ),
+            Self::TaskOpen(_) => (
+                StatusCode::CONFLICT,
+                "TASK_OPEN",
+                "Wait until it has ended, or cancel it first: POST /tasks/{id}/cancel.",
+            ),
+            Self::TaskDone => (
+                StatusCode::CONFLICT,
+                "TASK_DONE",
+                "To run it again, force it with ?force=true or \"force\": true.",
+            ),
+            Self::NothingToRun => (
+                StatusCode::CONFLICT,
+                "NOTHING_TO_RUN",
+                "Only messages with a text, from an allowed chat, can be run.",
+            ),
+            Self::Rejected(channel, Rejection::Off { hint }) => {
                 let code = format!("{}_OFF", channel.as_str().to_ascii_uppercase());
-                return (StatusCode::CONFLICT, code.into());
+                return (StatusCode::CONFLICT, code.into(), *hint);
             }
-            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
-            Self::ForeignHost(_) => (StatusCode::FORBIDDEN, "ORIGIN_REFUSED"),
-            Self::NoSuchRoute | Self::NoSuchTask | Self::NoSuchDeparture => {
-                (StatusCode::NOT_FOUND, "NOT_FOUND")
+            Self::Rejected(_, Rejection::ChatNotAllowed { hint }) => {
+                (StatusCode::FORBIDDEN, "CHAT_NOT_ALLOWED", *hint)
             }
-            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
-            Self::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
-            Self::Invalid { .. } => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT"),
-            Self::Body => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
-            Self::TaskEnded(_) => (StatusCode::CONFLICT, "TASK_ENDED"),
-            Self::TaskOpen(_) => (StatusCode::CONFLICT, "TASK_OPEN"),
-            Self::TaskDone => (StatusCode::CONFLICT, "TASK_DONE"),
-            Self::NothingToRun => (StatusCode::CONFLICT, "NOTHING_TO_RUN"),
-            Self::Rejected(_, Rejection::ChatNotAllowed { .. }) => {
-                (StatusCode::FORBIDDEN, "CHAT_NOT_ALLOWED")
+            Self::Rejected(_, Rejection::Invalid(_)) => {
+                (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", super::outbox::HINT)
             }
-            Self::Rejected(_, Rejection::Invalid(_)) => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT"),
-            Self::PruneFailed => (StatusCode::INTERNAL_SERVER_ERROR, "PRUNE_FAILED"),
-            Self::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED"),
+            Self::PruneFailed => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "PRUNE_FAILED",
+                "What was deleted stays deleted. See the supervisor's log, then try again.",
+            ),
+            Self::Store(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED", "Try again; see the supervisor's log.")
+            }
         };
-        (status, code.into())
-    }
-
-    fn hint(&self) -> &'static str {
-        match self {
-            Self::Unauthorized => {
-                "Send `Authorization: Bearer <token>`; `supervisor token control` prints it."
-            }
-            Self::ForeignHost(_) => "Call it by its loopback address and port.",
-            Self::NoSuchRoute => "docs/operations.md lists the routes of the control port.",
-            Self::MethodNotAllowed => "What changes something is POST; what looks is GET.",
-            Self::UnsupportedMediaType => "Send `Content-Type: application/json`.",
-            Self::Invalid { hint, .. } => hint,
-            Self::Body => "Send at most 1 MiB; to /outbox a file of at most 20 MiB.",
-            Self::TaskEnded(_) => {
-                "What has ended can not be cancelled; POST /tasks/{id}/requeue runs it again."
-            }
-            Self::TaskOpen(_) => "Wait until it has ended, or cancel it first: POST /tasks/{id}/cancel.",
-            Self::TaskDone => {
-                "It would be done twice. If that is wanted: force, as ?force=true or \"force\": true."
-            }
-            Self::NothingToRun => "Only messages with a text, from an allowed chat, can be run.",
-            Self::Rejected(_, Rejection::Off { hint } | Rejection::ChatNotAllowed { hint }) => hint,
-            Self::Rejected(_, Rejection::Invalid(_)) => super::outbox::HINT,
-            Self::NoSuchDeparture => "POST /outbox answers with the ids of its rows.",
-            Self::NoSuchTask => "POST /messages answers with the task's id.",
-            Self::PruneFailed => {
-                "What is gone stays gone; the supervisor's log has the cause. Ask again after that."
-            }
-            Self::Store(_) => "Try again; the supervisor's log has the cause.",
-        }
+        (status, code.into(), hint)
     }
 }
 
@@ -143,8 +163,8 @@ impl IntoResponse for ControlError {
         if let Self::Store(error) = &self {
             tracing::error!(%error, "a request to the control port failed");
         }
-        let (status, code) = self.status_and_code();
-        let body = json!({"error": {"code": code, "message": self.to_string(), "hint": self.hint()}});
+        let (status, code, hint) = self.parts();
+        let body = json!({"error": {"code": code, "message": self.to_string(), "hint": hint}});
         (status, Json(body)).into_response()
     }
 }

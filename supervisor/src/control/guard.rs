@@ -1,4 +1,4 @@
-//! Who may ask: the token, and the names that are ours.
+//! Who may send requests: checks the token, the Host and the Origin.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use axum::response::Response;
 use super::Control;
 use super::error::ControlError;
 
-/// Lets only requests with the token pass.
+/// Requires the token.
 pub async fn require_token(
     State(control): State<Arc<Control>>,
     request: Request,
@@ -27,7 +27,7 @@ pub async fn require_token(
     }
 }
 
-/// Lets only requests to one of our own names pass, and none from a foreign page.
+/// Requires one of our own names as Host, and no foreign Origin.
 pub async fn require_own_host(
     State(control): State<Arc<Control>>,
     request: Request,
@@ -38,17 +38,17 @@ pub async fn require_own_host(
         request.headers().contains_key(ORIGIN).then(|| text_of(request.headers(), &ORIGIN).unwrap_or(""));
     let (ip, port) = (control.address.ip(), control.address.port());
     if !is_own(host, ip, port) {
-        return Err(ControlError::ForeignHost(format!("the Host {host:?}")));
+        return Err(ControlError::ForeignHost(format!("Host {host:?}")));
     }
     match origin {
         Some(origin) if !origin.strip_prefix("http://").is_some_and(|origin| is_own(origin, ip, port)) => {
-            Err(ControlError::ForeignHost(format!("the Origin {origin:?}")))
+            Err(ControlError::ForeignHost(format!("Origin {origin:?}")))
         }
         Some(_) | None => Ok(next.run(request).await),
     }
 }
 
-/// Whether an authority is a loopback name, or the address that we listen on, with our port.
+/// Whether an authority is a loopback name or our listening address, with our port.
 fn is_own(authority: &str, ip: IpAddr, port: u16) -> bool {
     let Ok(authority) = authority.parse::<Authority>() else { return false };
     let host = authority.host().trim_matches(['[', ']']);

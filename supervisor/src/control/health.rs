@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::Control;
 use crate::store::kv;
 
-/// The process answers.
+/// The process is alive.
 pub async fn livez() -> Json<Value> {
     Json(json!({"status": "alive"}))
 }
 
-/// Whether a message that comes now is worked on: 503 until both children are ready, and while the
-/// database takes no changes, with the reason.
+/// Whether a message would be handled now: 503 until both children are ready, and while the database does not
+/// accept changes, with the reason.
 pub async fn readyz(State(control): State<Arc<Control>>) -> (StatusCode, Json<Value>) {
     let answers = control.store.write(|tx| kv::get(tx, kv::JOURNAL_POSITION)).await.is_ok();
     let trouble = control.store.trouble().await;

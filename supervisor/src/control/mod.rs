@@ -1,7 +1,7 @@
-//! The control port: the local channel, what people do with tasks, and how the supervisor is.
+//! The control port: requests about tasks and messages, and the health of the supervisor.
 //!
-//! Everything but `/livez` and `/readyz` needs the control token, and nothing answers to a foreign Host or
-//! Origin: a page in some browser must not reach it by a name that it controls.
+//! Every route except `/livez` and `/readyz` needs the control token, and no route accepts a foreign Host or
+//! Origin, so that a web page cannot reach it by DNS rebinding.
 
 pub mod body;
 pub mod error;
@@ -30,33 +30,33 @@ use crate::children::ChildrenStates;
 use crate::store::Store;
 use error::ControlError;
 
-/// More than anybody writes in one message.
+/// The maximum size of a body.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// What the routes need.
 #[derive(Debug)]
 pub struct Control {
-    /// Needed by all but the health routes.
+    /// Required by all but the health routes.
     pub token: Secret,
-    /// Where the port is.
+    /// Its address.
     pub address: SocketAddr,
-    /// Where messages are stored.
+    /// The database.
     pub store: Store,
     /// The tool server's journal.
     pub journal: PathBuf,
     /// This run's `process.started`.
     pub run: EventId,
-    /// How the children are.
+    /// The children's states.
     pub children: ChildrenStates,
-    /// Rung when a task is to be cancelled.
+    /// Sent when a task is cancelled.
     pub cancel_signal: CancelSignal,
-    /// They format replies, and take what `POST /outbox` sends.
+    /// They format replies and send what comes to `POST /outbox`.
     pub channels: Channels,
     /// Ends long polls.
     pub stop: CancellationToken,
 }
 
-/// Serves until it is told to stop. `channel_routes` are those of channels that receive on this port.
+/// Serves until `stop`. `channel_routes` are those of channels that receive on this port.
 pub async fn serve(
     listener: TcpListener,
     control: Control,

@@ -17,9 +17,9 @@ use crate::channel::Chat;
 use crate::channel::content::{Content, File};
 use crate::store::outbox::{self, Departure};
 
-/// The largest file, in bytes: it lies in the database until it is sent.
+/// The maximum size of a file: it is stored in the database until it is sent.
 pub const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
-/// The body of the largest file: base64 needs a third more, and there are other fields.
+/// The maximum size of a body: base64 adds a third, and there are other fields.
 pub const MAX_BODY_BYTES: usize = MAX_FILE_BYTES / 3 * 4 + 64 * 1024;
 /// No emoji is longer than this, in bytes.
 const MAX_EMOJI_BYTES: usize = 64;
@@ -109,7 +109,7 @@ pub struct DepartureStatus {
     pub message_id: Option<i64>,
 }
 
-/// Queues something; it is safe once this answers.
+/// Queues a message; it is stored durably before this responds.
 pub async fn post_outbox(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,
@@ -165,7 +165,7 @@ fn validate(wanted: NewDeparture) -> Result<(String, Content), ControlError> {
         NewDeparture::Reaction { chat, message_id, emoji } => {
             let emoji = filled("emoji", emoji)?;
             if emoji.len() > MAX_EMOJI_BYTES {
-                return Err(invalid("`emoji` is one emoji", HINT));
+                return Err(invalid("`emoji` is not a single emoji", HINT));
             }
             Ok((chat, Content::Reaction { message_id: message_id.into(), emoji }))
         }
@@ -177,7 +177,7 @@ fn file(name: String, content_base64: &str, caption: String) -> Result<File, Con
         .decode(content_base64)
         .map_err(|error| invalid(format!("`content_base64` is not base64: {error}"), HINT))?;
     if bytes.is_empty() || bytes.len() > MAX_FILE_BYTES {
-        let rule = format!("a file has 1 to {MAX_FILE_BYTES} bytes, and this one {}", bytes.len());
+        let rule = format!("a file has 1 to {MAX_FILE_BYTES} bytes; this one has {}", bytes.len());
         return Err(invalid(rule, HINT));
     }
     Ok(File { name, caption, bytes })

@@ -1,4 +1,4 @@
-//! `POST /prune`: takes away what ended long ago, while everything goes on.
+//! `POST /prune`: deletes old tasks, events and journal files while the supervisor keeps running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::retention::{SHORTEST, prune};
 use crate::store::retention::Pruned;
 use crate::terminal::age::Span;
 
-const HINT: &str = "Send {\"older_than_seconds\": 2592000}; an hour is the least.";
+const HINT: &str = "Send {\"older_than_seconds\": 2592000}; the minimum is 3600.";
 
 /// What `POST /prune` takes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct PruneRequest {
     pub older_than_seconds: u64,
 }
 
-/// Answers when it is done. It comes to its end even when nobody waits for the answer.
+/// Responds when it is done. It finishes even if the client disconnects.
 pub async fn post_prune(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,
@@ -35,14 +35,14 @@ pub async fn post_prune(
     let request: PruneRequest = body::parse(&headers, body, HINT)?;
     let span = Span(Duration::from_secs(request.older_than_seconds));
     if span.0 < SHORTEST {
-        return Err(invalid("less than an hour is not old", HINT));
+        return Err(invalid("`older_than_seconds` is less than an hour", HINT));
     }
     let work = tokio::spawn(async move {
         prune(&control.store, &control.journal, Some(control.run.clone()), span.before(now_ms())).await
     });
     let pruned = work.await.map_err(|_| ControlError::PruneFailed)?;
     pruned.map(Json).map_err(|error| {
-        tracing::error!(%error, "pruning did not come to its end");
+        tracing::error!(%error, "pruning failed");
         ControlError::PruneFailed
     })
 }

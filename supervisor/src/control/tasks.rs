@@ -17,14 +17,14 @@ use super::error::ControlError;
 use crate::store::cancel::{self, Cancellation};
 use crate::store::requeue::{self, Ended, Filter, Requeued};
 
-/// Who asked, as the events say it.
+/// Who asked, in the events.
 const BY: &str = "control";
 
-const FILTER_HINT: &str = "Send {\"state\": \"dead\"}, and \"since_ms\" or \"chat_id\" if you like; the states \
+const FILTER_HINT: &str = "Send {\"state\": \"dead\"}, optionally with \"since_ms\" and \"chat_id\"; the states \
                            are dead, cancelled, skipped and, with \"force\": true, done.";
 const FORCE_HINT: &str = "The only parameter is ?force=true.";
 
-/// How a task is after what was asked.
+/// The state of a task after the request.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct TaskState {
     /// The task.
@@ -45,17 +45,17 @@ pub struct RequeueMany {
     /// Only those of this chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_id: Option<String>,
-    /// Needed for tasks that are done: they would be done twice.
+    /// Required for tasks that are done: they run again.
     #[serde(default)]
     pub force: bool,
 }
 
-/// What it answers.
+/// The response.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RequeuedMany {
-    /// The tasks that wait again, oldest first; at most 1000.
+    /// The requeued tasks, oldest first; at most 1000.
     pub task_ids: Vec<TaskId>,
-    /// Whether more are left for another call.
+    /// Whether more tasks match: call again.
     pub more: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Force {
     force: bool,
 }
 
-/// Cancels a task: 200 when it waited, 202 when it runs and is being stopped.
+/// Cancels a task: 200 if it was queued, 202 if it is running and will be stopped.
 pub async fn cancel(
     State(control): State<Arc<Control>>,
     Path(task): Path<String>,
@@ -85,7 +85,7 @@ pub async fn cancel(
     Ok((status, Json(TaskState { task_id, state: state.to_owned() })))
 }
 
-/// Puts a task that has ended back into the queue.
+/// Puts an ended task back into the queue.
 pub async fn requeue(
     State(control): State<Arc<Control>>,
     Path(task): Path<String>,
@@ -103,7 +103,7 @@ pub async fn requeue(
     }
 }
 
-/// Puts all tasks that match back into the queue.
+/// Puts all matching tasks back into the queue.
 pub async fn requeue_many(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,

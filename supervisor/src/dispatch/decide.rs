@@ -1,4 +1,4 @@
-//! What becomes of a task after an attempt, and what a worker is believed: pure decisions.
+//! Decides what happens to a task after an attempt, and which events a worker may record; pure functions.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use protocol::Outcome;
 use crate::config::TaskSettings;
 use crate::store::attempt::Ending;
 
-/// No retry waits longer by itself.
+/// The longest backoff.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// No retry waits longer for a worker that knows that it would come too early.
+/// The longest pause that a worker may ask for.
 const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
 
 /// What becomes of a task whose attempt ended so, counted from 1 since it was put into the queue. `jitter` lies between 0 and 1.
@@ -22,11 +22,11 @@ pub fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f
             let asked = Duration::from_millis(retry_after_ms.unwrap_or(0)).min(LONGEST_ASKED_PAUSE);
             Ending::Retry { error, after: pause(settings.retry_base, attempt, jitter).max(asked) }
         }
-        Outcome::Failed { error, .. } => Ending::Dead { reply: apology(&error, attempt), error },
+        Outcome::Failed { error, .. } => Ending::Dead { reply: failure_reply(&error, attempt), error },
     }
 }
 
-/// An ending in one word, for the log.
+/// The name of an ending, for the log.
 pub fn name(ending: &Ending) -> &'static str {
     match ending {
         Ending::Done { .. } => "done",
@@ -51,7 +51,7 @@ fn pause(base: Duration, attempt: u32, jitter: f64) -> Duration {
     doubled.min(LONGEST_PAUSE).mul_f64(0.75 + jitter.clamp(0.0, 1.0) / 2.0).min(LONGEST_PAUSE)
 }
 
-fn apology(error: &str, attempts: u32) -> String {
+fn failure_reply(error: &str, attempts: u32) -> String {
     match attempts {
         1 => format!("I could not do this: {error}"),
         _ => format!("I could not do this, and tried {attempts} times. The last time: {error}"),

@@ -1,7 +1,7 @@
-//! Gives tasks to the worker, one at a time, and takes what comes back.
+//! Gives tasks to the worker, one at a time, and stores the results.
 //!
-//! A task's result is committed only after the journal was drained, so its tree is complete when it is
-//! done. Whatever is in progress when no worker runs is given back to the queue as a failed attempt.
+//! A result is committed only after the journal was read to its end, so a finished task has its whole event tree.
+//! A task that is in progress while no worker runs goes back to the queue as a failed attempt.
 
 pub mod decide;
 mod requeue_abandoned;
@@ -22,53 +22,52 @@ use crate::children::ChildState;
 use crate::children::link::{LineError, WorkerLink};
 use crate::config::TaskSettings;
 use crate::journal::Journal;
-use crate::random;
 use crate::store::attempt;
 use crate::store::claim::{self, Claim};
 use crate::store::{Store, StoreError, cancel, events};
 use state::{DispatchState, Running, Work};
 use task_template::{PriorContext, TaskTemplate};
 
-/// A worker that says nothing for this long is ended; it sends a heartbeat every 2 s.
+/// A worker that is silent for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(30);
 /// How long the worker may take to end a cancelled task before the worker itself is ended.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
-/// How long a claim holds without news from its worker.
+/// How long a claim is valid without a message from its worker.
 const LEASE: Duration = Duration::from_secs(60);
 /// A lease is renewed at most this often.
 const RENEWAL: Duration = Duration::from_secs(15);
-/// The pause after the database refused a claim.
+/// The pause after the database failed.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Gives out tasks.
+/// Gives tasks to the worker.
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
-    /// Where the tasks are.
+    /// The queue.
     pub store: Store,
-    /// Drained before each result.
+    /// Read to its end before each result.
     pub journal: Journal,
     /// This run's `process.started`.
     pub run: EventId,
-    /// Rung when the task that runs may be one to cancel.
+    /// Sent when the running task may have to be cancelled.
     pub cancel_signal: CancelSignal,
     /// Formats replies.
     pub channels: Channels,
     /// How often a task is tried.
     pub settings: TaskSettings,
-    /// What every task is told.
+    /// What every task gets.
     pub task_template: Arc<TaskTemplate>,
 }
 
-/// Why a worker is no longer served.
+/// Why the dispatcher stopped serving a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum DisconnectReason {
     /// It closed its output.
     #[error("it closed its output")]
     Left,
-    /// It said nothing for too long.
-    #[error("it said nothing for {} s", SILENCE.as_secs())]
+    /// It was silent for too long.
+    #[error("it was silent for {} s", SILENCE.as_secs())]
     Silent,
-    /// It goes on with a task that was cancelled.
+    /// It kept working on a cancelled task.
     #[error("it did not end a cancelled task within {} s", CANCEL_GRACE_PERIOD.as_secs())]
     WillNotStop,
     /// It broke the protocol.
@@ -77,7 +76,7 @@ pub enum DisconnectReason {
 }
 
 impl Dispatcher {
-    /// Serves one worker until it leaves or has to.
+    /// Serves one worker until it exits or has to be ended.
     pub async fn serve(
         &self,
         mut link: WorkerLink,
@@ -85,7 +84,7 @@ impl Dispatcher {
     ) -> DisconnectReason {
         let mut state = DispatchState::default();
         let mut changes = self.store.changes();
-        let mut last_word = Instant::now();
+        let mut last_message = Instant::now();
         loop {
             let idle = state.ready && state.running.is_none();
             if idle {
@@ -97,8 +96,8 @@ impl Dispatcher {
             let waits = state.ready && state.running.is_none();
             let stop_by = state.running.as_ref().and_then(|running| running.stop_by);
             tokio::select! {
-                line = timeout_at(last_word + SILENCE, link.next()) => {
-                    last_word = Instant::now();
+                line = timeout_at(last_message + SILENCE, link.next()) => {
+                    last_message = Instant::now();
                     match line {
                         Err(_) => return DisconnectReason::Silent,
                         Ok(None) => return DisconnectReason::Left,
@@ -111,11 +110,11 @@ impl Dispatcher {
                         return error.into();
                     }
                 }
-                () = sleep_until(stop_by.unwrap_or(last_word)), if stop_by.is_some() => {
+                () = sleep_until(stop_by.unwrap_or(last_message)), if stop_by.is_some() => {
                     return DisconnectReason::WillNotStop;
                 }
                 _ = changes.changed(), if waits => {}
-                () = sleep_until(state.due.unwrap_or(last_word)), if waits && state.due.is_some() => {}
+                () = sleep_until(state.due.unwrap_or(last_message)), if waits && state.due.is_some() => {}
             }
         }
     }
@@ -126,12 +125,12 @@ impl Dispatcher {
             Ok(Work::Task(task, past)) => {
                 let line = self.task_template.task(&task, past, &self.run);
                 link.send(&ToWorker::Task(Box::new(line))).await?;
-                tracing::info!(task_id = %task.id, attempt = task.attempt, "a task was given to the worker");
+                tracing::info!(task_id = %task.id, attempt = task.attempt, "gave a task to the worker");
                 state.running = Some(Running { task: *task, renewed: Instant::now(), stop_by: None });
             }
             Ok(Work::Nothing { until_ms }) => state.due = until_ms.map(instant_of),
             Err(error) => {
-                tracing::error!(%error, "no task could be claimed; trying again");
+                tracing::error!(%error, "could not claim a task; trying again");
                 state.due = Some(Instant::now() + STORE_PAUSE);
             }
         }
@@ -177,13 +176,13 @@ impl Dispatcher {
         let (id, number) = (running.task.id.clone(), running.task.attempt);
         match self.store.write(move |tx| cancel::requested_by(tx, &id, number)).await {
             Ok(Some(by)) => {
-                tracing::info!(task_id = %running.task.id, by, "the running task is being cancelled");
+                tracing::info!(task_id = %running.task.id, by, "cancelling the running task");
                 running.stop_by = Some(Instant::now() + CANCEL_GRACE_PERIOD);
                 link.send(&ToWorker::Cancel { task_id: running.task.id.clone() }).await
             }
             Ok(None) => Ok(()),
             Err(error) => {
-                tracing::error!(%error, "whether the running task is to be cancelled could not be looked up");
+                tracing::error!(%error, "could not check whether the running task is cancelled");
                 Ok(())
             }
         }
@@ -197,7 +196,7 @@ impl Dispatcher {
         running.renewed = Instant::now();
         let (task, number) = (running.task.id.clone(), running.task.attempt);
         if let Err(error) = self.store.write(move |tx| claim::renew(tx, &task, number, LEASE)).await {
-            tracing::warn!(%error, "a lease could not be renewed");
+            tracing::warn!(%error, "could not renew a lease");
         }
     }
 
@@ -212,7 +211,7 @@ impl Dispatcher {
             return;
         }
         if let Err(error) = self.store.write_until_done(move |tx| events::append(tx, &event)).await {
-            tracing::error!(%error, "an event of the worker could not be stored");
+            tracing::error!(%error, "could not store an event of the worker");
         }
     }
 
@@ -220,22 +219,27 @@ impl Dispatcher {
         let is_running =
             |running: &Running| running.task.id == result.task_id && running.task.attempt == result.attempt;
         if !state.running.as_ref().is_some_and(is_running) {
-            tracing::warn!(task_id = %result.task_id, "the worker sent a result of a task that it does not run");
+            tracing::warn!(task_id = %result.task_id, "the worker sent a result for a task that it is not running");
             return;
         }
         let Some(Running { task, .. }) = state.running.take() else { return };
         self.journal.drain().await;
-        let ending = decide::ending(result.outcome, task.tries, &self.settings, random::unit());
-        tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task came back");
+        let ending = decide::ending(result.outcome, task.tries, &self.settings, jitter());
+        tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task ended");
         let channels = self.channels.clone();
         match self.store.write_until_done(move |tx| attempt::end(tx, &channels, &task, &ending)).await {
             Ok(true) => {}
-            Ok(false) => tracing::warn!("a result came too late and was dropped"),
-            Err(error) => tracing::error!(%error, "a result could not be stored"),
+            Ok(false) => tracing::warn!("dropped a result that came too late"),
+            Err(error) => tracing::error!(%error, "could not store a result"),
         }
     }
 }
 
 fn instant_of(time_ms: i64) -> Instant {
     Instant::now() + Duration::from_millis(u64::try_from(time_ms - now_ms()).unwrap_or(0))
+}
+
+/// A random number from 0 up to 1. Without randomness it is one half: a retry can do without jitter.
+fn jitter() -> f64 {
+    getrandom::u32().map_or(0.5, |random| f64::from(random) / (f64::from(u32::MAX) + 1.0))
 }

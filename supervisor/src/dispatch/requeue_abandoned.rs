@@ -1,18 +1,17 @@
-//! What was in progress when its worker, or the supervisor, ended goes back to the queue.
+//! Puts tasks back into the queue whose worker, or the supervisor, exited while they ran.
 
 use std::time::Duration;
 
 use protocol::Outcome;
 
-use super::{Dispatcher, decide};
-use crate::random;
+use super::{Dispatcher, decide, jitter};
 use crate::store::attempt::{self, Ending};
 use crate::store::claim::{self, Claimed};
 
 impl Dispatcher {
-    /// Gives back what nobody works on any more, as a failed attempt.
+    /// Requeues the tasks that no worker is running, as failed attempts.
     pub async fn requeue_abandoned(&self, why: &str) {
-        let (settings, why, jitter) = (self.settings, why.to_owned(), random::unit());
+        let (settings, why, jitter) = (self.settings, why.to_owned(), jitter());
         self.end_all(move |task| {
             let outcome = Outcome::Failed { error: why.clone(), retryable: true, retry_after_ms: None };
             decide::ending(outcome, task.tries, &settings, jitter)
@@ -20,9 +19,9 @@ impl Dispatcher {
         .await;
     }
 
-    /// Gives back what an orderly stop cut short: whatever attempt it was, that was no failure of the task.
+    /// Requeues the task that a shutdown interrupted: this is not a failure of the task, so it always runs again.
     pub async fn requeue_at_shutdown(&self) {
-        let error = "The supervisor was stopped in the middle of the task.";
+        let error = "The supervisor was stopped during the task.";
         self.end_all(|_| Ending::Retry { error: error.to_owned(), after: Duration::ZERO }).await;
     }
 
@@ -34,7 +33,7 @@ impl Dispatcher {
             tasks.iter().try_for_each(|task| attempt::end(tx, &channels, task, &ending(task)).map(|_| ()))
         });
         if let Err(error) = ended.await {
-            tracing::error!(%error, "tasks in progress could not be given back to the queue");
+            tracing::error!(%error, "could not requeue the tasks in progress");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the worker is told with a task.
+//! Builds the message that gives a task to the worker.
 
 use protocol::{EarlierAttempts, EventId, HistoryMessage, Task};
 use rusqlite::Connection;
@@ -6,10 +6,10 @@ use rusqlite::Connection;
 use crate::store::claim::Claimed;
 use crate::store::{StoreError, history, prior_context};
 
-/// What every task is told.
+/// What every task gets.
 #[derive(Debug)]
 pub struct TaskTemplate {
-    /// In place of the worker's own system prompt.
+    /// Replaces the worker's system prompt.
     pub system_prompt: Option<String>,
     /// The directories that tools may use.
     pub roots: Vec<String>,
@@ -23,7 +23,7 @@ pub struct PriorContext {
 }
 
 impl PriorContext {
-    /// What was said in the chat, and what earlier attempts at the task did.
+    /// Reads the history of the chat and what earlier attempts did.
     pub fn of(connection: &Connection, task: &Claimed) -> Result<Self, StoreError> {
         let earlier = match task.attempt {
             0 | 1 => EarlierAttempts::default(),
@@ -34,7 +34,7 @@ impl PriorContext {
 }
 
 impl TaskTemplate {
-    /// The line for the worker. Its events hang under `run`.
+    /// The message for the worker. The parent of its events is `run`.
     pub fn task(&self, task: &Claimed, prior: PriorContext, run: &EventId) -> Task {
         Task {
             task_id: task.id.clone(),

@@ -1,4 +1,4 @@
-//! The worker as a child: it gets tasks on its stdin and answers on its stdout.
+//! The worker as a child: it reads tasks from its stdin and answers on its stdout.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use crate::children::environment::ChildSettings;
 use crate::children::link::WorkerLink;
 use crate::children::spawn::{SpawnError, SpawnSpec};
 
-/// What the worker is started and served with.
+/// What is needed to start and serve the worker.
 pub struct Worker {
-    /// What the user has set.
+    /// The user's settings.
     pub settings: ChildSettings,
-    /// Where the tool server is.
+    /// The tool server's URL.
     pub tool_url: String,
     /// The tool server's token.
     pub tool_token: Secret,
@@ -49,12 +49,10 @@ impl ManagedChild for Worker {
     async fn serve(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return };
         let reason = self.dispatcher.serve(WorkerLink::new(stdin, stdout), state).await;
-        tracing::warn!(%reason, "the worker is no longer served");
+        tracing::warn!(%reason, "stopped serving the worker");
     }
 
     async fn after_exit(&mut self, status: &str) {
-        self.dispatcher
-            .requeue_abandoned(&format!("The worker ended in the middle of the task ({status})."))
-            .await;
+        self.dispatcher.requeue_abandoned(&format!("The worker exited during the task ({status}).")).await;
     }
 }

@@ -1,17 +1,17 @@
-//! Spans of time as people say them: `45s`, `12m`, `3h`, `9d`.
+//! Time spans as people write them: `45s`, `12m`, `3h`, `9d`.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The units that a span is written in, the largest first, with their length in seconds.
+/// The units with their lengths in seconds, the largest first.
 const UNITS: &[(char, u64)] = &[('w', 604_800), ('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
 
-/// How long ago a time was, in the largest unit that it fills; a clock that was set back makes it `0s`.
+/// How long ago a time was, in its largest whole unit; a time in the future is `0s`.
 pub fn since(time_ms: i64, now_ms: i64) -> String {
     short(Duration::from_millis(u64::try_from(now_ms.saturating_sub(time_ms)).unwrap_or(0)))
 }
 
-/// A span in the largest unit that it fills; weeks are counted in days.
+/// A span in its largest whole unit, up to days.
 pub fn short(span: Duration) -> String {
     let seconds = span.as_secs();
     let days_and_less = UNITS.iter().filter(|(unit, _)| *unit != 'w');
@@ -19,31 +19,31 @@ pub fn short(span: Duration) -> String {
     filled.map_or_else(|| "0s".to_owned(), |(unit, length)| format!("{}{unit}", seconds / length))
 }
 
-/// A span that somebody typed.
+/// A time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
 impl Span {
-    /// The time that lies this long before another, in milliseconds since the epoch.
+    /// The time this long before another, in milliseconds since the epoch.
     pub fn before(self, time_ms: i64) -> i64 {
         time_ms.saturating_sub(i64::try_from(self.0.as_millis()).unwrap_or(i64::MAX))
     }
 }
 
-/// What is no span.
+/// The text is not a time span.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write a number and a unit, such as 45s, 30m, 12h, 30d or 4w")]
-pub struct NoSpan;
+pub struct InvalidSpan;
 
 impl FromStr for Span {
-    type Err = NoSpan;
+    type Err = InvalidSpan;
 
-    fn from_str(text: &str) -> Result<Self, NoSpan> {
-        let unit = text.chars().last().ok_or(NoSpan)?;
-        let (_, length) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(NoSpan)?;
-        let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| NoSpan)?;
+    fn from_str(text: &str) -> Result<Self, InvalidSpan> {
+        let unit = text.chars().last().ok_or(InvalidSpan)?;
+        let (_, length) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(InvalidSpan)?;
+        let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| InvalidSpan)?;
         let seconds = number.checked_mul(*length).filter(|seconds| i64::try_from(*seconds).is_ok());
-        Ok(Self(Duration::from_secs(seconds.ok_or(NoSpan)?)))
+        Ok(Self(Duration::from_secs(seconds.ok_or(InvalidSpan)?)))
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
         for bad in
             ["", "d", "30", "-1d", "1.5h", "1y", "99999999999999999999d", "18446744073709551615w", "3é"]
         {
-            assert_eq!(bad.parse::<Span>(), Err(NoSpan), "{bad}");
+            assert_eq!(bad.parse::<Span>(), Err(InvalidSpan), "{bad}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What a person at a terminal sees: columns that fit, colours where they help, ages instead of dates.
+//! Text for terminals: tables that fit, colours, ages instead of dates.
 //!
-//! Pure text: nothing here knows what it shows, reads the environment or writes anywhere.
+//! Pure functions: nothing here reads the environment or writes anywhere.
 
 pub mod age;
 pub mod paint;
@@ -10,5 +10,5 @@ pub mod width;
 pub use paint::{Colour, Paint};
 pub use table::{Column, Table};
 
-/// The width of a terminal that nobody has widened.
+/// The default width of a terminal.
 pub const COLUMNS: usize = 80;

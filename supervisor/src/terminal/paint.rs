@@ -1,6 +1,8 @@
-//! Colours, for terminals alone.
+//! Colours, for terminals only.
 
-/// What a text means; each meaning has one colour.
+use anstyle::{AnsiColor, Style};
+
+/// What a text means; each meaning has one style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// As it should be.
@@ -9,11 +11,11 @@ pub enum Colour {
     Doubtful,
     /// Somebody has to act.
     Bad,
-    /// Under way.
+    /// In progress.
     Busy,
     /// Less important than the rest.
     Faint,
-    /// The head of something.
+    /// A heading.
     Head,
 }
 
@@ -22,26 +24,22 @@ pub enum Colour {
 pub struct Paint(pub bool);
 
 impl Paint {
-    /// The text in its colour, or as it is.
+    /// The text in its style, or plain.
     pub fn paint(self, colour: Colour, text: &str) -> String {
-        if self.0 && !text.is_empty() {
-            format!("\u{1b}[{}m{text}\u{1b}[0m", colour.code())
-        } else {
-            text.to_owned()
-        }
+        let style = if self.0 && !text.is_empty() { colour.style() } else { Style::new() };
+        format!("{style}{text}{style:#}")
     }
 }
 
 impl Colour {
-    /// The parameter of the terminal's "select graphic rendition".
-    const fn code(self) -> &'static str {
+    const fn style(self) -> Style {
         match self {
-            Self::Good => "32",
-            Self::Doubtful => "33",
-            Self::Bad => "31",
-            Self::Busy => "36",
-            Self::Faint => "2",
-            Self::Head => "1",
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Doubtful => AnsiColor::Yellow.on_default(),
+            Self::Bad => AnsiColor::Red.on_default(),
+            Self::Busy => AnsiColor::Cyan.on_default(),
+            Self::Faint => Style::new().dimmed(),
+            Self::Head => Style::new().bold(),
         }
     }
 }

@@ -1,4 +1,6 @@
-//! A table that is never wider than the terminal: its last column takes what the others leave.
+//! A table that is never wider than the terminal: its last column gets the space that the others leave.
+//!
+//! Lines below a row, colours and cut cells make this more than the lean table crates do.
 
 use super::paint::{Colour, Paint};
 use super::width::{fitted, in_one_line, of};
@@ -6,17 +8,17 @@ use super::width::{fitted, in_one_line, of};
 /// Between two columns.
 const GAP: &str = "  ";
 
-/// The narrowest that the last column may become.
+/// The minimum width of the last column.
 const NARROWEST_LAST: usize = 10;
 
 /// One column.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// What stands above it.
+    /// Its title.
     pub title: &'static str,
-    /// The most that it takes; the last column takes all that is left.
+    /// Its maximum width; ignored for the last column.
     pub most: usize,
-    /// Whether it is set flush right, as numbers are.
+    /// Whether it is aligned right.
     pub right: bool,
 }
 
@@ -32,7 +34,7 @@ impl Column {
     }
 }
 
-/// Rows under their titles, and lines that belong to a row.
+/// Rows, and lines below a row.
 #[derive(Debug)]
 pub struct Table<'a> {
     columns: &'a [Column],
@@ -80,7 +82,7 @@ impl<'a> Table<'a> {
         lines
     }
 
-    /// Each column as wide as its widest cell, within its bound.
+    /// Each column is as wide as its widest cell, up to its maximum.
     fn widths(&self, width: usize) -> Vec<usize> {
         let mut left = width;
         let last = self.columns.len().saturating_sub(1);

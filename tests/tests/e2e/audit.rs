@@ -65,7 +65,7 @@ fn a_file_is_traced_to_the_calls_and_tasks_that_changed_it() {
         assert!(table.contains(expected), "{expected}:\n{table}");
     }
     assert!(!table.contains("other.txt"), "{table}");
-    assert!(text(&system.run_command(&["audit", "--file", "never.txt"])).contains("Nothing is known"));
+    assert!(text(&system.run_command(&["audit", "--file", "never.txt"])).contains("No matching calls"));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_cancel_that_telegram_delivers_twice_stops_nothing_else() {
     assert_eq!(system.database().count(asked), 0);
     telegram.push(ADA.text("/cancel all"));
     let sent = telegram.wait_for_sent(3);
-    assert!(sent[1].text.contains("1 message that waited"), "{:?}", texts(&sent));
+    assert!(sent[1].text.contains("1 waiting message"), "{:?}", texts(&sent));
     wait::until("everything has ended", || {
         (system.database().task_states() == ["skipped", "cancelled", "cancelled", "skipped"]).then_some(())
     });

@@ -29,7 +29,7 @@ fn a_fresh_system_is_good_while_it_runs_and_when_it_does_not() {
     let running = system.run_command(&["check"]);
     let said = text(&running);
     assert!(running.status.success(), "{said}");
-    assert!(said.contains("one runs, at http://127.0.0.1:"), "{said}");
+    assert!(said.contains("running at http://127.0.0.1:"), "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
     system.stop();
     let stopped = system.run_command(&["check", "--json"]);

@@ -75,7 +75,9 @@ fn a_database_that_turns_out_to_be_damaged_ends_the_run_and_nothing_more_is_writ
     assert_eq!(refused.status, 503, "{}", refused.text());
     let status = system.wait();
     assert_eq!(status.code(), Some(1));
-    assert!(system.log().contains("turned out to be damaged") && system.log().contains("backup"));
+    assert!(
+        system.log().contains("is damaged and nothing more is written") && system.log().contains("backup")
+    );
     assert_eq!(fs::read(database(&system)).unwrap(), damaged, "nothing more was written to it");
 
     drop(other);
@@ -111,7 +113,7 @@ fn a_database_of_a_newer_program_is_refused_and_left_as_it_is() {
 fn a_second_supervisor_on_one_directory_is_refused_and_the_first_goes_on() {
     let system = System::start();
     let said = refused(&system.run_command(&["run"]));
-    assert!(said.contains("another supervisor already uses"), "{said}");
+    assert!(said.contains("another supervisor is using"), "{said}");
     let task = system.say("ls path=.");
     assert!(system.reply(&task).contains("no output"), "the workspace is empty");
 }

@@ -44,7 +44,7 @@ fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
         (&1.into(), 0o600)
     );
     let again = system.run_command(&["backup", &file.display().to_string()]);
-    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("overwrites nothing"));
+    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("already exists"));
     let after = run(&system, "ls path=missing");
     system.stop();
     for name in ["autonous.db", "autonous.db-wal", "autonous.db-shm"] {
@@ -145,7 +145,10 @@ fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
     harness::wait::until("the task is done", done);
     let refused = system.run_command(&["cancel", short]);
     assert!(!refused.status.success());
-    assert!(String::from_utf8_lossy(&refused.stdout).contains("refused: the task has ended"), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stdout).contains("refused: the task has already ended"),
+        "{refused:?}"
+    );
     run(&system, "two");
     run(&system, "three");
     system.stop();

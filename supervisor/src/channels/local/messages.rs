@@ -21,7 +21,7 @@ use crate::store::inbox::{self, Arrival, Status};
 /// The longest that a request may wait for a reply.
 const MAX_WAIT_SECONDS: u64 = 600;
 
-const HINT: &str = "Send {\"text\": \"…\"}, and \"chat\" if you like.";
+const HINT: &str = "Send {\"text\": \"…\"}, optionally with \"chat\".";
 const WAIT_HINT: &str = "The only parameter is ?wait_seconds=, 0 to 600.";
 
 /// What `POST /messages` takes.
@@ -55,7 +55,7 @@ pub struct Wait {
     wait_seconds: u64,
 }
 
-/// Stores a message; it is safe once this answers.
+/// Stores a message durably before it responds.
 pub async fn post_message(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! Stores what Telegram gave at once, with the offset that confirms it: all of it, or nothing.
+//! Stores a batch of updates with the offset that confirms it, in one transaction.
 
 use protocol::{EventId, TaskId, now_ms};
 use rusqlite::Transaction;
@@ -19,28 +19,28 @@ const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;
 /// The messages that waited at start; none once they are through.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Backlog {
-    /// Older ones, in seconds since the epoch, are kept and not run.
+    /// Older ones, in seconds since the epoch, are stored but not run.
     pub(super) not_before: i64,
     /// The newest task before them, once the first of them are stored.
     pub(super) since_seq: Option<i64>,
 }
 
-/// What Telegram gave at once.
+/// The updates of one response.
 pub(super) struct Batch {
-    /// The updates, and what is to become of each.
+    /// The updates, and what to do with each.
     pub(super) updates: Vec<ClassifiedUpdate>,
     /// The offset that confirms them.
     pub(super) next_offset: i64,
-    /// Where they belong to the messages that waited at start: which.
+    /// Set while the messages that waited at start are received.
     pub(super) backlog: Option<Backlog>,
-    /// At most so many of those are run.
+    /// At most this many of those are run.
     pub(super) pending_max: u32,
     /// This run's `process.started`.
     pub(super) run: EventId,
 }
 
 impl Batch {
-    /// Stores all of it with the offset that confirms it; returns where a backlog began.
+    /// Stores everything; returns where a backlog began.
     pub(super) fn store(&self, tx: &Transaction<'_>) -> Result<Option<i64>, StoreError> {
         let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::newest_seq(tx), Ok);
         let since_seq = self.backlog.map(begins).transpose()?;
@@ -86,7 +86,7 @@ fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) 
     Ok(())
 }
 
-/// Nothing for a command that was stored before: it is carried out already.
+/// Does nothing for a command that was stored before: it was carried out then.
 fn carry_out_cancel(
     tx: &Transaction<'_>,
     task: Option<TaskId>,
@@ -104,8 +104,8 @@ fn carry_out_cancel(
 fn cancelled_in_words(done: InChat) -> String {
     let waiting = match done.queued {
         0 => None,
-        1 => Some("1 message that waited is cancelled.".to_owned()),
-        many => Some(format!("{many} messages that waited are cancelled.")),
+        1 => Some("1 waiting message is cancelled.".to_owned()),
+        many => Some(format!("{many} waiting messages are cancelled.")),
     };
     match (done.running, waiting) {
         (false, None) => "There is nothing to cancel.".to_owned(),
@@ -137,7 +137,7 @@ fn refuse_unknown_chat(
     answer(tx, task, chat, &reply, run)
 }
 
-/// Nothing for an update that was stored before: its answer is on the way already.
+/// Does nothing for an update that was stored before: its answer was queued then.
 fn answer(
     tx: &Transaction<'_>,
     task: Option<TaskId>,

@@ -1,7 +1,6 @@
-//! The connection to Telegram's Bot API.
+//! The client of Telegram's Bot API.
 //!
-//! The bot's token is part of every address it calls, so neither the bot nor its errors are ever printed
-//! as they are.
+//! The bot's token is part of every URL, so neither the bot nor its errors are printed unfiltered.
 
 use std::time::Duration;
 
@@ -17,33 +16,33 @@ pub const LONG_POLL: Duration = Duration::from_secs(50);
 /// A request that takes this much longer than the long poll is dead.
 const BEYOND_LONG_POLL: Duration = Duration::from_secs(20);
 
-/// The token is not corrected sooner, and asking more often could be taken for guessing.
+/// Nobody corrects a token sooner, and Telegram could take more requests for guessing.
 const AFTER_A_REFUSED_TOKEN: Duration = Duration::from_secs(30);
 
-/// Time for the other program to end: often it is an earlier run of this one.
+/// Time for the other program to exit: often it is an earlier run of this one.
 const AFTER_ANOTHER_RECEIVER: Duration = Duration::from_secs(5);
 
-/// What an error asks of us.
+/// How to go on after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryPolicy {
     /// Wait as long as Telegram says.
     Wait(Duration),
-    /// Try again with growing pauses; the network or Telegram has trouble.
+    /// Try again with growing pauses: a network or server error.
     Retry,
-    /// Telegram gives a reason that the client does not know: a few more times.
+    /// Try a few more times: an error that the client does not know.
     RetryLimited,
-    /// A person has to do something: the token is refused, or another program uses it.
+    /// A person has to act: the token is rejected, or another program uses it.
     NeedsOperator {
-        /// What has to be done.
+        /// What to do.
         what: &'static str,
-        /// How long to wait at least: nobody is faster, and another program is not to be disturbed.
+        /// The minimum pause.
         pause: Duration,
     },
-    /// The same request will never work.
+    /// Never try this request again.
     Never,
 }
 
-/// A bot, and what is needed to talk about its errors.
+/// A bot, and its token, which is removed from errors.
 #[derive(Clone)]
 pub struct TelegramBot {
     /// The client of the API.
@@ -52,7 +51,7 @@ pub struct TelegramBot {
 }
 
 impl TelegramBot {
-    /// Makes the client; nothing is sent yet.
+    /// Creates the client; nothing is sent yet.
     pub fn new(settings: &TelegramSettings) -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(10))
@@ -68,11 +67,13 @@ impl TelegramBot {
         Ok(Self { api, token: settings.token.clone() })
     }
 
-    /// An error in words, without the token.
+    /// An error as text, without the token.
     pub fn describe(&self, error: &RequestError) -> String {
         let words = match error {
-            // The text that could not be read may be a whole page of some proxy.
-            RequestError::InvalidJson { source, .. } => format!("the answer is not Telegram's: {source}"),
+            // The invalid text may be a proxy's whole web page.
+            RequestError::InvalidJson { source, .. } => {
+                format!("invalid response, not from Telegram: {source}")
+            }
             RequestError::Network(cause) => error_chain(cause.as_ref()),
             RequestError::Api(_)
             | RequestError::MigrateToChatId(_)
@@ -83,7 +84,7 @@ impl TelegramBot {
     }
 }
 
-/// What an error asks of us.
+/// How to go on after an error.
 pub fn retry_policy(error: &RequestError) -> RetryPolicy {
     match error {
         RequestError::RetryAfter(seconds) => RetryPolicy::Wait(seconds.duration()),
@@ -91,14 +92,14 @@ pub fn retry_policy(error: &RequestError) -> RetryPolicy {
             RetryPolicy::Retry
         }
         RequestError::Api(ApiError::InvalidToken) => RetryPolicy::NeedsOperator {
-            what: "Telegram refuses the bot's token (401): correct AUTONOUS_TELEGRAM_TOKEN",
+            what: "Telegram rejects the bot's token (401): correct AUTONOUS_TELEGRAM_TOKEN",
             pause: AFTER_A_REFUSED_TOKEN,
         },
         RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => RetryPolicy::NeedsOperator {
             what: "another program receives this bot's updates (409): stop it, or use another bot",
             pause: AFTER_ANOTHER_RECEIVER,
         },
-        // Telegram's own troubles have no name in the client: a server error, a webhook that is set.
+        // The client has no names for these: a server error, a webhook that is set.
         RequestError::Api(ApiError::Unknown(_)) => RetryPolicy::RetryLimited,
         RequestError::Api(_) | RequestError::MigrateToChatId(_) => RetryPolicy::Never,
     }

@@ -1,6 +1,6 @@
-//! What is to be done with an update: a pure decision.
+//! Decides what to do with an update; a pure function.
 //!
-//! Every kind of update gets an action and a row, so that none is fetched for ever.
+//! Every kind of update gets an action and a row, so that none is fetched forever.
 
 use std::collections::HashSet;
 
@@ -9,59 +9,58 @@ use teloxide::types::{Message, MessageKind, Update, UpdateKind};
 use super::NAME;
 use crate::channel::Chat;
 
-/// What is to be done with an update.
+/// An update, and what to do with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassifiedUpdate {
-    /// Telegram's number of it.
+    /// The update's number.
     pub update_id: i64,
     /// The number of the message in its chat, if it is one.
     pub message_id: Option<i64>,
     /// Where it comes from.
     pub chat: Chat,
-    /// What is to be done with it.
+    /// What to do with it.
     pub action: UpdateAction,
 }
 
-/// Run it, or why not.
+/// Whether to run it, or why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpdateAction {
     /// Run this text.
     Run(String),
-    /// It waited too long to be run unasked; its text is kept, so that a person can put it into the queue.
+    /// It waited too long: do not run it, but store its text, so that a person can requeue it.
     Late(String),
-    /// Stop what runs in this chat, or else the newest that waits; with `all`, everything.
+    /// Cancel what is running in this chat, or else the newest waiting message; with `all`, everything.
     Cancel {
-        /// Whether everything that waits is cancelled, too.
+        /// Whether to cancel everything.
         all: bool,
     },
-    /// Keep a row without running it, and say nothing.
+    /// Store a row, do not run it, and do not answer.
     Skip(&'static str),
-    /// Keep a row without running it, and tell the chat why.
+    /// Store a row, do not run it, and tell the chat why.
     Answer {
         /// Why, for the row.
         reason: &'static str,
-        /// What the chat is told.
+        /// The answer to the chat.
         reply: &'static str,
     },
-    /// A chat that is not on the allowlist: it is told its own number, but not again and again.
+    /// The chat is not on the allowlist: tell it its own number, but not every time.
     UnknownChat,
 }
 
-/// What decides.
+/// The rules to decide by.
 #[derive(Debug)]
 pub struct Rules<'a> {
     /// Who may talk to the bot.
     pub allowed_chats: &'a HashSet<i64>,
-    /// Messages from before this second, since the epoch, waited too long.
+    /// Messages from before this time, in seconds since the epoch, waited too long.
     pub not_before: Option<i64>,
 }
 
 const ONLY_TEXT: &str = "I understand text messages only. Please write what you need.";
-const CANCEL_USAGE: &str =
-    "/cancel stops what I am doing, or else the newest message that waits. /cancel all stops everything.";
+const CANCEL_USAGE: &str = "/cancel stops what I am doing, or else cancels the newest waiting message. /cancel all stops everything.";
 const NO_CHAT: &str = "none";
 
-/// Judges one update.
+/// Classifies one update.
 pub fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
     let chat = update.chat().map_or_else(|| Chat::new(NAME, NO_CHAT), |chat| Chat::new(NAME, chat.id));
     let action = match &update.kind {
@@ -101,7 +100,7 @@ fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
     let is_late = rules.not_before.is_some_and(|limit| message.date.timestamp() < limit);
     if !rules.allowed_chats.contains(&message.chat.id.0) {
         return if is_late {
-            UpdateAction::Skip("a message of a stranger waited")
+            UpdateAction::Skip("an old message from an unknown chat")
         } else {
             UpdateAction::UnknownChat
         };
@@ -110,7 +109,7 @@ fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
         _ if is_late => UpdateAction::Late(message.text().unwrap_or_default().to_owned()),
         Some(text) if is_cancel(text) => classify_cancel(text),
         Some(text) if !text.trim().is_empty() => UpdateAction::Run(text.to_owned()),
-        // Empty: a kind of content that this client does not know yet.
+        // Empty: a kind of content that this client does not know.
         _ if matches!(message.kind, MessageKind::Common(_) | MessageKind::Empty {}) => {
             UpdateAction::Answer { reason: "the message has no text", reply: ONLY_TEXT }
         }
@@ -128,7 +127,7 @@ fn classify_cancel(text: &str) -> UpdateAction {
     match text.split_whitespace().skip(1).collect::<Vec<_>>().as_slice() {
         [] => UpdateAction::Cancel { all: false },
         ["all"] => UpdateAction::Cancel { all: true },
-        _ => UpdateAction::Answer { reason: "a /cancel that says something else", reply: CANCEL_USAGE },
+        _ => UpdateAction::Answer { reason: "an invalid /cancel", reply: CANCEL_USAGE },
     }
 }
 

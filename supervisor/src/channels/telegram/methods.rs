@@ -1,4 +1,4 @@
-//! One thing that leaves becomes one call of Telegram's API.
+//! Sends a message with one call of Telegram's API.
 
 use teloxide::payloads::{SendDocumentSetters, SendVoiceSetters, SetMessageReactionSetters};
 use teloxide::prelude::Requester;
@@ -7,7 +7,7 @@ use teloxide::{ApiError, Bot, RequestError};
 
 use crate::channel::content::{Content, File};
 
-/// Sends it, and returns the number that Telegram gave to the message, if it made one.
+/// Returns the number of the new message, if there is one.
 pub(super) async fn send(api: &Bot, chat: ChatId, content: &Content) -> Result<Option<i64>, RequestError> {
     match content {
         Content::Text(text) => api.send_message(chat, text.as_str()).await.map(|sent| number(&sent)),
@@ -31,7 +31,7 @@ pub(super) async fn send(api: &Bot, chat: ChatId, content: &Content) -> Result<O
     }
 }
 
-/// An edit that was made already, before a lost answer, is refused as no change: then it is done.
+/// Telegram refuses an edit that changes nothing: it was made before, and only the response was lost.
 async fn edit(api: &Bot, chat: ChatId, message_id: i64, text: &str) -> Result<Option<i64>, RequestError> {
     match api.edit_message_text(chat, target(message_id), text).await {
         Ok(_) | Err(RequestError::Api(ApiError::MessageNotModified)) => Ok(Some(message_id)),
@@ -47,7 +47,7 @@ fn number(message: &Message) -> Option<i64> {
     Some(i64::from(message.id.0))
 }
 
-/// Telegram's numbers are of 32 bits; the control port refuses others.
+/// Telegram's message numbers have 32 bits; the control port rejects others.
 fn target(message_id: i64) -> MessageId {
     MessageId(i32::try_from(message_id).unwrap_or(i32::MAX))
 }

@@ -1,5 +1,5 @@
-//! Takes updates in: fetched, judged, stored with the new offset in one transaction, and only then
-//! confirmed by asking for what comes after them.
+//! Receives updates: fetches, classifies and stores them with the new offset in one transaction, and only then
+//! confirms them by asking for the next ones.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::channels::inbound::Inbound;
 use crate::config::TelegramSettings;
 use crate::store::{StoreError, kv};
 
-/// The most updates that Telegram gives at once.
+/// The maximum number of updates in one response.
 const BATCH: u8 = 100;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The loop that takes updates in.
+/// The loop that receives updates.
 pub(super) struct Receiver {
     bot: TelegramBot,
     inbound: Inbound,
@@ -54,7 +54,7 @@ impl Receiver {
         }
     }
 
-    /// Receives until it is told to stop. Trouble with Telegram is logged and waited out.
+    /// Receives until `stop`. Errors are logged and retried.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {
             let pause = tokio::select! {
@@ -72,30 +72,30 @@ impl Receiver {
     async fn receive(&mut self) -> Duration {
         let offset = match self.inbound.store.write(|tx| kv::get(tx, OFFSET)).await {
             Ok(offset) => offset.and_then(|offset| offset.parse().ok()).unwrap_or(0),
-            Err(error) => return self.stumble(&error),
+            Err(error) => return self.after_store_error(&error),
         };
         let updates = match self.fetch(offset).await {
             Ok(updates) => updates,
-            Err(error) => return self.wait_out(&error),
+            Err(error) => return self.after_telegram_error(&error),
         };
-        match self.take_in(updates).await {
+        match self.store(updates).await {
             Ok(()) => {
                 self.failures = 0;
                 Duration::ZERO
             }
-            Err(error) => self.stumble(&error),
+            Err(error) => self.after_store_error(&error),
         }
     }
 
     async fn fetch(&self, offset: i32) -> Result<Vec<Update>, teloxide::RequestError> {
-        // What waits comes at once, so that the end of the backlog is seen without waiting for news.
+        // No long poll for the backlog: its end must be seen at once.
         let timeout = if self.backlog.is_some() { 0 } else { LONG_POLL.as_secs() };
         let request = self.bot.api.get_updates().offset(offset).limit(BATCH);
         request.timeout(u32::try_from(timeout).unwrap_or(0)).allowed_updates([AllowedUpdate::Message]).await
     }
 
     /// Stores a batch together with the offset that confirms it.
-    async fn take_in(&mut self, updates: Vec<Update>) -> Result<(), StoreError> {
+    async fn store(&mut self, updates: Vec<Update>) -> Result<(), StoreError> {
         let is_last_of_backlog = updates.len() < usize::from(BATCH);
         let Some(last) = updates.iter().map(|update| update.id.0).max() else {
             self.backlog = None;
@@ -108,8 +108,8 @@ impl Receiver {
         let classified: Vec<ClassifiedUpdate> =
             updates.iter().map(|update| classify(update, &rules)).collect();
         let cancels = classified.iter().any(|update| matches!(update.action, UpdateAction::Cancel { .. }));
-        let askers = classified.iter().filter(|update| matches!(update.action, UpdateAction::Run(_)));
-        let askers: Vec<Chat> = askers.map(|update| update.chat.clone()).collect();
+        let chats = classified.iter().filter(|update| matches!(update.action, UpdateAction::Run(_)));
+        let chats: Vec<Chat> = chats.map(|update| update.chat.clone()).collect();
         let batch = Batch {
             updates: classified,
             next_offset: i64::from(last) + 1,
@@ -120,7 +120,7 @@ impl Receiver {
         let since_seq = match self.inbound.store.write(move |tx| batch.store(tx)).await {
             Ok(since_seq) => since_seq,
             Err(error) => {
-                self.outage.notify(&self.bot, askers).await;
+                self.outage.notify(&self.bot, chats).await;
                 return Err(error);
             }
         };
@@ -135,13 +135,13 @@ impl Receiver {
         Ok(())
     }
 
-    fn stumble(&mut self, error: &StoreError) -> Duration {
-        tracing::error!(%error, "Telegram's updates could not be stored; they stay with Telegram");
+    fn after_store_error(&mut self, error: &StoreError) -> Duration {
+        tracing::error!(%error, "could not store updates; they stay with Telegram");
         self.failures += 1;
         pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
     }
 
-    fn wait_out(&mut self, error: &teloxide::RequestError) -> Duration {
+    fn after_telegram_error(&mut self, error: &teloxide::RequestError) -> Duration {
         let (words, policy) = (self.bot.describe(error), retry_policy(error));
         let wait = match policy {
             RetryPolicy::Wait(wait) | RetryPolicy::NeedsOperator { pause: wait, .. } => wait,
@@ -154,7 +154,7 @@ impl Receiver {
         match policy {
             RetryPolicy::NeedsOperator { what, .. } => tracing::error!(error = words, wait_ms, "{what}"),
             RetryPolicy::Wait(_) | RetryPolicy::Retry | RetryPolicy::RetryLimited | RetryPolicy::Never => {
-                tracing::warn!(error = words, wait_ms, "Telegram gives no updates; trying again");
+                tracing::warn!(error = words, wait_ms, "could not get updates from Telegram; trying again");
             }
         }
         wait

@@ -1,15 +1,15 @@
-//! Splits a reply into messages that Telegram takes: a pure function.
+//! Splits a reply into messages that Telegram accepts; a pure function.
 //!
 //! A message has at most 4096 UTF-16 units (<https://core.telegram.org/bots/api#sendmessage>). It ends at
-//! the end of a paragraph if it can, else of a line, else of a word. A code block that goes on in the next
-//! message is closed in the one and opened again in the other.
+//! the end of a paragraph if possible, else of a line, else of a word. A code block that continues in the next
+//! message is closed in the first and opened again in the second.
 
 use crate::channel::content::{Content, File};
 
 /// The most UTF-16 units of one message.
 pub(super) const MAX_UNITS: usize = 4096;
 
-/// A message that would be shorter than this part of the bound is not worth a nicer end.
+/// A message is not made shorter than this fraction of the maximum for a nicer end.
 const LEAST_FILL: usize = 4;
 
 const FENCE: &str = "```";
@@ -41,7 +41,7 @@ fn into_pieces(text: &str, max_units: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut rest = text.trim_end().to_owned();
     while units(&rest) > max_units {
-        // Room for the line that closes a code block.
+        // Leave room for the line that closes a code block.
         let end = best_end(&rest, max_units - FENCE.len() - 1);
         let piece = rest[..end].trim_end_matches([' ', '\n']).to_owned();
         let next = rest[end..].trim_start_matches('\n');
@@ -61,12 +61,12 @@ fn into_pieces(text: &str, max_units: usize) -> Vec<String> {
     pieces
 }
 
-/// The length of a text as Telegram counts it.
+/// The length of a text in UTF-16 units, as Telegram counts.
 pub(super) fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// The byte at which a piece of at most `max_units` ends best.
+/// The best byte to end a piece of at most `max_units` at.
 fn best_end(text: &str, max_units: usize) -> usize {
     let furthest = furthest_end(text, max_units);
     let least = furthest / LEAST_FILL;
@@ -86,8 +86,8 @@ fn furthest_end(text: &str, max_units: usize) -> usize {
     text.len()
 }
 
-/// The line that opened the code block which is still open at the end, if one is. A very long one is cut
-/// to the bare fence, so that each piece makes headway.
+/// The line that opened the code block that is still open at the end, if any. A very long one is cut to the bare
+/// fence, so that every piece makes progress.
 fn open_fence(text: &str) -> Option<&str> {
     let mut open = None;
     for line in text.lines().filter(|line| line.trim_start().starts_with(FENCE)) {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_that_never_ends_still_makes_headway() {
+    fn a_fence_that_never_ends_still_makes_progress() {
         let messages = into_messages(&format!("```{}\n{}", "x".repeat(5000), "y\n".repeat(5000)));
         assert!(messages.len() < 12 && messages.iter().all(|message| units(message) <= MAX_UNITS));
     }

@@ -1,7 +1,7 @@
-//! Tells people that their message can not be stored: the one thing that leaves without the outbox, because
-//! the outbox is in the database that takes nothing.
+//! Tells chats that their messages cannot be stored. This does not go through the outbox, which is in the same
+//! database.
 //!
-//! Each chat is told once for as long as the trouble lasts. The message itself stays with Telegram.
+//! Each chat is told once per outage. The messages themselves stay with Telegram.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,14 @@ const NOTICE: &str = "I cannot store messages at the moment: my database, or the
                      no changes. Your message is not lost. It waits at Telegram, and I go on by myself as \
                      soon as there is room.";
 
-/// Who was told.
+/// The chats that were told.
 #[derive(Debug, Default)]
 pub struct StoreOutage {
     notified: HashSet<Chat>,
 }
 
 impl StoreOutage {
-    /// Tells those chats that do not know yet. Nobody waits for a success: it is told at most once.
+    /// Tells the chats that were not told yet; a failure is not retried.
     pub async fn notify(&mut self, bot: &TelegramBot, chats: Vec<Chat>) {
         for chat in chats {
             let Ok(id) = chat.id.parse() else { continue };
@@ -32,13 +32,13 @@ impl StoreOutage {
                 tracing::warn!(
                     error = bot.describe(&error),
                     chat_id = id,
-                    "a chat could not be told of the trouble"
+                    "could not tell a chat about the outage"
                 );
             }
         }
     }
 
-    /// It is over; the next one is news again.
+    /// The outage is over; the next one is told again.
     pub fn ended(&mut self) {
         self.notified.clear();
     }
