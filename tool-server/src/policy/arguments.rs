@@ -5,7 +5,6 @@
 
 use super::word::Word;
 
-/// The arguments of one command.
 pub(super) struct Arguments<'a> {
     /// `-r` and `--recursive` alike, each with its value if it takes one.
     options: Vec<(String, Option<&'a str>)>,

@@ -13,9 +13,7 @@ pub(super) struct Command {
     pub(super) name: String,
     /// The word as it was written, quotes resolved.
     pub(super) spelled: String,
-    /// What follows the word.
     pub(super) arguments: Vec<Word>,
-    /// Where it stands.
     pub(super) context: Context,
 }
 

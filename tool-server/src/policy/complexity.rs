@@ -66,7 +66,6 @@ fn masked(mut text: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// The length of a double-quoted string with its quotes, as far as it goes.
 fn double_quoted(text: &[u8]) -> usize {
     let mut length = 1;
     while length < text.len() && text[length] != b'"' {

@@ -83,7 +83,6 @@ impl Line {
     }
 }
 
-/// The walk through the tree of one piece of code.
 struct Walk<'a> {
     line: &'a mut Line,
     source: &'a str,

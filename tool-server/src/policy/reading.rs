@@ -17,7 +17,6 @@ const MAX_LINES: u64 = 2000;
 
 /// A single command, and where its relative paths start.
 pub(super) struct Reading<'a> {
-    /// The command word.
     pub(super) name: &'a str,
     arguments: &'a [Word],
     directory: PathBuf,
@@ -26,10 +25,8 @@ pub(super) struct Reading<'a> {
 
 /// The call to make instead.
 pub(super) struct ToolCall {
-    /// The tool.
     pub(super) tool: &'static str,
     arguments: Value,
-    /// What else there is to say.
     note: String,
 }
 
@@ -40,7 +37,6 @@ impl ToolCall {
         Self { tool, arguments, note: String::new() }
     }
 
-    /// The hint of the refusal.
     pub(super) fn hint(&self) -> String {
         format!("Call `{}` with {}.{}", self.tool, self.arguments, self.note)
     }

@@ -10,7 +10,6 @@ use super::word::Word;
 pub(super) struct SingleCommand {
     /// The directory in `cd X &&`.
     pub(super) directory: Option<Word>,
-    /// The command word and its arguments.
     pub(super) words: Vec<Word>,
 }
 

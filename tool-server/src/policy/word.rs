@@ -19,12 +19,10 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// A word that needs no resolving.
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), expands: false }
     }
 
-    /// The word that a node of the syntax tree stands for.
     pub(super) fn of(node: Node<'_>, source: &str) -> Self {
         let mut word = Self::default();
         word.push(node, source);

@@ -7,7 +7,6 @@ use super::arguments::{Arguments, listed};
 use super::command::Command;
 use super::word::{UNKNOWN, Word};
 
-/// What a command starts besides itself.
 pub(super) enum Wrapped {
     /// Another command, with its words known one by one.
     Command(Vec<Word>),
