@@ -1,10 +1,10 @@
-//! The harness of the whole-system tests: the real binaries, started for real, in a directory of their own.
+//! The harness of all crates' tests: the real binaries, started for real, in a directory of their own.
 //!
-//! Only Telegram and the model are fakes: servers that speak their real protocol. Everything is
-//! waited for as a state with a deadline, never for a time. What a test leaves behind (a process, a
-//! running task, a temporary file) fails it when the harness is dropped.
+//! Only Telegram, the model and (for the worker alone) the tool server are fakes: servers that speak their
+//! real protocol. Tests wait for a state with a deadline, never for a time. What a test leaves behind (a
+//! process, a running task, a temporary file) fails it when the harness is dropped.
 //!
-//! The harness blocks: a test reads from top to bottom. It knows of the binaries only what any user can
+//! The harness blocks, so a test reads from top to bottom. It knows of the binaries only what any user can
 //! know (variables, routes, files, exit codes) and links nothing of them but `protocol`.
 
 pub mod binaries;

@@ -17,9 +17,9 @@ pub fn out(time: Duration) {
 /// How long to wait before looking again; short against every deadline.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What `look` finds, as soon as it finds something; panics after [`SOON`] with `what` was waited for.
+/// What `look` finds, as soon as it finds something; panics with `what` after [`SOON`].
 pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    within(SOON, look).unwrap_or_else(|| panic!("waited {SOON:?} in vain until {what}"))
+    within(SOON, look).unwrap_or_else(|| panic!("timed out after {SOON:?}: {what}"))
 }
 
 /// What `look` finds within `deadline`, if it does.

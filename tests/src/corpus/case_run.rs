@@ -55,8 +55,8 @@ impl<'a> CaseRun<'a> {
         Ok(run)
     }
 
-    /// Does what the case says, and judges what came of it. A file that is to be changed is read first
-    /// where `reads_first`, as an honest client does; whoever does not is stopped by the optimistic lock
+    /// Does what the case says and checks the outcome. A file that the case changes is read first
+    /// where `reads_first`, as a well-behaved client does; one that does not is stopped by the optimistic lock
     /// alone, which would prove nothing about the path.
     pub fn call_tool(mut self, reads_first: bool) -> Result<(), String> {
         let before = Before::remember(self.case, &self.placeholders)?;

@@ -17,7 +17,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Reads a body by its content type; what can not be read has no parameters.
+    /// Reads a body by its content type; what cannot be read has no parameters.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
         let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
         match content_type.split_once("boundary=") {

@@ -21,7 +21,7 @@ pub struct ToolServerBuilder {
 pub struct Refusal {
     /// How the process ended.
     pub status: ExitStatus,
-    /// What it said to whoever started it.
+    /// What it wrote to stderr.
     pub stderr: String,
 }
 

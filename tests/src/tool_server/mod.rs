@@ -80,7 +80,7 @@ impl ToolServer {
         http::raw(self.address, bytes).ok()
     }
 
-    /// Panics when the server does not do honest work any more.
+    /// Panics when the server no longer lists its root.
     pub fn assert_alive(&self, after: &str) {
         let envelope = self.call("ls", &serde_json::json!({"path": "."}));
         assert!(envelope.ok, "after {after} the server does not list its root: {envelope:?}");

@@ -45,7 +45,7 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
         let mut written = Vec::new();
         write(&telegram, &mut written);
         telegram.wait_for_sent(1);
-        // Not waiting until it is marked as sent: what can not be marked must not be sent again either.
+        // Not waiting until it is marked as sent: what cannot be marked must not be sent again either.
         disk.fill();
         wait::until("the database takes no message any more, and Ada is told", || {
             if telegram.unconfirmed() < WAITING {
@@ -53,14 +53,14 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
             }
             telegram.sent().iter().any(|message| is_note(&message.text)).then_some(())
         });
-        assert!(telegram.unconfirmed() > 0, "what can not be stored stays with Telegram");
+        assert!(telegram.unconfirmed() > 0, "what cannot be stored stays with Telegram");
         wait::until("the log says so", || system.log().contains("they stay with Telegram").then_some(()));
         let not_ready = readyz(&system);
         let trouble = not_ready.json()["database_trouble"].as_str().unwrap_or_default().to_owned();
         assert!(not_ready.status == 503 && trouble.contains("full"), "{}", not_ready.text());
         let refused = system.control(Request::post_json("/messages", &json!({"text": "ls path=."})));
-        assert_eq!(refused.status, 503, "a message that can not be stored is not accepted");
-        wait::until("a call that can not be recorded is not made", || {
+        assert_eq!(refused.status, 503, "a message that cannot be stored is not accepted");
+        wait::until("a call that cannot be recorded is not made", || {
             (!system.tool("ls", &json!({"path": "."})).ok).then_some(())
         });
 

@@ -21,7 +21,7 @@ fn system_with_an_old_queue() -> (System, String, String) {
         .variable("AUTONOUS_MODEL_PROVIDER", "scripted")
         .variable("AUTONOUS_MODEL_SCRIPT", "msg:hello,err:bad_request")
         .start();
-    let done = system.say("say hello, please, in as many words as a line of eighty columns can not hold");
+    let done = system.say("say hello, please, in as many words as a line of eighty columns cannot hold");
     system.reply(&done);
     let dead = system.say("日本語で\u{1b}[2Jお願いします、一行に収まらないほど長い長い文章を書いてください");
     system.reply(&dead);

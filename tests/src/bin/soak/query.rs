@@ -52,7 +52,7 @@ impl Interview {
         self.server.root()
     }
 
-    /// Asks, judges and prints one row; the answer goes back for the next query.
+    /// Asks, checks and prints one row; returns the answer for the next query.
     pub fn ask(&mut self, what: &str, tool: &str, arguments: &Value, right: &Right) -> Envelope {
         self.forget_peak();
         let begin = Instant::now();

@@ -15,7 +15,7 @@ use crate::tool_server::ToolServerBuilder;
 /// How the server is started that a case meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Tier A, as whoever runs the tests: root, where the tests are to show that root is held.
+    /// Tier A, as the user who runs the tests; root, where they run as root.
     TierA,
     /// Tier A, as an ordinary user.
     TierAAsOrdinaryUser,
