@@ -2,28 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use protocol::Event;
+use protocol::event::EventPayload;
 use rusqlite::{Connection, OpenFlags, Row};
-use serde_json::Value;
 
 /// The database file, opened afresh for each question, so that it can be asked while nobody runs.
 #[derive(Debug, Clone)]
 pub struct Database {
     file: PathBuf,
-}
-
-/// A row of `events`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EventRow {
-    /// The event's id.
-    pub id: String,
-    /// What it hangs under.
-    pub parent_id: Option<String>,
-    /// The task it belongs to.
-    pub task_id: Option<String>,
-    /// What happened.
-    pub event_type: String,
-    /// The facts.
-    pub payload: Value,
 }
 
 impl Database {
@@ -55,21 +41,24 @@ impl Database {
     }
 
     /// All events, in their order.
-    pub fn events(&self) -> Vec<EventRow> {
-        self.rows("select id, parent_id, task_id, type, payload from events order by seq", |row| {
-            Ok(EventRow {
-                id: row.get(0)?,
-                parent_id: row.get(1)?,
-                task_id: row.get(2)?,
-                event_type: row.get(3)?,
-                payload: serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default(),
-            })
-        })
+    pub fn events(&self) -> Vec<Event> {
+        let sql =
+            "select json_object('id', id, 'parent_id', parent_id, 'task_id', task_id, 'time_ms', time_ms,
+                                      'type', type, 'payload', json(payload)) from events order by seq";
+        let events = self.texts(sql).into_iter();
+        events
+            .map(|row| serde_json::from_str(&row).unwrap_or_else(|error| panic!("{error}: {row}")))
+            .collect()
+    }
+
+    /// The payloads of all events of one type, in their order.
+    pub fn payloads<T: EventPayload + Clone>(&self) -> Vec<T> {
+        self.events().iter().filter_map(|event| T::of(&event.body).cloned()).collect()
     }
 
     /// Whether an event of this type was stored.
     pub fn has_event(&self, event_type: &str) -> bool {
-        self.events().iter().any(|event| event.event_type == event_type)
+        self.events().iter().any(|event| event.body.event_type() == event_type)
     }
 
     /// The states of all tasks, oldest first.

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use harness::system::SystemBuilder;
 use harness::{FakeModel, ModelReply, System, leftovers, wait};
+use protocol::event::{
+    CircuitOpened, ControlLimitReached, ProgressStalled, RequestFailed, RetryExhausted, RetryScheduled,
+};
 use serde_json::{Value, json};
 
 /// A system with this model and these variables, whose tasks are tried once.
@@ -24,10 +27,12 @@ fn restless() -> FakeModel {
     })
 }
 
-/// The payloads of the events of one type.
-fn events(system: &System, event_type: &str) -> Vec<Value> {
-    let events = system.database().events().into_iter().filter(|event| event.event_type == event_type);
-    events.map(|event| event.payload).collect()
+/// The request after which the model was not asked again.
+fn exhausted(system: &System) -> RequestFailed {
+    match system.database().payloads().into_iter().next() {
+        Some(RetryExhausted::Request(failed)) => failed,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn assert_says(reply: &str, parts: &[&str]) {
@@ -46,7 +51,7 @@ fn too_many_turns_end_with_what_was_done_and_what_is_open() {
         &["limit of 3 turns", "Done so far:\n- ls {", ": exit 0", "Open: there is no final answer"],
     );
     assert_eq!(model.requests().len(), 3);
-    assert_eq!(events(&system, "control.limit_reached")[0]["limit"], "turns");
+    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "turns");
     assert_eq!(system.database().task_states(), ["done"]);
 }
 
@@ -56,7 +61,7 @@ fn too_many_tokens_end_the_task_after_the_turn_that_used_them() {
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_TOKENS", "1")]);
     assert_says(&system.reply(&system.say("go")), &["limit of 1 tokens", "- ls {"]);
     assert_eq!(model.requests().len(), 1);
-    assert_eq!(events(&system, "control.limit_reached")[0]["limit"], "tokens");
+    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "tokens");
     assert_eq!(system.database().task_states(), ["done"]);
 }
 
@@ -70,7 +75,7 @@ fn the_wall_time_ends_a_request_to_the_model() {
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "1")]);
     assert_says(&system.reply(&system.say("go")), &["limit of 1 seconds", "no tool was called"]);
     let _ = release.send(());
-    assert_eq!(events(&system, "control.limit_reached")[0]["limit"], "wall_time");
+    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "wall_time");
     assert_eq!(system.database().task_states(), ["done"]);
 }
 
@@ -83,7 +88,7 @@ fn the_wall_time_ends_a_running_command_and_the_answer_names_it() {
     let reply = system.reply(&system.say("go"));
     assert_says(&reply, &["limit of 2 seconds", COMMAND, "was running, its outcome is unknown"]);
     wait::until("the command is ended", || leftovers::processes_with(COMMAND).is_empty().then_some(()));
-    assert_eq!(events(&system, "control.limit_reached")[0]["limit"], "wall_time");
+    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "wall_time");
     assert_eq!(system.database().task_states(), ["done"]);
 }
 
@@ -97,7 +102,7 @@ fn the_same_calls_with_the_same_results_end_after_a_warning() {
     assert_eq!(requests.len(), 3);
     let warnings = |request: &Value| request.to_string().matches("twice in a row").count();
     assert_eq!(requests.iter().map(warnings).collect::<Vec<_>>(), [0, 0, 1]);
-    assert_eq!(events(&system, "progress.stalled")[0]["equal_turns"], 3);
+    assert_eq!(system.database().payloads::<ProgressStalled>()[0].equal_turns, 3);
     assert_eq!(system.database().task_states(), ["done"]);
 }
 
@@ -109,10 +114,10 @@ fn exhausted_retries_are_told_with_their_cause() {
     let reply = system.reply(&system.say("go"));
     assert_says(&reply, &["accepts no more requests right now", "Done so far:\n- ls", "Open:"]);
     assert_eq!(model.requests().len(), 1 + 3);
-    let scheduled = events(&system, "retry.scheduled");
-    assert_eq!(scheduled.len(), 2);
-    assert_eq!((&scheduled[1]["failed_requests"], &scheduled[1]["wait_ms"]), (&json!(2), &json!(0)));
-    assert_eq!(events(&system, "retry.exhausted")[0]["error_class"], "rate_limit");
+    let retries = system.database().payloads();
+    let [_, RetryScheduled::Request { failed, wait_ms: 0 }] = &retries[..] else { panic!("{retries:?}") };
+    assert_eq!(failed.failed_requests, 2);
+    assert_eq!(exhausted(&system).error_class, "rate_limit");
     assert_eq!(system.database().task_states(), ["dead"]);
 }
 
@@ -122,7 +127,7 @@ fn a_provider_that_asks_for_an_hour_is_not_waited_for() {
     let system = System::builder().model(&model).start();
     assert_says(&system.reply(&system.say("go")), &["it asks to wait 3600 seconds"]);
     assert_eq!(model.requests().len(), 1, "neither the request nor the task is tried again");
-    assert_eq!(events(&system, "retry.exhausted")[0]["retry_after_ms"], 3_600_000);
+    assert_eq!(exhausted(&system).retry_after_ms, Some(3_600_000));
     assert_eq!(system.database().task_states(), ["dead"]);
 }
 
@@ -132,8 +137,12 @@ fn a_provider_that_keeps_failing_is_left_alone_across_tasks() {
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_RETRIES", "9")]);
     assert_says(&system.reply(&system.say("go")), &["it failed 5 times in a row and is paused for"]);
     assert_eq!(model.requests().len(), 5);
-    assert_eq!(events(&system, "circuit.opened")[0]["error_class"], "rate_limit");
-    assert_eq!(events(&system, "retry.scheduled").len(), 4, "no retry is announced that will not be");
+    assert_eq!(system.database().payloads::<CircuitOpened>()[0].error_class, "rate_limit");
+    assert_eq!(
+        system.database().payloads::<RetryScheduled>().len(),
+        4,
+        "no retry is announced that will not be"
+    );
     assert_says(&system.reply(&system.say("and now?")), &["is paused for", "seconds"]);
     assert_eq!(model.requests().len(), 5, "the second task asks nobody");
     assert_eq!(system.database().task_states(), ["dead", "dead"]);

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::fs;
 
-use harness::database::EventRow;
 use harness::{FakeModel, ModelReply, System};
+use protocol::event::{EventPayload, ToolCallFailed, TurnCompleted};
+use protocol::{Event, TaskId};
 use serde_json::{Value, json};
 
 /// A task of three turns: a call that works, one that fails, and the answer.
@@ -21,8 +22,8 @@ fn system_with_a_finished_task() -> (System, FakeModel, String) {
     (system, model, task)
 }
 
-fn of_type<'a>(events: &'a [EventRow], event_type: &str) -> Vec<&'a EventRow> {
-    events.iter().filter(|event| event.event_type == event_type).collect()
+fn of_type<'a>(events: &'a [Event], event_type: &str) -> Vec<&'a Event> {
+    events.iter().filter(|event| event.body.event_type() == event_type).collect()
 }
 
 #[test]
@@ -39,14 +40,15 @@ fn each_event_hangs_under_what_it_happened_in() {
     assert_eq!(calls.len(), 2);
     for (call, turn) in calls.iter().zip(&turns) {
         assert_eq!(call.parent_id.as_ref(), Some(&turn.id), "each call hangs under its own turn");
-        assert_eq!(call.task_id.as_ref(), Some(&task));
+        assert_eq!(call.task_id.as_ref().map(TaskId::as_str), Some(task.as_str()));
     }
     let completed = of_type(&events, "tool_call.completed");
     let failed = of_type(&events, "tool_call.failed");
     assert_eq!((completed.len(), failed.len()), (1, 1));
     assert_eq!(completed[0].parent_id.as_ref(), Some(&calls[0].id));
     assert_eq!(failed[0].parent_id.as_ref(), Some(&calls[1].id));
-    assert_eq!(failed[0].payload["error_code"], "NOT_FOUND");
+    let failure = ToolCallFailed::of(&failed[0].body).and_then(|failed| failed.call.failure.as_ref());
+    assert_eq!(failure.map(|failure| failure.error_code.as_str()), Some("NOT_FOUND"));
     let ended = of_type(&events, "agent.completed");
     assert_eq!(ended[0].parent_id.as_ref(), Some(&agent.id));
 }
@@ -62,8 +64,11 @@ fn no_event_is_an_orphan_and_the_tree_is_complete_when_the_reply_is() {
         let is_orphan = event.parent_id.as_ref().is_some_and(|parent| !ids.contains(parent.as_str()));
         assert!(!is_orphan, "{event:?} hangs under nothing");
     }
-    let index_of =
-        |name: &str| events.iter().position(|e| e.event_type == name && e.task_id.as_ref() == Some(&task));
+    let index_of = |name: &str| {
+        events.iter().position(|e| {
+            e.body.event_type() == name && e.task_id.as_ref().is_some_and(|id| id.as_str() == task)
+        })
+    };
     assert!(index_of("tool_call.failed") < index_of("task.done"), "{events:#?}");
     assert!(index_of("reply.queued").is_some());
 }
@@ -71,15 +76,9 @@ fn no_event_is_an_orphan_and_the_tree_is_complete_when_the_reply_is() {
 #[test]
 fn turns_say_what_they_cost() {
     let (system, _model, _) = system_with_a_finished_task();
-    let events = system.database().events();
-    let turns = of_type(&events, "turn.completed");
+    let turns = system.database().payloads::<TurnCompleted>();
     assert_eq!(turns.len(), 3);
-    for turn in turns {
-        assert_eq!(turn.payload["model_name"], "fake-1", "{turn:?}");
-        for field in ["latency_ms", "input_tokens", "output_tokens"] {
-            assert!(turn.payload[field].is_u64(), "{field}: {turn:?}");
-        }
-    }
+    assert!(turns.iter().all(|turn| turn.model_name == "fake-1"), "{turns:?}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! A conversation and the model's window: what is summarised, what is left out, what does not fit at all.
 
 use harness::{FakeModel, ModelReply, System};
-use serde_json::{Value, json};
+use protocol::event::{ContextAssembled, FittedContext};
+use serde_json::json;
 
 /// A window that a few dozen calls outgrow.
 const WINDOW: usize = 20_000;
@@ -17,10 +18,13 @@ fn system(model: &FakeModel) -> System {
         .start()
 }
 
-/// The payloads of `context.assembled`.
-fn assembled(system: &System) -> Vec<Value> {
-    let events = system.database().events().into_iter();
-    events.filter(|event| event.event_type == "context.assembled").map(|event| event.payload).collect()
+/// The times that the conversation was fitted into the window.
+fn fitted(system: &System) -> Vec<FittedContext> {
+    let fitted = |context| match context {
+        ContextAssembled::Initial(_) => None,
+        ContextAssembled::Fitted(fitted) => Some(fitted),
+    };
+    system.database().payloads().into_iter().filter_map(fitted).collect()
 }
 
 fn assert_says(text: &str, parts: &[&str]) {
@@ -58,11 +62,11 @@ fn a_task_that_outgrows_the_window_is_summarised_once_and_goes_on() {
     }
     let last = requests.last().unwrap()["messages"].to_string();
     assert_says(&last, &["find the word in question", "SUMMARY: nothing was found", "Calls that you made"]);
-    let assembled = assembled(&system);
-    let told: Vec<&Value> = assembled.iter().filter(|facts| facts["summary"].is_string()).collect();
-    assert_eq!(told.len(), 1);
-    assert!(told[0]["dropped"].as_u64() > Some(0), "{told:?}");
-    assert!(assembled.len() < 8, "the conversation is not fitted anew each turn: {}", assembled.len());
+    let fitted = fitted(&system);
+    let summarised: Vec<_> = fitted.iter().filter(|fitted| fitted.summary.is_some()).collect();
+    assert_eq!(summarised.len(), 1);
+    assert!(summarised[0].dropped > 0, "{summarised:?}");
+    assert!(fitted.len() < 7, "the conversation is not fitted anew each turn: {}", fitted.len());
 }
 
 #[test]
@@ -72,7 +76,7 @@ fn a_summary_that_cannot_be_had_is_replaced_by_a_list_of_the_calls() {
     assert_eq!(system.reply(&system.say("find the word in question")), "It is nowhere.");
     let last = model.requests().last().unwrap()["messages"].to_string();
     assert_says(&last, &["find the word in question", "your earlier steps", "- grep {", "exit 0"]);
-    assert!(assembled(&system).iter().all(|facts| facts["summary"].is_null()));
+    assert!(fitted(&system).iter().all(|fitted| fitted.summary.is_none()));
 }
 
 #[test]
