@@ -16,11 +16,11 @@ use bytes::Bytes;
 use crate::program::Program;
 
 /// The argument that makes this program a bare server.
-pub const COMMAND: &str = "serve-bare";
+pub(crate) const COMMAND: &str = "serve-bare";
 
 /// A running bare server.
 #[derive(Debug)]
-pub struct Bare {
+pub(crate) struct Bare {
     /// Where it listens.
     pub address: SocketAddr,
     _program: Program,
@@ -28,7 +28,7 @@ pub struct Bare {
 
 impl Bare {
     /// Starts one that answers `POST /` with `body`.
-    pub fn start(body: &[u8]) -> anyhow::Result<Self> {
+    pub(crate) fn start(body: &[u8]) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         let mut program = Program::spawn(command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()))?;
         let (mut stdin, mut stdout) = program.pipes()?;
@@ -44,7 +44,7 @@ impl Bare {
 }
 
 /// Reads the answer from stdin, prints its address, and serves until it is killed.
-pub fn serve() -> anyhow::Result<()> {
+pub(crate) fn serve() -> anyhow::Result<()> {
     let mut body = Vec::new();
     std::io::stdin().read_to_end(&mut body)?;
     let body = Bytes::from(body);

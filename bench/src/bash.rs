@@ -25,7 +25,7 @@ const LEAST_GAIN: f64 = 1.5;
 const MOST_ADDED_MS: f64 = 4.0;
 
 /// Measures a command in the server's sandbox, bare, and in bubblewrap; and the memory of the spawner.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|_| Ok(()))?;
     let mut call = served.post("bash", BODY)?;
     let envelope: Envelope = serde_json::from_slice(call.exchange()?)?;

@@ -26,7 +26,7 @@ const CALLS: usize = 10_000;
 const CONNECTIONS: usize = 64;
 
 /// Measures a call, the bare route, and where the difference goes.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
     let mut ls = served.post("ls", BODY)?;
     let answer = ls.exchange()?.to_vec();

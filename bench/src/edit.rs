@@ -41,7 +41,7 @@ impl Switch {
 }
 
 /// Measures an edit in the middle of the file, the bare loop, and the edit's pieces.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let root = place.path().join("root");
     fs::create_dir(&root)?;

@@ -16,7 +16,7 @@ use crate::table::Table;
 const MESSAGES: usize = 200;
 
 /// Sends messages through the whole system; the time in the event says when the worker began.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let data = place.path().join("data");
     let (_system, address) = Program::system(&data)?;

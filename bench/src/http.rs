@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const THROUGHPUT_FOR: Duration = Duration::from_secs(3);
 
 /// Answers per second over many connections, each of which waits for its answer before it asks again.
-pub fn throughput(count: usize, connect: impl Fn() -> io::Result<Connection>) -> anyhow::Result<f64> {
+pub(crate) fn throughput(count: usize, connect: impl Fn() -> io::Result<Connection>) -> anyhow::Result<f64> {
     let connections = (0..count).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
     let began = Instant::now();
     let end = began + THROUGHPUT_FOR;
@@ -34,7 +34,7 @@ fn exchanges_until(mut connection: Connection, end: Instant) -> io::Result<u32> 
 
 /// A kept connection that sends the same request again and again.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
     received: Vec<u8>,
@@ -42,12 +42,12 @@ pub struct Connection {
 
 impl Connection {
     /// A connection that posts a JSON body.
-    pub fn post(address: SocketAddr, path: &str, body: &str) -> io::Result<Self> {
+    pub(crate) fn post(address: SocketAddr, path: &str, body: &str) -> io::Result<Self> {
         Self::open(address, "POST", path, None, body)
     }
 
     /// A connection that sends this request, with a token if there is one.
-    pub fn open(
+    pub(crate) fn open(
         address: SocketAddr,
         method: &str,
         path: &str,
@@ -65,12 +65,12 @@ impl Connection {
     }
 
     /// Sends the request and waits for its answer.
-    pub fn call(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn call(&mut self) -> anyhow::Result<()> {
         Ok(self.exchange().map(drop)?)
     }
 
     /// Sends the request and returns the body of its answer, which must have a status of success.
-    pub fn exchange(&mut self) -> io::Result<&[u8]> {
+    pub(crate) fn exchange(&mut self) -> io::Result<&[u8]> {
         self.stream.write_all(&self.request)?;
         self.received.clear();
         let head = loop {

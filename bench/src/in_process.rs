@@ -22,14 +22,14 @@ use toolkit::{Recorder, Redactor, Registry, Request, Runner, RunnerSettings, arg
 use crate::measure::Durations;
 
 /// A runner of the file tools: a whole call except HTTP, the journal and syncing.
-pub struct InProcess {
+pub(crate) struct InProcess {
     runtime: Runtime,
     runner: Arc<Runner>,
 }
 
 impl InProcess {
     /// The server that these settings describe.
-    pub fn new(config: &Config) -> anyhow::Result<Self> {
+    pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
             timeout: config.limits.timeout,
@@ -44,13 +44,13 @@ impl InProcess {
     }
 
     /// To a thread that may block, and back.
-    pub fn hop(&self, times: usize) -> anyhow::Result<Durations> {
+    pub(crate) fn hop(&self, times: usize) -> anyhow::Result<Durations> {
         let hop = || self.runtime.block_on(async { tokio::task::spawn_blocking(|| ()).await });
         Ok(Durations::of(times, hop)?)
     }
 
     /// Runs one call, which must succeed.
-    pub fn call(&self, tool: &str, body: &str) -> anyhow::Result<Envelope> {
+    pub(crate) fn call(&self, tool: &str, body: &str) -> anyhow::Result<Envelope> {
         let envelope = self.runtime.block_on(self.runner.run(request(tool, body)));
         anyhow::ensure!(envelope.ok, "{tool} in this process: {}", envelope.stderr);
         Ok(envelope)
@@ -58,7 +58,7 @@ impl InProcess {
 }
 
 /// The settings of a server with this root and its own files in `place`.
-pub fn config(root: &Path, place: &Path) -> anyhow::Result<Config> {
+pub(crate) fn config(root: &Path, place: &Path) -> anyhow::Result<Config> {
     let (root, place) = (root.display().to_string(), place.display().to_string());
     let variables =
         Variables::from_pairs([("AUTONOUS_TOOL_ALLOWED_ROOTS", &root), ("AUTONOUS_DATA_DIR", &place)]);
@@ -66,13 +66,13 @@ pub fn config(root: &Path, place: &Path) -> anyhow::Result<Config> {
 }
 
 /// The roots of these settings.
-pub fn roots(config: &Config) -> anyhow::Result<Roots> {
+pub(crate) fn roots(config: &Config) -> anyhow::Result<Roots> {
     let files = &config.files;
     Ok(Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |_| None)?)
 }
 
 /// The file tools of these settings.
-pub fn registry(config: &Config) -> anyhow::Result<Registry> {
+pub(crate) fn registry(config: &Config) -> anyhow::Result<Registry> {
     let files = &config.files;
     std::fs::create_dir_all(&files.output_dir)?;
     let output = Arc::new(OutputStore::open(&files.output_dir)?);
@@ -83,7 +83,7 @@ pub fn registry(config: &Config) -> anyhow::Result<Registry> {
 }
 
 /// Measures writing the records of the start and the end of a call.
-pub fn journal(
+pub(crate) fn journal(
     config: &Config,
     times: usize,
     tool: &str,

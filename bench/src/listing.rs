@@ -11,7 +11,7 @@ const ENTRIES: usize = 100_000;
 const CALLS: usize = 30;
 
 /// Measures a page of 200 entries.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
     let mut page = served.post("ls", r#"{"path":".","limit":200}"#)?;
     let page_time = Durations::of(CALLS, || page.call())?;

@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 
 /// Many durations of the same thing.
 #[derive(Debug, Clone)]
-pub struct Durations(Vec<Duration>);
+pub(crate) struct Durations(Vec<Duration>);
 
 impl Durations {
     /// Durations in any order, at least one.
-    pub fn new(mut durations: Vec<Duration>) -> Self {
+    pub(crate) fn new(mut durations: Vec<Duration>) -> Self {
         assert!(!durations.is_empty(), "nothing was measured");
         durations.sort_unstable();
         Self(durations)
     }
 
     /// Measures `work` so many times, after a tenth as many runs to warm up.
-    pub fn of<T, E>(times: usize, mut work: impl FnMut() -> Result<T, E>) -> Result<Self, E> {
+    pub(crate) fn of<T, E>(times: usize, mut work: impl FnMut() -> Result<T, E>) -> Result<Self, E> {
         for _ in 0..times / 10 {
             work()?;
         }
@@ -30,7 +30,7 @@ impl Durations {
     }
 
     /// Measures several things in turns, so that other load on the machine affects all of them alike.
-    pub fn in_turns<const N: usize>(
+    pub(crate) fn in_turns<const N: usize>(
         times: usize,
         mut works: [&mut dyn FnMut() -> anyhow::Result<()>; N],
     ) -> anyhow::Result<[Self; N]> {
@@ -48,24 +48,24 @@ impl Durations {
     }
 
     /// The percentile, in microseconds.
-    pub fn percentile_us(&self, percent: usize) -> f64 {
+    pub(crate) fn percentile_us(&self, percent: usize) -> f64 {
         let index = (self.0.len() * percent / 100).min(self.0.len() - 1);
         self.0[index].as_secs_f64() * 1e6
     }
 
     /// The median, in microseconds.
-    pub fn p50_us(&self) -> f64 {
+    pub(crate) fn p50_us(&self) -> f64 {
         self.percentile_us(50)
     }
 
     /// The median, in milliseconds.
-    pub fn p50_ms(&self) -> f64 {
+    pub(crate) fn p50_ms(&self) -> f64 {
         self.p50_us() / 1e3
     }
 }
 
 /// Microseconds with their unit.
-pub fn us(microseconds: f64) -> String {
+pub(crate) fn us(microseconds: f64) -> String {
     format!("{microseconds:.2} µs")
 }
 

@@ -11,7 +11,7 @@ use crate::table::Table;
 const TARGETS: [(&str, f64); 3] = [("tool-server", 20.0), ("agent-worker", 20.0), ("supervisor", 40.0)];
 
 /// Measures each program of a running system.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let data = place.path().join("data");
     let (supervisor, control) = Program::system(&data)?;

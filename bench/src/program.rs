@@ -24,11 +24,15 @@ const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A running program.
 #[derive(Debug)]
-pub struct Program(Child);
+pub(crate) struct Program(Child);
 
 impl Program {
     /// Starts the program `name` next to this one.
-    pub fn start(name: &str, arguments: &[&str], variables: &[(&str, String)]) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        name: &str,
+        arguments: &[&str],
+        variables: &[(&str, String)],
+    ) -> anyhow::Result<Self> {
         let mut command = Command::new(path_of(name)?);
         command.args(arguments).env_clear().env("PATH", SEARCH_PATH);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
@@ -37,20 +41,20 @@ impl Program {
     }
 
     /// Starts a command.
-    pub fn spawn(command: &mut Command) -> anyhow::Result<Self> {
+    pub(crate) fn spawn(command: &mut Command) -> anyhow::Result<Self> {
         let child = command.spawn();
         Ok(Self(child.with_context(|| format!("cannot start {}", command.get_program().display()))?))
     }
 
     /// Its standard input and output, if they are piped; once.
-    pub fn pipes(&mut self) -> anyhow::Result<(ChildStdin, BufReader<ChildStdout>)> {
+    pub(crate) fn pipes(&mut self) -> anyhow::Result<(ChildStdin, BufReader<ChildStdout>)> {
         let pipes = self.0.stdin.take().zip(self.0.stdout.take());
         let (stdin, stdout) = pipes.context("the program has no pipes")?;
         Ok((stdin, BufReader::new(stdout)))
     }
 
     /// A tool server with one root, and where it listens.
-    pub fn tool_server(root: &Path, data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
+    pub(crate) fn tool_server(root: &Path, data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
         let address = free_address()?;
         let variables = [
             ("AUTONOUS_TOOL_ALLOWED_ROOTS", root.display().to_string()),
@@ -61,7 +65,7 @@ impl Program {
     }
 
     /// The whole system in a data directory, and where its control port listens.
-    pub fn system(data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
+    pub(crate) fn system(data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
         let (control, tools) = (free_address()?, free_address()?);
         let variables = [
             ("AUTONOUS_DATA_DIR", data.display().to_string()),
@@ -72,7 +76,7 @@ impl Program {
     }
 
     /// Its process id.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.0.id()
     }
 }
@@ -86,7 +90,7 @@ impl Drop for Program {
 
 /// A tool server over a fresh root, ready to be called.
 #[derive(Debug)]
-pub struct ServedRoot {
+pub(crate) struct ServedRoot {
     /// The server; it ends before its directories do.
     pub server: Program,
     /// The only root.
@@ -98,7 +102,7 @@ pub struct ServedRoot {
 
 impl ServedRoot {
     /// Fills a root and serves it.
-    pub fn start(fill: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<Self> {
+    pub(crate) fn start(fill: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<Self> {
         let place = tempfile::tempdir()?;
         let root = place.path().join("root");
         fs::create_dir(&root)?;
@@ -109,26 +113,26 @@ impl ServedRoot {
     }
 
     /// A connection that calls a tool.
-    pub fn post(&self, tool: &str, arguments: &str) -> io::Result<Connection> {
+    pub(crate) fn post(&self, tool: &str, arguments: &str) -> io::Result<Connection> {
         Connection::post(self.address, &format!("/tools/{tool}"), arguments)
     }
 }
 
 /// The path of a program next to this one.
-pub fn path_of(name: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn path_of(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     anyhow::ensure!(path.is_file(), "{} is missing: `make bench` builds it", path.display());
     Ok(path)
 }
 
 /// The first of these programs that the system has.
-pub fn installed(names: &[&str]) -> Option<PathBuf> {
+pub(crate) fn installed(names: &[&str]) -> Option<PathBuf> {
     let paths = |name| SEARCH_PATH.split(':').map(move |directory| Path::new(directory).join(name));
     names.iter().flat_map(paths).find(|path| path.is_file())
 }
 
 /// Waits until `GET /readyz` answers 200.
-pub fn until_ready(address: SocketAddr) -> anyhow::Result<()> {
+pub(crate) fn until_ready(address: SocketAddr) -> anyhow::Result<()> {
     let give_up = Instant::now() + PATIENCE;
     loop {
         let asked = Connection::open(address, "GET", "/readyz", None, "");
@@ -141,7 +145,7 @@ pub fn until_ready(address: SocketAddr) -> anyhow::Result<()> {
 }
 
 /// The IDs and names of the children of a process.
-pub fn children_of(parent: u32) -> anyhow::Result<Vec<(u32, String)>> {
+pub(crate) fn children_of(parent: u32) -> anyhow::Result<Vec<(u32, String)>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -154,7 +158,7 @@ pub fn children_of(parent: u32) -> anyhow::Result<Vec<(u32, String)>> {
 }
 
 /// Resident memory of a process, in MiB.
-pub fn resident_mib(pid: u32) -> anyhow::Result<f64> {
+pub(crate) fn resident_mib(pid: u32) -> anyhow::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib = field(&status, "VmRSS").and_then(|value| value.split(' ').next()?.parse::<f64>().ok());
     Ok(kib.context("the process has no resident memory")? / 1024.0)

@@ -36,7 +36,7 @@ const CLAIMS: usize = 2000;
 const LEASE: Duration = Duration::from_secs(60);
 
 /// Measures the queue.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let [bare, alone] = one_by_one(place.path())?;
     let together = tasks_a_second(&place.path().join("together.db"), AT_ONCE, TASKS_EACH)?;

@@ -26,7 +26,7 @@ const FILE_BYTES: usize = 50_000;
 const CALLS: usize = 3_000;
 
 /// Measures a call, the bare route, and the pieces of the call.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let text = source(FILE_BYTES);
     let served = ServedRoot::start(|root| Ok(fs::write(root.join("source.rs"), &text)?))?;
     let mut read = served.post("read", BODY)?;

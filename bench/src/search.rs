@@ -31,7 +31,7 @@ struct Rival {
 }
 
 /// Measures both tools against their programs.
-pub fn bench(table: &mut Table, sources: &Path) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table, sources: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(sources.is_dir(), "cargo has unpacked no sources in {}", sources.display());
     let place = tempfile::tempdir()?;
     let (_server, address) = Program::tool_server(sources, &place.path().join("data"))?;

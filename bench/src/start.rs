@@ -11,7 +11,7 @@ use crate::table::Table;
 const STARTS: usize = 15;
 
 /// Measures the starts of the tool server alone and of the whole system.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let alone = starts(|place| {
         let root = place.join("root");
         std::fs::create_dir(&root)?;

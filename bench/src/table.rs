@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Rows under a title.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     title: &'static str,
     rows: Vec<Row>,
 }
@@ -19,23 +19,23 @@ struct Row {
 
 impl Table {
     /// A table without rows.
-    pub fn new(title: &'static str) -> Self {
+    pub(crate) fn new(title: &'static str) -> Self {
         Self { title, rows: Vec::new() }
     }
 
     /// A number without a target.
-    pub fn note(&mut self, what: &str, measured: impl fmt::Display) {
+    pub(crate) fn note(&mut self, what: &str, measured: impl fmt::Display) {
         self.add(what, measured.to_string(), String::new(), "");
     }
 
     /// A number that should stay at or below a bound, both in `unit`.
-    pub fn bound(&mut self, what: &str, measured: f64, most: f64, unit: &str) {
+    pub(crate) fn bound(&mut self, what: &str, measured: f64, most: f64, unit: &str) {
         let target = format!("at most {most} {unit}");
         self.add(what, format!("{measured:.1} {unit}"), target, verdict(measured <= most));
     }
 
     /// A number that should stay at or above a bound, both in `unit`.
-    pub fn reach(&mut self, what: &str, measured: f64, least: f64, unit: &str) {
+    pub(crate) fn reach(&mut self, what: &str, measured: f64, least: f64, unit: &str) {
         let target = format!("at least {least} {unit}");
         self.add(what, format!("{measured:.1} {unit}"), target, verdict(measured >= least));
     }

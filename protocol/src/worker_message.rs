@@ -20,6 +20,7 @@ pub enum ToWorker {
 /// Sent by the worker on stdout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "most lines are events")]
 pub enum FromWorker {
     /// Something happened.
     Event {

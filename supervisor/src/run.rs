@@ -235,7 +235,8 @@ impl System {
 
     fn start_channels(&self, port: Port, children: &ChildrenStates) -> Result<(), RunError> {
         self.start_control(port, children)?;
-        for channel in self.channels.iter().cloned() {
+        for channel in self.channels.iter() {
+            let channel = Arc::clone(channel);
             match channel.delivery() {
                 Delivery::Push => {
                     let sending = sender::send_queued(channel.clone(), self.store.clone(), self.stop.clone());

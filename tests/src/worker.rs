@@ -92,7 +92,7 @@ impl Worker {
     }
 
     /// The next line, whatever it is; none when the worker has closed its output.
-    pub fn next(&mut self) -> Option<FromWorker> {
+    pub fn next_line(&mut self) -> Option<FromWorker> {
         let line = match self.stdout.recv_timeout(wait::SOON) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return None,
@@ -104,7 +104,7 @@ impl Worker {
     /// Reads on until an event of this type comes, and returns it.
     pub fn wait_for<T: EventPayload>(&mut self) -> Event {
         loop {
-            match self.next().expect("the worker has not ended") {
+            match self.next_line().expect("the worker has not ended") {
                 FromWorker::Event { event } if T::of(&event.body).is_some() => return event,
                 FromWorker::Event { .. } | FromWorker::Heartbeat { .. } => {}
                 FromWorker::Result(result) => panic!("no {} before {result:?}", T::TYPE),
@@ -116,7 +116,7 @@ impl Worker {
     pub fn wait_for_result(&mut self, task: &Task) -> TaskRun {
         let mut events = Vec::new();
         loop {
-            match self.next().expect("the worker has not ended") {
+            match self.next_line().expect("the worker has not ended") {
                 FromWorker::Event { event } => events.push(event),
                 FromWorker::Heartbeat { .. } => {}
                 FromWorker::Result(result) => {

@@ -74,9 +74,9 @@ impl Skills {
     pub fn read(&self, name: &str) -> Result<Skill, ToolError> {
         let roots = self.roots.as_ref().ok_or_else(|| self.unknown(name))?;
         require_name(name)?;
-        let file = roots.open_file(&format!("{name}/SKILL.md")).map_err(|error| match error.code {
-            ErrorCode::NotFound | ErrorCode::NotADirectory => self.unknown(name),
-            _ => error,
+        let file = roots.open_file(&format!("{name}/SKILL.md")).map_err(|error| {
+            let is_missing = matches!(error.code, ErrorCode::NotFound | ErrorCode::NotADirectory);
+            if is_missing { self.unknown(name) } else { error }
         })?;
         let content = read_whole(&file.handle, MAX_SKILL_BYTES)
             .map_err(|_| broken(name, "cannot be read"))?

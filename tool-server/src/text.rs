@@ -8,7 +8,7 @@ use encoding_rs::{Encoding as Charset, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// How text is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
+pub(crate) enum Encoding {
     /// UTF-8 without a byte order mark.
     Utf8,
     /// UTF-8 after a byte order mark.
@@ -23,7 +23,7 @@ pub enum Encoding {
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Text.
     Text(Encoding),
     /// An image of a media type.
@@ -53,7 +53,7 @@ const MAGIC: &[(&[u8], Kind)] = &[
 ];
 
 /// Detects what a file is from its first bytes; `is_whole` says whether they are the whole file.
-pub fn kind_of(head: &[u8], is_whole: bool) -> Kind {
+pub(crate) fn kind_of(head: &[u8], is_whole: bool) -> Kind {
     let magic = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, kind)| *kind);
     match (magic, head) {
         // Some magic numbers could begin a text; only a NUL or invalid UTF-8 makes them binary.
@@ -81,7 +81,7 @@ fn is_utf8(bytes: &[u8], is_whole: bool) -> bool {
 
 impl Encoding {
     /// Its usual name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
             Self::Utf8Bom => "utf-8 with byte order mark",
@@ -92,7 +92,7 @@ impl Encoding {
     }
 
     /// Decodes bytes; the flag says whether every byte was valid.
-    pub fn decode(self, bytes: &[u8]) -> (Cow<'_, str>, bool) {
+    pub(crate) fn decode(self, bytes: &[u8]) -> (Cow<'_, str>, bool) {
         let charset: &'static Charset = match self {
             Self::Utf8 | Self::Utf8Bom => {
                 let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);

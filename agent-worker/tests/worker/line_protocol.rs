@@ -10,7 +10,7 @@ const DIRECT: [(&str, &str); 1] = [("AUTONOUS_MODEL_PROVIDER", "direct")];
 #[test]
 fn the_first_line_is_a_heartbeat_without_a_task() {
     let mut worker = Worker::start(DIRECT);
-    assert_eq!(worker.next(), Some(FromWorker::Heartbeat { task_id: None }));
+    assert_eq!(worker.next_line(), Some(FromWorker::Heartbeat { task_id: None }));
 }
 
 #[test]
@@ -21,13 +21,13 @@ fn heartbeats_go_on_while_a_task_runs_and_name_it() {
     worker.send_task(&task);
     worker.wait_for::<TurnStarted>();
     let beat = FromWorker::Heartbeat { task_id: Some(task.task_id) };
-    while worker.next().unwrap() != beat {}
+    while worker.next_line().unwrap() != beat {}
 }
 
 #[test]
 fn the_end_of_stdin_ends_an_idle_worker() {
     let mut worker = Worker::start(DIRECT);
-    worker.next();
+    worker.next_line();
     worker.close_stdin();
     assert_eq!(worker.exit_code(), Some(0));
 }

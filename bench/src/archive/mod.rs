@@ -33,7 +33,7 @@ const QUESTIONS: [(&str, &[&str]); 7] = [
 ];
 
 /// Queries both databases in turns.
-pub fn bench(table: &mut Table) -> anyhow::Result<()> {
+pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let places = [tempfile::tempdir()?, tempfile::tempdir()?];
     for (place, tasks) in places.iter().zip(TASKS) {
         fill(place.path(), tasks)?;

@@ -122,21 +122,18 @@ impl StoreError {
 
     /// Whether the file is damaged.
     fn is_damage(&self) -> bool {
-        match self {
-            Self::Sqlite(error) => open::is_damage(error),
-            Self::Damaged(..) => true,
-            _ => false,
-        }
+        matches!(self, Self::Damaged(..)) || matches!(self, Self::Sqlite(error) if open::is_damage(error))
     }
 
     /// Whether another program has the database locked.
     pub fn is_locked(&self) -> bool {
-        let code = match self {
-            Self::Sqlite(error) => error.sqlite_error_code(),
-            Self::Migration(rusqlite_migration::Error::RusqliteError { err, .. }) => err.sqlite_error_code(),
-            _ => None,
+        let (Self::Sqlite(error)
+        | Self::Migration(rusqlite_migration::Error::RusqliteError { err: error, .. })) = self
+        else {
+            return false;
         };
-        matches!(code, Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
+        let locked = [rusqlite::ErrorCode::DatabaseBusy, rusqlite::ErrorCode::DatabaseLocked];
+        error.sqlite_error_code().is_some_and(|code| locked.contains(&code))
     }
 }
 

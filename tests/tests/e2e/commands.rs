@@ -1,7 +1,5 @@
 //! `bash`, `skill` and `run_script` as a caller sees them, with the real server and the real sandbox.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;

@@ -1,7 +1,5 @@
 //! Every error that the file tools can answer with: its code, its status, its whole envelope, and no change.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Idempotency keys over real HTTP, through crashes: a call with a key acts once.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::thread::JoinHandle;
 

@@ -1,8 +1,6 @@
 //! The server is killed over and over in the middle of changes: no file is ever half of anything, nothing is
 //! left beside it, and no change is made twice.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

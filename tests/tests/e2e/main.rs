@@ -1,4 +1,5 @@
 //! The real programs together, from the outside. One binary, so that the harness is linked once.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 // Messages, from a chat to the reply.
 mod cancel;

@@ -52,7 +52,7 @@ impl Changer {
     ) -> Result<Success<ChangeData>, ToolError> {
         let missing = match request.missing {
             Missing::MakeParents if request.dry_run => Missing::Plan,
-            missing => missing,
+            missing @ (Missing::Refuse | Missing::MakeParents | Missing::Plan) => missing,
         };
         let target = self.roots.target(request.path, missing)?;
         let changed = self.change_target(call, request, &target, plan);

@@ -15,7 +15,7 @@ use protocol::journal::{archive_name, archive_number};
 const NEXT: &str = "next";
 
 /// The archives of a journal by number; none where the directory does not exist.
-pub fn archives(journal: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
+pub(super) fn archives(journal: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     let mut found = BTreeMap::new();
     let entries = match fs::read_dir(directory(journal)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),

@@ -113,7 +113,7 @@ impl IgnoreRules {
             let below = Path::new(OsStr::from_bytes(&path[rules.base..]));
             let verdict = |found: Verdict, matcher: &Gitignore| match found {
                 Verdict::Unmatched => Verdict::from(matcher.matched(below, is_directory)),
-                settled => settled,
+                settled @ (Verdict::Ignored | Verdict::Whitelisted) => settled,
             };
             ignore = verdict(ignore, &rules.ignore);
             if in_repository && !above_repository {

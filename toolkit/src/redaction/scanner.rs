@@ -95,7 +95,7 @@ impl Compiled {
         let span = spans::snapped(text, self.replaced(&text.as_bytes()[start..], start)?)?;
         let name = match self.rule.start {
             Start::Name => names::before(text, hit.end()),
-            _ => start..start,
+            Start::Anywhere | Start::Word | Start::Run | Start::Back(..) => start..start,
         };
         let line = text.floor_char_boundary(name.start.saturating_sub(BEFORE_BYTES));
         let rest = text.ceil_char_boundary(span.end.saturating_add(AFTER_BYTES).min(text.len()));

@@ -11,20 +11,20 @@ use crate::channel::Chat;
 
 /// An update, and what to do with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClassifiedUpdate {
+pub(super) struct ClassifiedUpdate {
     /// The update's number.
-    pub update_id: i64,
+    pub(super) update_id: i64,
     /// The number of the message in its chat, if it is one.
-    pub message_id: Option<i64>,
+    pub(super) message_id: Option<i64>,
     /// Where it comes from.
-    pub chat: Chat,
+    pub(super) chat: Chat,
     /// What to do with it.
-    pub action: UpdateAction,
+    pub(super) action: UpdateAction,
 }
 
 /// Whether to run it, or why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UpdateAction {
+pub(super) enum UpdateAction {
     /// Run this text.
     Run(String),
     /// It waited too long: do not run it, but store its text, so that a person can requeue it.
@@ -49,11 +49,11 @@ pub enum UpdateAction {
 
 /// The rules to decide by.
 #[derive(Debug)]
-pub struct Rules<'a> {
+pub(super) struct Rules<'a> {
     /// Who may talk to the bot.
-    pub allowed_chats: &'a HashSet<i64>,
+    pub(super) allowed_chats: &'a HashSet<i64>,
     /// Messages from before this time, in seconds since the epoch, waited too long.
-    pub not_before: Option<i64>,
+    pub(super) not_before: Option<i64>,
 }
 
 const ONLY_TEXT: &str = "I understand text messages only. Please write what you need.";
@@ -61,7 +61,7 @@ const CANCEL_USAGE: &str = "/cancel stops what I am doing, or else cancels the n
 const NO_CHAT: &str = "none";
 
 /// Classifies one update.
-pub fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
+pub(super) fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
     let chat = update.chat().map_or_else(|| Chat::new(NAME, NO_CHAT), |chat| Chat::new(NAME, chat.id));
     let action = match &update.kind {
         UpdateKind::Message(message) => classify_message(message, rules),

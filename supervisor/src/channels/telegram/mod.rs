@@ -78,7 +78,10 @@ impl Channel for Telegram {
         }
         Ok(match content {
             Content::Text(text) => split::into_messages(&text).into_iter().map(Content::Text).collect(),
-            other => vec![other],
+            other @ (Content::Edit { .. }
+            | Content::Reaction { .. }
+            | Content::Document(_)
+            | Content::Voice(_)) => vec![other],
         })
     }
 

@@ -17,13 +17,13 @@ const NOTICE: &str = "I cannot store messages at the moment: my database, or the
 
 /// The chats that were told.
 #[derive(Debug, Default)]
-pub struct StoreOutage {
+pub(super) struct StoreOutage {
     notified: HashSet<Chat>,
 }
 
 impl StoreOutage {
     /// Tells the chats that were not told yet; a failure is not retried.
-    pub async fn notify(&mut self, bot: &TelegramBot, chats: Vec<Chat>) {
+    pub(super) async fn notify(&mut self, bot: &TelegramBot, chats: Vec<Chat>) {
         for chat in chats {
             let Ok(id) = chat.id.parse() else { continue };
             if self.notified.insert(chat)
@@ -39,7 +39,7 @@ impl StoreOutage {
     }
 
     /// The outage is over; the next one is told again.
-    pub fn ended(&mut self) {
+    pub(super) fn ended(&mut self) {
         self.notified.clear();
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 const MOST_LATE: Duration = Duration::from_millis(200);
 
 /// Ends a clinging command so often, prints what came of it, and says whether it held.
-pub fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
+pub(crate) fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
     let (mut left, mut late) = (0, Vec::with_capacity(times));
     for time in 0..times {
         let word = format!("clinging-{}-{time}", std::process::id());

@@ -10,7 +10,7 @@ use protocol::Envelope;
 use serde_json::json;
 
 /// What stands over the table.
-pub const HEADING: &str = "| flood | ended by | ms | peak MB | output MB | other calls | p99 ms | verdict |\n\
+pub(crate) const HEADING: &str = "| flood | ended by | ms | peak MB | output MB | other calls | p99 ms | verdict |\n\
                            |---|---|---:|---:|---:|---:|---:|---|";
 
 /// The most memory that the server may have resident.
@@ -24,14 +24,14 @@ const MOST_P99: Duration = Duration::from_millis(100);
 
 /// A command that takes all it can get.
 #[derive(Clone, Copy)]
-pub struct Flood {
+pub(crate) struct Flood {
     name: &'static str,
     cmd: &'static str,
     timeout_seconds: u64,
 }
 
 /// The floods.
-pub const FLOODS: [Flood; 5] = [
+pub(crate) const FLOODS: [Flood; 5] = [
     Flood { name: "yes", cmd: "yes", timeout_seconds: 5 },
     Flood { name: "zeros", cmd: "cat /dev/zero", timeout_seconds: 5 },
     Flood {
@@ -53,7 +53,7 @@ pub const FLOODS: [Flood; 5] = [
 
 impl Flood {
     /// Runs it, prints its row, and says whether it held.
-    pub fn run(self, server: &mut ToolServer) -> bool {
+    pub(crate) fn run(self, server: &mut ToolServer) -> bool {
         let pid = server.program().pid();
         let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
         let output_before = size_mb(&server.dir().data().join("output"));

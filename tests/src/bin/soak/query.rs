@@ -15,7 +15,7 @@ const MOST_MS: u128 = 31_000;
 const MOST_KB: u64 = 150 * 1024;
 
 /// What a right answer is.
-pub enum Right {
+pub(crate) enum Right {
     /// It succeeds, and its text has this in it.
     Shows(String),
     /// It succeeds with this, or says that a fuse ended it.
@@ -31,7 +31,7 @@ pub enum Right {
 }
 
 /// All queries to one server.
-pub struct Interview {
+pub(crate) struct Interview {
     server: ToolServer,
     asked: usize,
     missed: usize,
@@ -39,21 +39,21 @@ pub struct Interview {
 
 impl Interview {
     /// What stands over the table.
-    pub const HEADING: &str =
+    pub(crate) const HEADING: &str =
         "| what | call | answer | ms | peak MB | verdict |\n|---|---|---|---:|---:|---|";
 
     /// An interview that has not begun.
-    pub fn new(server: ToolServer) -> Self {
+    pub(crate) fn new(server: ToolServer) -> Self {
         Self { server, asked: 0, missed: 0 }
     }
 
     /// The directory for what is asked about.
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.server.root()
     }
 
     /// Asks, checks and prints one row; returns the answer for the next query.
-    pub fn ask(&mut self, what: &str, tool: &str, arguments: &Value, right: &Right) -> Envelope {
+    pub(crate) fn ask(&mut self, what: &str, tool: &str, arguments: &Value, right: &Right) -> Envelope {
         self.forget_peak();
         let begin = Instant::now();
         let answer = self.server.send(Request::post_json(&format!("/tools/{tool}"), arguments));
@@ -70,7 +70,7 @@ impl Interview {
     }
 
     /// Asks for page after page until there is none any more; the last must show the text.
-    pub fn ask_to_the_end(&mut self, what: &str, tool: &str, arguments: &Value, text: &str) {
+    pub(crate) fn ask_to_the_end(&mut self, what: &str, tool: &str, arguments: &Value, text: &str) {
         let mut arguments = arguments.clone();
         let right = Right::ShowsOrGoesOn(text.to_owned());
         while let Some(cursor) = self.ask(what, tool, &arguments, &right).next_page_cursor {
@@ -79,7 +79,7 @@ impl Interview {
     }
 
     /// Ends the server, takes everything away, and says how many queries were asked and missed.
-    pub fn end(self) -> (usize, usize) {
+    pub(crate) fn end(self) -> (usize, usize) {
         let ended = self.server.stop();
         (self.asked, self.missed + usize::from(!ended.success()))
     }

@@ -35,7 +35,7 @@ fn shows_or_fuse(text: &str) -> Right {
 }
 
 /// A file of 5 GB in lines of 100 bytes; the last says `needle`.
-pub fn huge_file(interview: &mut Interview) {
+pub(crate) fn huge_file(interview: &mut Interview) {
     const WHAT: &str = "file of 5 GB";
     const FILE: &str = "huge/file.txt";
     make_huge_file(&interview.root().join(FILE)).expect("the disk has room for 5 GB");
@@ -73,7 +73,7 @@ fn make_huge_file(path: &Path) -> std::io::Result<()> {
 }
 
 /// One line of 200 MB with `needle` in its middle, and nothing else.
-pub fn long_line(interview: &mut Interview) {
+pub(crate) fn long_line(interview: &mut Interview) {
     const WHAT: &str = "line of 200 MB";
     const FILE: &str = "long/line.txt";
     let half = "x".repeat(LINE_BYTES / 2);
@@ -96,7 +96,7 @@ pub fn long_line(interview: &mut Interview) {
 }
 
 /// A directory with a million files, one of which says `needle`.
-pub fn wide_directory(interview: &mut Interview) {
+pub(crate) fn wide_directory(interview: &mut Interview) {
     const WHAT: &str = "1,000,000 entries";
     let directory = interview.root().join("wide");
     fs::create_dir(&directory).expect("the root is writable");
@@ -125,7 +125,7 @@ pub fn wide_directory(interview: &mut Interview) {
 }
 
 /// 200 directories in each other; the innermost holds a file that says `needle`.
-pub fn deep_tree(interview: &mut Interview) {
+pub(crate) fn deep_tree(interview: &mut Interview) {
     const WHAT: &str = "200 levels";
     let levels: Vec<String> = (0..LEVELS).map(|level| format!("level-{level:03}")).collect();
     let deepest = format!("deep/{}", levels.join("/"));
@@ -147,7 +147,7 @@ pub fn deep_tree(interview: &mut Interview) {
 }
 
 /// Names with a newline, bytes that are no UTF-8, and all of the 255 bytes that a name can have.
-pub fn odd_names(interview: &mut Interview) {
+pub(crate) fn odd_names(interview: &mut Interview) {
     const WHAT: &str = "odd names";
     let directory = interview.root().join("odd");
     fs::create_dir(&directory).expect("the root is writable");

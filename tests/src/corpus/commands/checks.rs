@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const MOST_SERVER_MB: u64 = 100;
 
 /// Judges one check.
-pub fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), String> {
+pub(crate) fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), String> {
     match name {
         "server_saw_no_request_from_child" => no_request(observed),
         "server_limits_unchanged" => observed.surroundings.limits_are_unchanged(),
@@ -36,13 +36,13 @@ pub fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), St
 }
 
 /// Whatever a command does or says, the server stays small.
-pub fn server_stays_small(surroundings: &Surroundings) -> Result<(), String> {
+pub(crate) fn server_stays_small(surroundings: &Surroundings) -> Result<(), String> {
     let peak = peak_memory_mb(surroundings.server)?;
     if peak <= MOST_SERVER_MB { Ok(()) } else { Err(format!("the server took {peak} MiB")) }
 }
 
 /// A process of this command line is gone, at the latest a little after the answer.
-pub fn none_left(command: &str) -> Result<(), String> {
+pub(crate) fn none_left(command: &str) -> Result<(), String> {
     let gone = wait::within(GRACE, || leftovers::processes_with(command).is_empty().then_some(()));
     gone.ok_or_else(|| format!("still there: {:?}", leftovers::processes_with(command)))
 }

@@ -7,7 +7,7 @@ use crate::corpus::Case;
 
 /// How it is seen that an attack worked.
 #[derive(Debug, Clone, Copy)]
-pub enum Evidence {
+pub(super) enum Evidence {
     /// The case's checks fail.
     ChecksFail,
     /// The command's stdout and stderr say so.
@@ -78,7 +78,7 @@ fn probe_was_allowed(stdout: &str, _stderr: &str) -> bool {
 }
 
 /// The evidence of a case; none for what is no attack by a command.
-pub fn of(case: &Case) -> Option<Evidence> {
+pub(super) fn of(case: &Case) -> Option<Evidence> {
     let is_one_command = case.tool == "bash" && case.steps.is_empty();
     if !is_one_command || !CATEGORIES.contains(&case.category.as_str()) {
         return None;

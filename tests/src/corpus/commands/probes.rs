@@ -6,12 +6,12 @@ use std::process::Command;
 use crate::TestDir;
 
 /// Where a place has its probe programs: outside of the roots, shown to commands read-only.
-pub fn directory(dir: &TestDir) -> PathBuf {
+pub(super) fn directory(dir: &TestDir) -> PathBuf {
     dir.path().join("probes")
 }
 
 /// Builds the programs that a command line takes from `{HELPERS}`.
-pub fn build(command_line: &str, directory: &Path) -> Result<(), String> {
+pub(super) fn build(command_line: &str, directory: &Path) -> Result<(), String> {
     for rest in command_line.split("{HELPERS}/").skip(1) {
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         compile(&rest[..end], directory)?;

@@ -17,7 +17,7 @@ use crate::{Answer, Request, ToolServer, leftovers, wait};
 const QUESTIONS: usize = 9;
 
 /// Follows the steps of a case, if they are of this kind; the caller checks the answers.
-pub fn follow(
+pub(crate) fn follow(
     case: &Case,
     server: &mut ToolServer,
     surroundings: &Surroundings,

@@ -51,7 +51,7 @@ pub fn works_unsandboxed(case: &Case) -> Result<(), String> {
 }
 
 /// An attack must not have worked in the sandbox by its own evidence either.
-pub fn did_not_work(case: &Case, envelope: &Envelope) -> Result<(), String> {
+pub(crate) fn did_not_work(case: &Case, envelope: &Envelope) -> Result<(), String> {
     let ran = envelope.meta.data.get("sandbox_tier").is_some();
     match evidence::of(case) {
         Some(

@@ -41,7 +41,7 @@ const CLICKS: usize = 4;
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 
 /// One page of a running browser.
-pub struct Browser {
+pub(super) struct Browser {
     child: Child,
     commands: PipeWriter,
     messages: Receiver<Value>,
@@ -53,7 +53,7 @@ pub struct Browser {
 
 impl Browser {
     /// Starts a browser with a fresh profile in `profile`, with one empty page.
-    pub fn start(profile: &Path) -> Self {
+    pub(super) fn start(profile: &Path) -> Self {
         let (their_commands, commands) = pipe().expect("a pipe can be made");
         let (answers, their_answers) = pipe().expect("a pipe can be made");
         let child = spawn(profile, their_commands.into(), their_answers.into());
@@ -82,13 +82,13 @@ impl Browser {
     }
 
     /// Loads an address.
-    pub fn open(&mut self, url: &str) {
+    pub(super) fn open(&mut self, url: &str) {
         let opened = self.command("Page.navigate", &json!({"url": url}));
         assert!(opened["errorText"].is_null(), "{url} does not open: {opened}");
     }
 
     /// Clicks with the mouse on what a CSS selector finds, once it is there, in sight and at rest.
-    pub fn click(&mut self, selector: &str) {
+    pub(super) fn click(&mut self, selector: &str) {
         let script = format!(
             "(() => {{ const element = document.querySelector({selector:?}); if (!element) return null; \
              element.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
@@ -109,7 +109,7 @@ impl Browser {
     }
 
     /// Clicks until the click shows something: a page that is still being laid out can lose one.
-    pub fn click_until(&mut self, selector: &str, shown: &str) {
+    pub(super) fn click_until(&mut self, selector: &str, shown: &str) {
         let is_shown = format!("document.querySelector({shown:?}) !== null");
         for _ in 0..CLICKS {
             self.click(selector);
@@ -123,14 +123,14 @@ impl Browser {
     }
 
     /// The text of what a CSS selector finds, once it is there and not empty.
-    pub fn text(&mut self, selector: &str) -> String {
+    pub(super) fn text(&mut self, selector: &str) -> String {
         let script = format!("document.querySelector({selector:?})?.textContent");
         let text = self.wait_for(&script, |text| text.as_str().is_some_and(|text| !text.trim().is_empty()));
         text.as_str().unwrap_or_default().trim().to_owned()
     }
 
     /// The value of an expression in the page.
-    pub fn evaluate(&mut self, expression: &str) -> Value {
+    pub(super) fn evaluate(&mut self, expression: &str) -> Value {
         let evaluated =
             self.command("Runtime.evaluate", &json!({"expression": expression, "returnByValue": true}));
         assert!(evaluated["exceptionDetails"].is_null(), "{expression}: {evaluated}");

@@ -12,11 +12,11 @@ use serde_json::Value;
 use tool_server::roots::{DEFAULT_DENIED, DeniedPaths, names};
 use toolkit::Bounds;
 
-pub use self::tree::Tree;
+pub(crate) use self::tree::Tree;
 use crate::support::{Settings, TestServer};
 
 /// A tree with a server for it.
-pub struct Comparison {
+pub(crate) struct Comparison {
     server: TestServer,
     root: PathBuf,
     denied: DeniedPaths,
@@ -25,7 +25,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// A server whose only root is the tree, and whose answers are practically unbounded.
-    pub async fn of(tree: &Tree) -> Self {
+    pub(crate) async fn of(tree: &Tree) -> Self {
         let settings = Settings {
             roots: vec![tree.root.clone()],
             timeout: Duration::from_secs(600),
@@ -41,7 +41,7 @@ impl Comparison {
     }
 
     /// Compares an answer of `grep` with one of `rg`, and returns how many results both have.
-    pub async fn grep(&self, question: &Value) -> usize {
+    pub(crate) async fn grep(&self, question: &Value) -> usize {
         let mut found = BTreeSet::new();
         for data in self.pages("grep", question).await {
             for line in list(&data, "matches") {
@@ -65,7 +65,7 @@ impl Comparison {
     }
 
     /// Compares an answer of `find` with one of `fd`, and returns how many results both have.
-    pub async fn find(&self, question: &Value) -> usize {
+    pub(crate) async fn find(&self, question: &Value) -> usize {
         let mut found = BTreeSet::new();
         for data in self.pages("find", question).await {
             found.extend(list(&data, "entries").iter().map(|entry| text(&entry["path"])));

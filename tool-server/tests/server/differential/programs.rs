@@ -10,10 +10,10 @@ use base64::Engine as _;
 use serde_json::Value;
 
 /// A result of `rg`: the path, and the line with its column, or the number of lines, or nothing more.
-pub type Hit = (Vec<u8>, Option<u64>, Option<u64>);
+pub(super) type Hit = (Vec<u8>, Option<u64>, Option<u64>);
 
 /// Asks `rg`.
-pub fn rg(root: &Path, question: &Value) -> BTreeSet<Hit> {
+pub(super) fn rg(root: &Path, question: &Value) -> BTreeSet<Hit> {
     let mut command = program(&["rg"]);
     command.current_dir(root).args(["--no-config", "--no-ignore-global", "--crlf", "--sort=none"]);
     let is = |name: &str| question[name].as_bool();
@@ -42,7 +42,7 @@ pub fn rg(root: &Path, question: &Value) -> BTreeSet<Hit> {
 }
 
 /// Asks `fd`. It reads git's ignore files outside of repositories, too, in some versions.
-pub fn fd(root: &Path, question: &Value, has_git: bool) -> BTreeSet<Vec<u8>> {
+pub(super) fn fd(root: &Path, question: &Value, has_git: bool) -> BTreeSet<Vec<u8>> {
     let mut command = program(&["fdfind", "fd"]);
     command.current_dir(root).args(["--print0", "--case-sensitive", "--color=never"]);
     let is = |name: &str| question[name].as_bool() == Some(true);

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const REGISTRY_BYTES: u64 = 12 << 20;
 
 /// A tree; what was made for the test goes away with it.
-pub struct Tree {
+pub(crate) struct Tree {
     /// Its top.
     pub root: PathBuf,
     _made: Option<TempDir>,
@@ -21,7 +21,7 @@ pub struct Tree {
 
 impl Tree {
     /// The files that git tracks in a repository, as a repository of their own.
-    pub fn copied(repository: &Path, most_bytes: u64) -> Self {
+    pub(crate) fn copied(repository: &Path, most_bytes: u64) -> Self {
         let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(repository).output();
         let listed = listed.expect("git is needed to list this project's files").stdout;
         let files = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
@@ -32,7 +32,7 @@ impl Tree {
     }
 
     /// The sources that cargo unpacked, up to a bound.
-    pub fn registry() -> Self {
+    pub(crate) fn registry() -> Self {
         let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let cargo = cargo.unwrap_or_else(|| Path::new(&std::env::var_os("HOME").unwrap()).join(".cargo"));
         let root = cargo.join("registry/src");
@@ -48,7 +48,7 @@ impl Tree {
     }
 
     /// Fifty thousand files, with ignore files, hidden names, links and odd names.
-    pub fn generated() -> Self {
+    pub(crate) fn generated() -> Self {
         let made = tempfile::tempdir().unwrap();
         let root = made.path().join("tree");
         (0..50_000).for_each(|number| write(&root.join(numbered(number)), content(number)));

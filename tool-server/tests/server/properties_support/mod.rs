@@ -1,5 +1,5 @@
 //! What the properties are made of: random texts, random steps of two sessions, and a reader of diffs.
 
-pub mod patch;
-pub mod sessions;
-pub mod text;
+pub(crate) mod patch;
+pub(crate) mod sessions;
+pub(crate) mod text;

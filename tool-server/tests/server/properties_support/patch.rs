@@ -1,7 +1,7 @@
 //! Applies a unified diff, as `patch` does, so that a diff is held against the files and not against itself.
 
 /// What a text becomes by a diff; an empty diff changes nothing.
-pub fn applied(old: &str, diff: &str) -> String {
+pub(crate) fn applied(old: &str, diff: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let (mut new, mut next) = (String::new(), 0);
     let mut lines = diff.lines().skip(2).peekable();

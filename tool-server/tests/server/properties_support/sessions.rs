@@ -43,14 +43,14 @@ enum Deed {
 
 /// One step.
 #[derive(Debug, Clone, Copy)]
-pub struct Step {
+pub(crate) struct Step {
     who: Who,
     file: usize,
     deed: Deed,
 }
 
 /// Steps in any order; reading and changing are more frequent than losing a file.
-pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let deed = prop_oneof![
         4 => Just(Deed::Read),
         3 => Just(Deed::Write),
@@ -66,7 +66,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// What the files say, and what each session knows of them.
-pub struct Model<'a> {
+pub(crate) struct Model<'a> {
     server: &'a TestServer,
     name: String,
     files: [Option<String>; FILES],
@@ -76,12 +76,12 @@ pub struct Model<'a> {
 
 impl<'a> Model<'a> {
     /// A model of files that do not exist yet.
-    pub fn new(server: &'a TestServer, name: &str) -> Self {
+    pub(crate) fn new(server: &'a TestServer, name: &str) -> Self {
         Self { server, name: name.to_owned(), files: Default::default(), known: HashMap::new(), updates: 0 }
     }
 
     /// Takes a step in the model and on the server, and compares the two.
-    pub async fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+    pub(crate) async fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         self.updates += 1;
         let update = format!("update {}\n", self.updates);
         match step.deed {

@@ -18,7 +18,7 @@ enum Style {
 
 /// A file, an edit of it, and what it must say afterwards.
 #[derive(Debug, Clone)]
-pub struct Edited {
+pub(crate) struct Edited {
     /// The file's bytes.
     pub original: Vec<u8>,
     /// What to look for, as a caller writes it.
@@ -32,17 +32,17 @@ pub struct Edited {
 }
 
 /// Lines of few different words, so that they repeat.
-pub fn lines() -> impl Strategy<Value = Vec<String>> {
+pub(crate) fn lines() -> impl Strategy<Value = Vec<String>> {
     vec(prop_oneof!["[ab]{1,2}", "[a-c é]{1,6}", Just("same".to_owned())], 1..40)
 }
 
 /// A text of such lines, with or without a final newline.
-pub fn plain() -> impl Strategy<Value = String> {
+pub(crate) fn plain() -> impl Strategy<Value = String> {
     (lines(), any::<bool>()).prop_map(|(lines, ends)| lines.join("\n") + if ends { "\n" } else { "" })
 }
 
 /// A file and an edit that matches in it.
-pub fn edited() -> impl Strategy<Value = Edited> {
+pub(crate) fn edited() -> impl Strategy<Value = Edited> {
     let style = prop_oneof![
         Just(Style::Lf),
         Just(Style::CrLf),

@@ -2,7 +2,7 @@
 //!
 //! Everything else is real: the router, the journal, the roots, HTTP on port 0.
 
-pub mod tree;
+pub(crate) mod tree;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -25,10 +25,10 @@ use tool_server::tool_context::ToolContext;
 use toolkit::{Bounds, Redactor, Registry, Runner, RunnerSettings, openapi};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
-pub const MAX_EDIT_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_EDIT_BYTES: u64 = 1 << 20;
 
 /// A running server; it stops with its test.
-pub struct TestServer {
+pub(crate) struct TestServer {
     /// Its allowed root.
     pub root: PathBuf,
     address: SocketAddr,
@@ -37,7 +37,7 @@ pub struct TestServer {
 }
 
 /// What a test may configure.
-pub struct Settings {
+pub(crate) struct Settings {
     /// How long a call may take.
     pub timeout: Duration,
     /// The limits of an answer.
@@ -60,7 +60,7 @@ impl Default for Settings {
 }
 
 /// A tool context with one root, the default denied paths and the default control files.
-pub fn tool_context(root: &Path, pending: &Path) -> ToolContext {
+pub(crate) fn tool_context(root: &Path, pending: &Path) -> ToolContext {
     context_in(&[root.to_owned()], pending)
 }
 
@@ -76,17 +76,17 @@ fn context_in(roots: &[PathBuf], pending: &Path) -> ToolContext {
 
 impl TestServer {
     /// A server with its own tools.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with(Settings::default()).await
     }
 
     /// A server with other settings.
-    pub async fn with(settings: Settings) -> Self {
+    pub(crate) async fn with(settings: Settings) -> Self {
         Self::start_with(settings, |registry| registry).await
     }
 
     /// A server with other settings and more tools.
-    pub async fn start_with(settings: Settings, more: impl FnOnce(Registry) -> Registry) -> Self {
+    pub(crate) async fn start_with(settings: Settings, more: impl FnOnce(Registry) -> Registry) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let fresh = directory.path().join("root");
         std::fs::create_dir(&fresh).unwrap();
@@ -122,30 +122,34 @@ impl TestServer {
     }
 
     /// Calls a tool: the HTTP status, the headers and the envelope.
-    pub async fn post(&self, tool: &str, arguments: &Value) -> (u16, reqwest::header::HeaderMap, Envelope) {
+    pub(crate) async fn post(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> (u16, reqwest::header::HeaderMap, Envelope) {
         let response = self.request(tool, arguments).send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         (status, headers, response.json().await.unwrap())
     }
 
     /// Calls a tool in a session of its own.
-    pub async fn call_in(&self, session: &str, tool: &str, arguments: Value) -> Envelope {
+    pub(crate) async fn call_in(&self, session: &str, tool: &str, arguments: Value) -> Envelope {
         let request = self.request(tool, &arguments).header("x-session-id", session);
         request.send().await.unwrap().json().await.unwrap()
     }
 
     /// Calls a tool.
-    pub async fn call(&self, tool: &str, arguments: Value) -> Envelope {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Envelope {
         self.post(tool, &arguments).await.2
     }
 
     /// A call that is not sent yet.
-    pub fn request(&self, tool: &str, arguments: &Value) -> reqwest::RequestBuilder {
+    pub(crate) fn request(&self, tool: &str, arguments: &Value) -> reqwest::RequestBuilder {
         self.client.post(format!("http://{}/tools/{tool}", self.address)).json(arguments)
     }
 
     /// The journal's records.
-    pub fn journal(&self) -> Vec<JournalRecord> {
+    pub(crate) fn journal(&self) -> Vec<JournalRecord> {
         let text = std::fs::read_to_string(self.directory.path().join("journal.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }

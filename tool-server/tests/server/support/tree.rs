@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::TestServer;
 
 /// Makes files with a content and, where a path ends in `/`, directories.
-pub fn make(root: &Path, entries: &[(&str, &str)]) {
+pub(crate) fn make(root: &Path, entries: &[(&str, &str)]) {
     for (path, content) in entries {
         let is_directory = path.ends_with('/');
         let path = root.join(path);
@@ -24,13 +24,13 @@ pub fn make(root: &Path, entries: &[(&str, &str)]) {
 }
 
 /// Makes a named pipe.
-pub fn make_fifo(path: &Path) {
+pub(crate) fn make_fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
 }
 
 /// Makes files from random paths. Where one path needs a directory and another a file of that name, the
 /// first wins.
-pub fn make_random<'a>(root: &Path, entries: impl IntoIterator<Item = (&'a str, &'a str)>) {
+pub(crate) fn make_random<'a>(root: &Path, entries: impl IntoIterator<Item = (&'a str, &'a str)>) {
     for (path, content) in entries {
         let is_name = path.split('/').all(|name| name != "." && name != "..");
         let path = root.join(path);
@@ -41,24 +41,24 @@ pub fn make_random<'a>(root: &Path, entries: impl IntoIterator<Item = (&'a str, 
 }
 
 /// The lines of an answer.
-pub fn lines(envelope: &Envelope) -> Vec<&str> {
+pub(crate) fn lines(envelope: &Envelope) -> Vec<&str> {
     envelope.stdout.lines().collect()
 }
 
 /// The code of a call that must have failed.
-pub fn code(envelope: &Envelope) -> ErrorCode {
+pub(crate) fn code(envelope: &Envelope) -> ErrorCode {
     envelope.meta.error.as_ref().unwrap_or_else(|| panic!("the call should fail: {}", envelope.stdout)).code
 }
 
 /// Calls a tool that must succeed and returns its lines.
-pub async fn shown(server: &TestServer, tool: &str, arguments: Value) -> Vec<String> {
+pub(crate) async fn shown(server: &TestServer, tool: &str, arguments: Value) -> Vec<String> {
     let envelope = server.call(tool, arguments).await;
     assert!(envelope.ok, "{}", envelope.stderr);
     envelope.stdout.lines().map(str::to_owned).collect()
 }
 
 /// The lines of all pages, one after the other.
-pub async fn all_pages(server: &TestServer, tool: &str, mut arguments: Value) -> Vec<String> {
+pub(crate) async fn all_pages(server: &TestServer, tool: &str, mut arguments: Value) -> Vec<String> {
     let mut found = Vec::new();
     loop {
         let page = server.call(tool, arguments.clone()).await;
