@@ -13,7 +13,6 @@ pub struct Database {
 }
 
 impl Database {
-    /// The database of a data directory.
     pub fn in_data(data: &Path) -> Self {
         Self { file: data.join("db").join("autonous.db") }
     }
@@ -35,12 +34,10 @@ impl Database {
         self.rows(query, |row| row.get(0))
     }
 
-    /// The number that a `select count(…)` gives.
     pub fn count(&self, query: &str) -> i64 {
         self.rows(query, |row| row.get(0)).first().copied().unwrap_or(0)
     }
 
-    /// All events, in their order.
     pub fn events(&self) -> Vec<Event> {
         let sql =
             "select json_object('id', id, 'parent_id', parent_id, 'task_id', task_id, 'time_ms', time_ms,
@@ -51,17 +48,14 @@ impl Database {
             .collect()
     }
 
-    /// The payloads of all events of one type, in their order.
     pub fn payloads<T: EventPayload + Clone>(&self) -> Vec<T> {
         self.events().iter().filter_map(|event| T::of(&event.body).cloned()).collect()
     }
 
-    /// Whether an event of this type was stored.
     pub fn has_event(&self, event_type: &str) -> bool {
         self.events().iter().any(|event| event.body.event_type() == event_type)
     }
 
-    /// The states of all tasks, oldest first.
     pub fn task_states(&self) -> Vec<String> {
         self.texts("select state from inbox order by seq")
     }

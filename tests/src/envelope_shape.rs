@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::Answer;
 
-/// The top-level fields that an envelope always has.
 const FIELDS: [&str; 7] =
     ["exit_code", "meta", "ok", "stderr", "stdout", "truncated_bytes", "truncated_lines"];
 
@@ -27,7 +26,6 @@ pub fn assert_whole(answer: &Answer) -> Envelope {
     envelope
 }
 
-/// The answer's envelope, which must be an error with this code.
 pub fn assert_error(answer: &Answer, code: ErrorCode) -> Envelope {
     let envelope = assert_whole(answer);
     let found = envelope.meta.error.as_ref().map(|error| error.code);

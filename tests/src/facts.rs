@@ -5,36 +5,29 @@
 
 use serde_json::Value;
 
-/// How a call ended, as far as the model is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// With success.
     Done,
-    /// With an error.
     Failed,
     /// Nobody saw its end.
     Unknown,
 }
 
-/// A call that was made.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fact {
     /// The tool and its arguments, as one text.
     pub(crate) call: String,
-    /// How it ended.
     pub(crate) outcome: Outcome,
     /// Its result; of an earlier attempt's call none.
     pub(crate) result: Option<String>,
 }
 
 impl Fact {
-    /// Whether it is this call, with these arguments.
     pub(crate) fn is(&self, tool: &str, arguments: &Value) -> bool {
         self.call == format!("{tool} {arguments}")
     }
 }
 
-/// The messages of a request.
 pub(crate) fn messages(request: &Value) -> &[Value] {
     request["messages"].as_array().map(Vec::as_slice).unwrap_or_default()
 }

@@ -18,24 +18,17 @@ use tokio::sync::watch;
 use crate::serving::Serving;
 use crate::wait;
 
-/// The token that it asks for.
 pub const TOKEN: &str = "FAKE-tool-token";
 
-/// The tools that it has.
 const TOOLS: [&str; 2] = ["bash", "ls"];
 
-/// A call as it arrived.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The tool's name.
     pub name: String,
-    /// The request's headers.
     pub headers: HeaderMap,
-    /// The request's body.
     pub body: String,
 }
 
-/// What a call is answered with.
 #[derive(Debug)]
 pub enum ToolReply {
     /// This envelope, with this `Retry-After`.
@@ -46,13 +39,10 @@ pub enum ToolReply {
     AfterCalls(usize),
     /// The usual answer, of a server whose catalogue has this tag from now on.
     NewTag(&'static str),
-    /// No answer at all.
     Silent,
-    /// A connection that breaks.
     Broken,
 }
 
-/// A running fake tool server.
 #[derive(Debug)]
 pub struct FakeToolServer {
     shared: Arc<Shared>,
@@ -74,7 +64,6 @@ impl FakeToolServer {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), replies)
     }
 
-    /// The same at a given address.
     pub fn start_at(address: SocketAddr, replies: impl IntoIterator<Item = ToolReply>) -> Self {
         let replies = Mutex::new(replies.into_iter().collect());
         let shared = Arc::new(Shared { replies, ..Shared::default() });
@@ -86,18 +75,15 @@ impl FakeToolServer {
         Self { shared, serving: Serving::start_at(address, router) }
     }
 
-    /// The variables that lead a worker to it.
     pub fn variables(&self) -> [(&'static str, String); 2] {
         let url = format!("http://{}", self.serving.address);
         [("AUTONOUS_TOOL_URL", url), ("AUTONOUS_TOOL_TOKEN", TOKEN.to_owned())]
     }
 
-    /// All calls so far.
     pub fn calls(&self) -> Vec<Call> {
         self.shared.calls.borrow().clone()
     }
 
-    /// Waits until this many calls have arrived.
     pub fn wait_for_calls(&self, count: usize) {
         wait::until(&format!("{count} calls have arrived"), || (self.calls().len() >= count).then_some(()));
     }
@@ -109,12 +95,10 @@ impl FakeToolServer {
         wait::until("the caller has gone away", is_abandoned);
     }
 
-    /// Gives the catalogue a tag.
     pub fn tag(&self, tag: &'static str) {
         self.shared.set_tag(tag);
     }
 
-    /// The statuses of all answers with the catalogue so far.
     pub fn catalogue_statuses(&self) -> Vec<u16> {
         self.shared.catalogue_statuses.lock().expect("nobody panics with it").clone()
     }
@@ -130,12 +114,10 @@ impl Shared {
     }
 }
 
-/// The envelope of a result.
 pub fn success(stdout: &str) -> Envelope {
     envelope(stdout, None)
 }
 
-/// The envelope of an error.
 pub fn failure(code: ErrorCode, message: &str) -> Envelope {
     envelope("", Some(ToolError::new(code, message)))
 }
@@ -245,7 +227,6 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// What the real server would say to such a call.
 fn usual_answer(name: &str, body: &str) -> Envelope {
     if !TOOLS.contains(&name) {
         return failure(ErrorCode::UnknownTool, &format!("no tool {name:?}; there are {}", TOOLS.join(", ")));

@@ -11,19 +11,14 @@ use crate::{TestDir, program, wait};
 /// How long a child may take to notice that its parent is gone.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A process of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its id.
     pub pid: u32,
-    /// Its parent's id.
     pub parent: u32,
-    /// Its command line.
     pub command: String,
 }
 
 impl Process {
-    /// Whether it runs the program of this name.
     pub fn is(&self, name: &str) -> bool {
         self.command.split(' ').next().is_some_and(|program| program.ends_with(&format!("/{name}")))
     }
@@ -39,7 +34,6 @@ pub fn processes_of(dir: &TestDir) -> Vec<Process> {
         .collect()
 }
 
-/// All living processes whose command line contains a text.
 pub fn processes_with(text: &str) -> Vec<Process> {
     all_pids().filter_map(describe).filter(|process| process.command.contains(text)).collect()
 }

@@ -7,6 +7,8 @@
 //! The harness blocks, so a test reads from top to bottom. It knows of the binaries only what any user can
 //! know (variables, routes, files, exit codes) and links nothing of them but `protocol`.
 
+#![expect(missing_docs, reason = "only tests use the harness; a comment stands where a name is not enough")]
+
 pub mod binaries;
 pub mod bugfix;
 pub mod corpus;

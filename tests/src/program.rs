@@ -11,10 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::test_dir::NOBODY;
 use crate::{TestDir, wait};
 
-/// How much of a program's log a failing test shows.
 const TAIL_LINES: usize = 60;
 
-/// A running program of the system.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
@@ -22,12 +20,9 @@ pub struct Program {
     stdout: PathBuf,
 }
 
-/// What to start.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// Path of the binary.
     pub binary: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// Its whole environment; a later value goes before an earlier one.
     pub variables: Vec<(String, String)>,
@@ -54,17 +49,14 @@ impl Program {
         Self { child, stderr, stdout }
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("the child is ours to wait for")
     }
 
-    /// Waits for its end.
     pub fn wait(&mut self) -> ExitStatus {
         let log = self.stderr.clone();
         wait::within(wait::SOON, || self.ended())
@@ -77,7 +69,6 @@ impl Program {
         self.wait();
     }
 
-    /// Asks it to end, and waits for it.
     pub fn terminate(&mut self) -> ExitStatus {
         if self.ended().is_none() {
             signal(self.pid(), Signal::TERM);
@@ -85,17 +76,14 @@ impl Program {
         self.wait()
     }
 
-    /// What it wrote to stderr so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stderr).unwrap_or_default()).into_owned()
     }
 
-    /// What it wrote to stdout so far.
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stdout).unwrap_or_default()).into_owned()
     }
 
-    /// The end of its log, for the message of a failure.
     pub fn log_tail(&self) -> String {
         tail(&self.stderr)
     }
@@ -135,7 +123,6 @@ fn threads(pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// Whether a status is the end by SIGKILL.
 pub fn was_killed(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::KILL.as_raw())
 }

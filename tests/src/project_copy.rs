@@ -16,7 +16,6 @@ pub fn copy_to(target: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The directory of this workspace.
 pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the workspace").to_owned()
 }

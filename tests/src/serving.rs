@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener};
 use axum::Router;
 use tokio::runtime::{Builder, Runtime};
 
-/// A server that answers until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Serving {
     pub(crate) address: SocketAddr,
@@ -13,12 +12,10 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves on a free port of this machine.
     pub(crate) fn start(router: Router) -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), router)
     }
 
-    /// Serves at an address.
     pub(crate) fn start_at(address: SocketAddr, router: Router) -> Self {
         let listener = TcpListener::bind(address).expect("the address is free");
         listener.set_nonblocking(true).expect("a socket can be made non-blocking");

@@ -12,7 +12,6 @@ use std::process::Command;
 /// Set in the process that runs in the namespace.
 const INSIDE: &str = "TEST_RUNS_IN_ITS_OWN_NAMESPACE";
 
-/// Where `mount`, `umount` and `unshare` are found.
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// An ordinary user needs a user namespace for a mount; root may do without where those are forbidden.
@@ -42,14 +41,12 @@ fn unshare(way: &[&str]) -> Command {
     command
 }
 
-/// A small file system over a directory.
 #[derive(Debug)]
 pub struct SmallDisk {
     at: PathBuf,
 }
 
 impl SmallDisk {
-    /// Mounts a file system of so many bytes over a directory.
     pub fn mount(at: &Path, bytes: u64) -> Self {
         let options = format!("size={bytes},mode=700");
         let mut mount = Command::new("mount");
@@ -58,7 +55,6 @@ impl SmallDisk {
         Self { at: at.to_owned() }
     }
 
-    /// Takes all the room that there is.
     pub fn fill(&self) {
         let mut file = File::create(self.filler()).expect("there is room yet");
         for piece in [64 * 1024, 4096, 1] {
@@ -66,7 +62,6 @@ impl SmallDisk {
         }
     }
 
-    /// Gives the room back.
     pub fn clear(&self) {
         std::fs::remove_file(self.filler()).expect("the disk was filled");
     }

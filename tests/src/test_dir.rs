@@ -21,7 +21,6 @@ pub struct TestDir {
 }
 
 impl TestDir {
-    /// A fresh place with a secret in `outside`.
     pub fn new() -> Self {
         let directory = tempfile::Builder::new()
             .prefix("autonous-e2e-")
@@ -38,27 +37,22 @@ impl TestDir {
         dir
     }
 
-    /// The directory of everything.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The first allowed root.
     pub fn root(&self) -> PathBuf {
         self.path().join("root")
     }
 
-    /// A directory that no tool may see.
     pub fn outside(&self) -> PathBuf {
         self.path().join("outside")
     }
 
-    /// `AUTONOUS_DATA_DIR`.
     pub fn data(&self) -> PathBuf {
         self.path().join("data")
     }
 
-    /// Where a program's output is kept.
     pub fn logs(&self) -> PathBuf {
         self.path().join("logs")
     }
@@ -100,7 +94,6 @@ impl TestDir {
         fs::rename(new, self.programs().join(name)).expect("the directory is writable");
     }
 
-    /// Where programs of this directory's own are.
     pub fn programs(&self) -> PathBuf {
         let programs = self.path().join("bin");
         fs::create_dir_all(&programs).expect("the directory is writable");

@@ -18,16 +18,12 @@ pub struct Worker {
     stdout: Receiver<String>,
 }
 
-/// What one task led to.
 #[derive(Debug)]
 pub struct TaskRun {
-    /// All events, in their order.
     pub events: Vec<Event>,
-    /// How the task ended.
     pub outcome: Outcome,
 }
 
-/// A task with this text.
 pub fn task(text: &str) -> Task {
     Task {
         task_id: TaskId::new(),
@@ -65,28 +61,23 @@ impl Worker {
         Self { stdin: child.stdin.take(), stdout, child }
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Writes a line to its stdin.
     pub fn send_line(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().expect("its stdin is open");
         stdin.write_all(format!("{line}\n").as_bytes()).expect("the worker reads");
     }
 
-    /// Sends a message.
     pub fn send(&mut self, message: &ToWorker) {
         self.send_line(&serde_json::to_string(message).expect("a message is JSON"));
     }
 
-    /// Gives it a task.
     pub fn send_task(&mut self, task: &Task) {
         self.send(&ToWorker::Task(Box::new(task.clone())));
     }
 
-    /// Cancels a task.
     pub fn cancel(&mut self, task: &Task) {
         self.send(&ToWorker::Cancel { task_id: task.task_id.clone() });
     }
@@ -112,7 +103,6 @@ impl Worker {
         }
     }
 
-    /// Reads on until a task's result.
     pub fn wait_for_result(&mut self, task: &Task) -> TaskRun {
         let mut events = Vec::new();
         loop {
@@ -127,7 +117,6 @@ impl Worker {
         }
     }
 
-    /// Runs a task from its line to its result.
     pub fn run(&mut self, task: &Task) -> TaskRun {
         self.send_task(task);
         self.wait_for_result(task)
@@ -138,7 +127,6 @@ impl Worker {
         self.stdin = None;
     }
 
-    /// Waits for its end.
     pub fn exit_code(mut self) -> Option<i32> {
         let ended = || self.child.try_wait().expect("the child is ours to wait for");
         wait::until("the worker ends", ended).code()
@@ -153,7 +141,6 @@ impl Drop for Worker {
 }
 
 impl TaskRun {
-    /// The types of the events, in their order.
     pub fn types(&self) -> Vec<&str> {
         self.events.iter().map(|event| event.body.event_type()).collect()
     }
@@ -174,7 +161,6 @@ impl TaskRun {
         }
     }
 
-    /// The events of one type, with their payloads.
     pub fn events_of<T: EventPayload>(&self) -> Vec<(&Event, &T)> {
         self.events.iter().filter_map(|event| Some((event, T::of(&event.body)?))).collect()
     }

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::{says, with};
 
-/// Runs one task with a model that is asked to follow the JSON protocol.
 fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel) {
     let variables = [("AUTONOUS_MODEL_TOOL_PROTOCOL", "json"), ("AUTONOUS_CONTROL_MAX_RETRIES", "0")];
     crate::run(replies, tools, &variables)

@@ -33,7 +33,6 @@ fn says(text: &str) -> ModelReply {
     ModelReply::Text(text.to_owned())
 }
 
-/// Calls with these names and raw arguments.
 fn calls(calls: &[(&str, &str)]) -> ModelReply {
     ModelReply::TextAndCalls("let me look".to_owned(), owned(calls))
 }
@@ -46,18 +45,15 @@ fn refuses(status: u16, message: &str) -> ModelReply {
     ModelReply::Refused(status, json!({"message": message}))
 }
 
-/// The variables that lead to this tool server, and more of them.
 fn with<'a>(tools: &FakeToolServer, more: &[(&'a str, &str)]) -> Vec<(&'a str, String)> {
     let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
     tools.variables().into_iter().chain(more).collect()
 }
 
-/// A worker with this model, this tool server and more variables.
 fn worker(model: &FakeModel, tools: &FakeToolServer, more: &[(&str, &str)]) -> Worker {
     Worker::start(model.variables().into_iter().chain(with(tools, more)))
 }
 
-/// Runs one task with a model that gives these replies.
 fn run(replies: Vec<ModelReply>, tools: &FakeToolServer, more: &[(&str, &str)]) -> (TaskRun, FakeModel) {
     let model = model(replies);
     let run = worker(&model, tools, more).run(&task("what is here?"));

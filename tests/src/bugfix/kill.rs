@@ -8,16 +8,12 @@ use rustix::process::Signal;
 use super::{ANSWER, Check, Model, REQUEST, assert_repaired, lay_out, system};
 use crate::{Database, FakeModel, System, program, wait};
 
-/// What a run has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The newest event when the worker was killed; none when the task had ended before.
     pub killed_after: Option<String>,
-    /// How many events the task has at its end.
     pub events: usize,
-    /// How many attempts it took.
     pub attempts: i64,
-    /// How many of its calls are marked as interrupted.
     pub interrupted: i64,
 }
 
@@ -49,7 +45,6 @@ pub fn after_event(position: usize) -> Outcome {
     }
 }
 
-/// How many events the work has when nobody is killed.
 pub fn undisturbed() -> usize {
     after_event(usize::MAX).events
 }

@@ -14,11 +14,9 @@ use crate::{FakeModel, System, SystemBuilder};
 
 pub use model::{ANSWER, Check, Model};
 
-/// What the person asks for.
 pub const REQUEST: &str =
     "The median in stats/ is wrong for an odd number of values. Find out why, and repair it.";
 
-/// The file with the bug.
 const SOURCE: &str = "stats/src/lib.rs";
 
 /// The library: the middle of three is not the first.
@@ -47,12 +45,10 @@ mod tests {
 
 const MANIFEST: &str = "[package]\nname = \"stats\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
 
-/// A system that works with this model.
 pub fn system(model: &FakeModel) -> SystemBuilder {
     System::builder().model(model).variable("AUTONOUS_TASK_RETRY_BASE_MS", "1")
 }
 
-/// Puts the project into a workspace.
 pub fn lay_out(workspace: &Path) {
     let files = [(SOURCE, LIBRARY), ("stats/Cargo.toml", MANIFEST), (model::CHANGES, "# Changes\n")];
     for (name, text) in files {

@@ -9,30 +9,22 @@ use super::{REQUEST, SOURCE};
 use crate::ModelReply;
 use crate::facts::{self, Fact, Outcome};
 
-/// Where repairs are written down.
 pub(super) const CHANGES: &str = "stats/CHANGES.md";
-/// What is written down.
 pub(super) const CHANGE: &str = "- median: odd lengths";
-/// The bug.
 pub(super) const WRONG: &str = "sorted.len() / 2 - 1";
-/// Its repair.
 pub(super) const RIGHT: &str = "(sorted.len() - 1) / 2";
 
-/// The last word.
 pub const ANSWER: &str = "The median of an odd number of values was the element before the middle: the index was \
                           `len / 2 - 1`. It is `(len - 1) / 2` now, and all tests pass.";
 
 /// How the project is tested: one test first, and all of them after the repair.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
-    /// The test that shows the bug.
     pub one: &'static str,
-    /// All tests.
     pub all: &'static str,
 }
 
 impl Check {
-    /// As anybody would.
     pub const CARGO: Self =
         Self { one: "cd stats && cargo test --offline three", all: "cd stats && cargo test --offline" };
     /// A look that takes no time, and fails in the same way.
@@ -42,7 +34,6 @@ impl Check {
     };
 }
 
-/// The model.
 #[derive(Debug)]
 pub struct Model {
     steps: Vec<Step>,
@@ -60,14 +51,15 @@ struct Step {
 enum Kind {
     /// It is made again.
     Look,
-    /// It was to fail.
     MustFail,
     /// It is made again unless its sign is in the file.
-    Effect { file: &'static str, sign: &'static str },
+    Effect {
+        file: &'static str,
+        sign: &'static str,
+    },
 }
 
 impl Model {
-    /// A model that tests the project so.
     pub fn new(check: Check) -> Self {
         let look = |tool, arguments| Step { tool, arguments, kind: Kind::Look };
         let edit = json!({"path": SOURCE, "find": WRONG, "replace": RIGHT});
@@ -88,7 +80,6 @@ impl Model {
         Self { steps }
     }
 
-    /// The next call, or the answer.
     pub fn next(&self, request: &Value) -> ModelReply {
         let messages = facts::messages(request);
         let asked = messages.iter().rposition(|message| message["content"] == REQUEST);

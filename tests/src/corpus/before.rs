@@ -8,7 +8,6 @@ use super::Case;
 use super::check::texts;
 use super::placeholders::Placeholders;
 
-/// Contents and metadata of the files that a case names, by path.
 #[derive(Debug, Default)]
 pub struct Before {
     contents: BTreeMap<String, Vec<u8>>,
@@ -17,7 +16,6 @@ pub struct Before {
 }
 
 impl Before {
-    /// Notes what the case's checks will ask for.
     pub fn remember(case: &Case, placeholders: &Placeholders) -> Result<Self, String> {
         let mut before = Self::default();
         for path in paths(case, "file_unchanged", placeholders)? {
@@ -35,7 +33,6 @@ impl Before {
         Ok(before)
     }
 
-    /// Whether a file still says what it said.
     pub fn has_content_of(&self, path: &str) -> bool {
         fs::read(path).ok().as_ref() == self.contents.get(path)
     }
@@ -45,7 +42,6 @@ impl Before {
         facts(path).as_ref() == self.metadata.get(path)
     }
 
-    /// Whether a path is still the same real directory.
     pub fn has_directory(&self, path: &str) -> bool {
         directory(path).is_some_and(|now| self.directories.get(path) == Some(&now))
     }
@@ -56,7 +52,6 @@ fn paths(case: &Case, check: &str, placeholders: &Placeholders) -> Result<Vec<St
     texts(paths)?.into_iter().map(|path| placeholders.fill(path)).collect()
 }
 
-/// What makes a real directory that one and no other.
 fn directory(path: &str) -> Option<(u64, u64)> {
     let stat = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
     Some((stat.dev(), stat.ino()))

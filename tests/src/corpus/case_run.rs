@@ -19,13 +19,11 @@ const PRELUDE: &str = "write_text() { printf '%s' \"$TEXT\" > \"$1\"; }\n";
 /// Codes that say that the tool was not reached: whatever a case proves, it is not proved by them.
 const NOT_REACHED: [ErrorCode; 3] = [ErrorCode::UnknownTool, ErrorCode::CircuitOpen, ErrorCode::Internal];
 
-/// Where a command's answer says in which sandbox it ran.
 const TIER: &str = "sandbox_tier";
 
 /// No case is held by silence.
 const NO_ANSWER: &str = "no answer at all";
 
-/// A case before a server of its own.
 #[derive(Debug)]
 pub struct CaseRun<'a> {
     pub(super) case: &'a Case,
@@ -36,7 +34,6 @@ pub struct CaseRun<'a> {
 }
 
 impl<'a> CaseRun<'a> {
-    /// Starts a server as the corpus wants it, and prepares the place.
     pub fn prepare(case: &'a Case, mode: Mode) -> Result<Self, String> {
         let mut server = mode
             .builder()

@@ -119,7 +119,6 @@ fn every(wanted: &Value, is_right: impl Fn(&str) -> bool, why: &str) -> Result<(
     Ok(())
 }
 
-/// The texts of a list.
 pub(super) fn texts(value: &Value) -> Result<Vec<&str>, String> {
     let items = value.as_array().ok_or("a list is needed")?;
     items.iter().map(|item| item.as_str().ok_or_else(|| "a text is needed".to_owned())).collect()

@@ -22,7 +22,6 @@ pub use case_run::CaseRun;
 pub use commands::Mode;
 pub use report::{Outcome, StatedLoss, report, run_all};
 
-/// All cases of the corpus, in their order.
 pub fn load() -> Vec<Case> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/attacks.jsonl");
     let text = std::fs::read_to_string(&file).expect("the corpus lies in data/");
@@ -31,7 +30,6 @@ pub fn load() -> Vec<Case> {
         .collect()
 }
 
-/// The tools that a server has right now, by its own catalogue.
 pub fn registered_tools() -> BTreeSet<String> {
     let server = crate::ToolServer::start();
     let catalogue = server.send(crate::Request::get("/tools")).json();

@@ -9,14 +9,12 @@ use crate::ToolServer;
 /// URLs and JSON may write some of its characters otherwise.
 pub const TOKEN: &str = "FAKE-corpus/token+0123456789";
 
-/// The placeholders and their values.
 #[derive(Debug, Clone)]
 pub struct Placeholders {
     values: Vec<(&'static str, String)>,
 }
 
 impl Placeholders {
-    /// The values for a server.
     pub fn of(server: &mut ToolServer) -> Self {
         let outside = server.dir().outside();
         let outside_name = outside.file_name().expect("it has a name").to_string_lossy().into_owned();
@@ -37,7 +35,6 @@ impl Placeholders {
         Self { values }
     }
 
-    /// The same with other values for some, or with more of them.
     #[must_use]
     pub fn with(self, mut values: Vec<(&'static str, String)>) -> Self {
         // The first of a name is the one that fills it in.
@@ -55,7 +52,6 @@ impl Placeholders {
         }
     }
 
-    /// The value with every placeholder in its texts filled in.
     pub fn fill_value(&self, value: &Value) -> Result<Value, String> {
         Ok(match value {
             Value::String(text) => Value::String(self.fill(text)?),

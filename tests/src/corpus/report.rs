@@ -10,18 +10,13 @@ use super::Case;
 /// How many cases are tried at once; each waits most of its time for a server to start or to end.
 const AT_ONCE: usize = 4;
 
-/// What came of a case.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The case.
     pub id: String,
-    /// Its category.
     pub category: String,
-    /// Why it does not hold, if so.
     pub held: Result<(), String>,
 }
 
-/// Tries all cases, several at once.
 pub fn run_all(cases: &[Case], attempt: impl Fn(&Case) -> Result<(), String> + Sync) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let (send, outcomes) = mpsc::channel();

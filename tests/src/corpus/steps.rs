@@ -14,7 +14,6 @@ use super::placeholders::Placeholders;
 use crate::swapping::while_swapping;
 use crate::{Answer, Request, ToolServer};
 
-/// Follows a case's steps; the caller checks the answers.
 pub fn follow(
     case: &Case,
     server: &ToolServer,

@@ -6,7 +6,6 @@ use super::model;
 use crate::fake_telegram::update::Chat;
 use crate::{FakeTelegram, Random};
 
-/// The id of the first chat; the others follow.
 const FIRST_ID: i64 = 5001;
 
 /// As many messages as there are chats may wait at a time: enough that the system never rests.
@@ -17,44 +16,36 @@ pub(super) struct Chats {
     written: Vec<Written>,
 }
 
-/// A message that somebody wrote.
 #[derive(Debug, Clone)]
 pub(super) struct Written {
-    /// The chat.
     pub(super) chat: i64,
     /// The word that is to be noted; no other message has it.
     pub(super) word: String,
-    /// Telegram's number of it.
     pub(super) update_id: i64,
 }
 
 impl Written {
-    /// The file in the workspace that the word belongs into.
     pub(super) fn file(&self) -> String {
         format!("chat-{}.txt", self.chat)
     }
 
-    /// The message.
     pub(super) fn text(&self) -> String {
         model::request_for(&self.word, &self.file())
     }
 }
 
 impl Chats {
-    /// Chats that have written nothing yet; their words come from a seed.
     pub(super) fn new(count: usize, seed: u64) -> Self {
         let count = i64::try_from(count).expect("there are not so many chats");
         let ids = (FIRST_ID..FIRST_ID + count).collect();
         Self { ids, words: Random::new(seed), written: Vec::new() }
     }
 
-    /// All ids, as the allowlist has them.
     pub(super) fn ids(&self) -> String {
         let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
         ids.join(",")
     }
 
-    /// Everything that was written.
     pub(super) fn written(&self) -> &[Written] {
         &self.written
     }
@@ -75,7 +66,6 @@ impl Chats {
         }
     }
 
-    /// Whether everything that was written has its reply.
     pub(super) fn are_answered(&self, telegram: &FakeTelegram) -> bool {
         self.answered(telegram).len() == self.written.len()
     }

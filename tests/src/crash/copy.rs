@@ -13,14 +13,11 @@ use crate::{FakeTelegram, Random, System, program};
 /// The database file; the others have its name as their beginning.
 const DATABASE: &str = "autonous.db";
 
-/// What the copies have shown.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    /// How many there were.
     pub(super) taken: usize,
     /// How many updates Telegram had been told were safe, over all copies.
     pub(super) confirmed: usize,
-    /// What was wrong with them.
     pub(super) faults: Vec<String>,
 }
 

@@ -12,7 +12,6 @@ use super::kills::Kills;
 use super::report::Report;
 use crate::{FakeTelegram, System};
 
-/// A task as the database has it at the end.
 struct Noted {
     attempts: u32,
     started: u32,
@@ -20,25 +19,18 @@ struct Noted {
     effects: u32,
 }
 
-/// Everything that can be asked about a system that was stopped.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Inspection<'a> {
-    /// The system.
     pub(super) system: &'a System,
-    /// What the chats got.
     pub(super) telegram: &'a FakeTelegram,
-    /// What they wrote.
     pub(super) chats: &'a Chats,
-    /// What was done to the system.
     pub(super) kills: &'a Kills,
-    /// What was copied meanwhile.
     pub(super) copies: &'a Copies,
     /// Whether every message had its reply in time.
     pub(super) is_answered: bool,
 }
 
 impl Inspection<'_> {
-    /// Looks at all of it.
     pub(super) fn report(&self) -> Report {
         let mut report = Report::new();
         report.inform("processes killed: the supervisor, and its children with it", self.kills.supervisor);
@@ -173,7 +165,6 @@ fn first_difference(got: &[String], asked: &[&str]) -> String {
     }
 }
 
-/// The tasks by their messages, with their calls counted.
 fn noted(system: &System) -> BTreeMap<String, Noted> {
     let query =
         "select task.text, task.attempt, count(call.id), count(call.id) filter (where call.status = 'done')
@@ -186,14 +177,12 @@ fn noted(system: &System) -> BTreeMap<String, Noted> {
     rows.into_iter().collect()
 }
 
-/// How often a word stands in its file.
 fn effects(system: &System, written: &Written) -> u32 {
     let text = fs::read_to_string(system.workspace().join(written.file())).unwrap_or_default();
     let count = text.lines().filter(|line| *line == written.word).count();
     u32::try_from(count).expect("a word is noted a few times")
 }
 
-/// The id of a record that tells of a call.
 fn call_record(line: &str) -> Option<String> {
     let record: serde_json::Value = serde_json::from_str(line).ok()?;
     let is_of_call = record["type"].as_str()?.starts_with("tool_call.");

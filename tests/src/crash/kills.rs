@@ -6,7 +6,6 @@ use rustix::process::Signal;
 
 use crate::{FakeTelegram, Random, System, program, wait};
 
-/// The supervisor's children.
 const CHILDREN: [&str; 2] = ["agent-worker", "tool-server"];
 
 /// At most so many of the bot's requests are let through before something happens.
@@ -15,15 +14,12 @@ const MOST_REQUESTS: usize = 12;
 /// No request for so long: the system is away or waits itself, which is as good a moment as any.
 const QUIET: Duration = Duration::from_millis(400);
 
-/// Somewhere between two requests.
 const BETWEEN_US: usize = 30_000;
 
-/// How often each process was killed.
 #[derive(Debug, Default)]
 pub(super) struct Kills {
     /// The supervisor, and its children with it.
     pub(super) supervisor: usize,
-    /// One child alone.
     pub(super) children: usize,
 }
 

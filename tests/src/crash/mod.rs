@@ -26,16 +26,11 @@ pub use report::Report;
 /// How long the last replies may take after the last kill.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What is done to the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrashTest {
-    /// How often a process is killed.
     pub rounds: usize,
-    /// How many chats write.
     pub chats: usize,
-    /// How often the database of the stopped supervisor is copied.
     pub copies: usize,
-    /// Where all that is random comes from.
     pub seed: u64,
 }
 

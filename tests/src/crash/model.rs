@@ -7,20 +7,16 @@ use serde_json::{Value, json};
 use crate::ModelReply;
 use crate::facts::{self, Outcome};
 
-/// How a request to note something begins.
 const ASKED: &str = "Please note ";
 
-/// What somebody asks for: that a word is noted in a file.
 pub(super) fn request_for(word: &str, file: &str) -> String {
     format!("{ASKED}{word} in {file}")
 }
 
-/// How the answer to that begins.
 pub(super) fn answer_to(word: &str) -> String {
     format!("Noted {word}: ")
 }
 
-/// The model's next step.
 pub(super) fn note_down(request: &Value) -> ModelReply {
     let messages = facts::messages(request);
     let asked = messages.iter().enumerate().rev().find_map(|(at, message)| Some((at, asked(message)?)));
@@ -44,7 +40,6 @@ fn action(word: &str, file: &str) -> (&'static str, Value) {
     }
 }
 
-/// The word and the file of a message that asks for one to be noted.
 fn asked(message: &Value) -> Option<(&str, &str)> {
     let text = message["content"].as_str().filter(|_| message["role"] == "user")?;
     let (_, rest) = text.split_once(ASKED)?;

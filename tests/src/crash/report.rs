@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// What is left after a crash test.
 #[derive(Debug)]
 pub struct Report {
     rows: Vec<Row>,
@@ -18,27 +17,22 @@ struct Row {
 }
 
 impl Report {
-    /// A table without rows.
     pub(super) fn new() -> Self {
         Self { rows: Vec::new() }
     }
 
-    /// Whether nothing is wrong.
     pub fn holds(&self) -> bool {
         self.rows.iter().all(Row::holds)
     }
 
-    /// A number that only informs.
     pub(super) fn inform(&mut self, what: &'static str, found: usize) {
         self.rows.push(Row { what, found, most: None, details: Vec::new() });
     }
 
-    /// What may not be at all.
     pub(super) fn forbid(&mut self, what: &'static str, details: Vec<String>) {
         self.bound(what, details, 0);
     }
 
-    /// What may be so often.
     pub(super) fn bound(&mut self, what: &'static str, details: Vec<String>, most: usize) {
         self.rows.push(Row { what, found: details.len(), most: Some(most), details });
     }

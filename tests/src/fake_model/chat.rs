@@ -37,7 +37,6 @@ fn events(said: &Said<'_>) -> Vec<Value> {
     events
 }
 
-/// One event of a streamed completion.
 pub fn chunk(delta: &Value, finish_reason: &Value) -> Value {
     let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null});
     completion("chat.completion.chunk", &json!([choice]), Value::Null)

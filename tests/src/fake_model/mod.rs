@@ -24,20 +24,15 @@ use crate::serving::Serving;
 pub use chat::chunk;
 pub use stream::{End, Stream};
 
-/// The key that the fake provider accepts.
 pub const KEY: &str = "sk-FAKE-key-of-a-fake-model";
 
-/// The name of the model.
 pub const NAME: &str = "fake-1";
 
-/// What the model answers to one request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelReply {
-    /// A final text.
     Text(String),
     /// Tool calls: name, and the arguments as the raw text that the model made.
     Calls(Vec<(String, String)>),
-    /// A text with tool calls.
     TextAndCalls(String, Vec<(String, String)>),
     /// Tool calls in a reply that ended at the length limit.
     CutCalls(Vec<(String, String)>),
@@ -53,27 +48,21 @@ pub enum ModelReply {
     Whole(Value),
     /// A stream of this text that goes wrong before its end.
     Faulty(String, StreamFault),
-    /// These bytes.
     Stream(Stream),
-    /// No answer at all.
     Silent,
 }
 
 impl ModelReply {
-    /// One tool call with these arguments.
     pub fn call(tool: &str, arguments: &Value) -> Self {
         Self::Calls(vec![(tool.to_owned(), arguments.to_string())])
     }
 }
 
-/// What goes wrong with a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFault {
     /// It ends as if it were whole, but without saying so.
     Torn,
-    /// The connection breaks.
     Broken,
-    /// It falls silent.
     Stalled,
     /// One of its events is no JSON.
     Malformed,
@@ -86,9 +75,7 @@ pub enum StreamFault {
 pub struct Usage {
     /// All input, cached or not.
     pub input: usize,
-    /// The part of the input that was cached.
     pub cached: usize,
-    /// What the model wrote.
     pub output: usize,
 }
 
@@ -102,13 +89,9 @@ struct Said<'a> {
     number: usize,
 }
 
-/// One of the protocols.
 struct Dialect {
-    /// A reply in one body.
     whole: fn(&Said<'_>) -> Value,
-    /// The same as the data of events.
     events: fn(&Said<'_>) -> Vec<Value>,
-    /// What follows the last event.
     end: &'static str,
 }
 
@@ -120,7 +103,6 @@ struct Shared {
     usage: Option<Usage>,
 }
 
-/// A running model server.
 pub struct FakeModel {
     shared: Arc<Shared>,
     serving: Serving,
@@ -138,7 +120,6 @@ impl FakeModel {
         Self::start_with(in_turn(replies), None)
     }
 
-    /// The same, where each answer costs so much.
     pub fn answering_for(usage: Usage, replies: Vec<ModelReply>) -> Self {
         Self::start_with(in_turn(replies), Some(usage))
     }
@@ -155,12 +136,10 @@ impl FakeModel {
         Self { shared, serving: Serving::start(router) }
     }
 
-    /// What goes into the variable for the address.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.serving.address)
     }
 
-    /// The variables that lead a system to this model, over chat completions.
     pub fn variables(&self) -> [(&'static str, String); 4] {
         [
             ("AUTONOUS_MODEL_PROVIDER", "openai".to_owned()),
@@ -170,12 +149,10 @@ impl FakeModel {
         ]
     }
 
-    /// The bodies of all requests so far.
     pub fn requests(&self) -> Vec<Value> {
         self.recorded().iter().map(|(_, body)| body.clone()).collect()
     }
 
-    /// The headers of all requests so far.
     pub fn headers(&self) -> Vec<HeaderMap> {
         self.recorded().iter().map(|(headers, _)| headers.clone()).collect()
     }
@@ -284,13 +261,11 @@ impl Usage {
 }
 
 impl Said<'_> {
-    /// An id that no other call of this model has.
     fn call_id(&self, index: usize) -> String {
         format!("call_{}_{index}", self.number)
     }
 }
 
-/// A text in the pieces that a model writes it in.
 fn pieces(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     characters.chunks(12).map(|piece| piece.iter().collect()).collect()

@@ -17,24 +17,18 @@ pub struct Stream {
     end: End,
 }
 
-/// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It ends as it should.
     Close,
-    /// The connection breaks.
     Break,
-    /// Nothing comes any more.
     Hang,
 }
 
 impl Stream {
-    /// These pieces as they are.
     pub fn raw(pieces: &[&[u8]], end: End) -> Self {
         Self { pieces: pieces.iter().map(|piece| piece.to_vec()).collect(), end }
     }
 
-    /// One event for each value.
     pub fn events(values: &[Value], end: End) -> Self {
         Self { pieces: values.iter().map(event).collect(), end }
     }

@@ -7,7 +7,6 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use serde_json::{Map, Value};
 
-/// The parameters of one call.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     /// What is no file; numbers are numbers in either form.

@@ -23,10 +23,8 @@ use crate::wait;
 use state::Shared;
 pub use state::{Fault, Sent};
 
-/// The token that the state bot has.
 pub const TOKEN: &str = "123456:FAKE-token-of-a-fake-bot";
 
-/// A running Telegram server.
 #[derive(Debug)]
 pub struct FakeTelegram {
     shared: Arc<Shared>,
@@ -34,12 +32,10 @@ pub struct FakeTelegram {
 }
 
 impl FakeTelegram {
-    /// Starts on a free port.
     pub fn start() -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 
-    /// Starts at an address that the bot was told before.
     pub fn start_at(address: SocketAddr) -> Self {
         let shared = Arc::new(Shared::default());
         let router =
@@ -47,12 +43,10 @@ impl FakeTelegram {
         Self { shared, serving: Serving::start_at(address, router) }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.serving.address
     }
 
-    /// What goes into the variable for the address.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
     }
@@ -79,12 +73,10 @@ impl FakeTelegram {
         self.shared.lock().faults.push((method.to_ascii_lowercase(), fault));
     }
 
-    /// How many requested failures have not been met yet.
     pub fn faults_left(&self) -> usize {
         self.shared.lock().faults.len()
     }
 
-    /// All messages that the bot sent.
     pub fn sent(&self) -> Vec<Sent> {
         self.shared.lock().sent.clone()
     }
@@ -104,12 +96,10 @@ impl FakeTelegram {
         self.shared.lock().confirmed.clone()
     }
 
-    /// How many calls there were, of any method.
     pub fn requests(&self) -> usize {
         self.shared.lock().calls.len()
     }
 
-    /// When `method` (any case) was called.
     pub fn calls(&self, method: &str) -> Vec<Instant> {
         let method = method.to_ascii_lowercase();
         self.shared.lock().calls.iter().filter(|(name, _)| *name == method).map(|(_, at)| *at).collect()

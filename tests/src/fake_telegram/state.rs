@@ -9,12 +9,9 @@ use tokio::sync::Notify;
 
 use super::form::Form;
 
-/// The most UTF-16 units that a message may have.
 const MAX_TEXT_UNITS: usize = 4096;
-/// The most that a caption may have.
 const MAX_CAPTION_UNITS: usize = 1024;
 
-/// A failure that the next call of a method meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// 429, with the seconds to wait.
@@ -35,10 +32,8 @@ pub enum Fault {
     Dropped,
 }
 
-/// What the bot did in a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// To which chat.
     pub chat_id: i64,
     /// By which method, in lower case.
     pub method: String,
@@ -46,9 +41,7 @@ pub struct Sent {
     pub text: String,
     /// The message that it edits or reacts to.
     pub target: Option<i64>,
-    /// A file: its name and its bytes.
     pub file: Option<(String, Vec<u8>)>,
-    /// When the server got it.
     pub at: Instant,
 }
 
@@ -127,7 +120,6 @@ impl State {
         self.sent.iter().enumerate().filter(is_it).map(|(_, sent)| &sent.text).next_back()
     }
 
-    /// The last message as Telegram confirms it.
     fn message(&self, message_id: i64) -> Value {
         let sent = self.sent.last().expect("it was just taken");
         let mut message = json!({

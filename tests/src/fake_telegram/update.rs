@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-/// Makes updates of one chat.
 #[derive(Debug, Clone, Copy)]
 pub struct Chat {
     /// The chat's id; of a private chat also the user's.
@@ -10,7 +9,6 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// A text message, sent now.
     pub fn text(self, text: &str) -> Value {
         self.text_at(text, now_seconds())
     }
@@ -20,19 +18,16 @@ impl Chat {
         json!({"message": self.message(date, &json!({"text": text}))})
     }
 
-    /// A photo, which is no text.
     pub fn photo(self) -> Value {
         let size = json!({"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1, "file_size": 1});
         json!({"message": self.message(now_seconds(), &json!({"photo": [size]}))})
     }
 
-    /// A message that its sender changed afterwards.
     pub fn edited(self, text: &str) -> Value {
         let now = now_seconds();
         json!({"edited_message": self.message(now, &json!({"text": text, "edit_date": now}))})
     }
 
-    /// An update of a kind that no library knows yet.
     pub fn unknown_kind(self) -> Value {
         json!({"telepathy_received": {"chat": {"id": self.id}, "thought": "blue"}})
     }

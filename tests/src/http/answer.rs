@@ -5,10 +5,8 @@ use std::io::{self, Read};
 use protocol::Envelope;
 use serde_json::Value;
 
-/// What a server answered.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status code.
     pub status: u16,
     /// Header names in lower case, and values.
     pub headers: Vec<(String, String)>,
@@ -17,17 +15,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The value of a header, if it is there.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(present, _)| present == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("status {} without JSON ({error}): {}", self.status, self.text()))
@@ -41,7 +36,6 @@ impl Answer {
     }
 }
 
-/// Reads one whole answer.
 pub(super) fn read_answer(stream: &mut impl Read) -> io::Result<Answer> {
     let mut bytes = Vec::new();
     let head_end = loop {

@@ -29,7 +29,6 @@ impl Request {
         Self { method: method.to_owned(), target: target.to_owned(), headers: Vec::new(), body: Vec::new() }
     }
 
-    /// A GET.
     pub fn get(target: &str) -> Self {
         Self::new("GET", target)
     }
@@ -40,7 +39,6 @@ impl Request {
         Self { body: body.into(), ..request }
     }
 
-    /// A POST of a JSON value.
     pub fn post_json(target: &str, body: &Value) -> Self {
         Self::post(target, body.to_string())
     }
@@ -53,19 +51,16 @@ impl Request {
         self
     }
 
-    /// Leaves a header out.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(present, _)| !present.eq_ignore_ascii_case(name));
         self
     }
 
-    /// Whether a header is set.
     pub fn has(&self, name: &str) -> bool {
         self.headers.iter().any(|(present, _)| present.eq_ignore_ascii_case(name))
     }
 
-    /// Sends the request to a server and reads its answer.
     pub fn send(&self, address: SocketAddr) -> Answer {
         self.try_send(address).unwrap_or_else(|error| {
             panic!("{} {} at {address} got no answer: {error}", self.method, self.target)

@@ -6,7 +6,6 @@ use crate::program::Launch;
 use crate::tool_server::Refusal;
 use crate::{FakeModel, FakeTelegram, Program, TestDir, binaries, leftovers};
 
-/// A system before its start.
 #[derive(Debug)]
 pub struct SystemBuilder {
     dir: TestDir,
@@ -32,12 +31,10 @@ impl SystemBuilder {
             .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
     }
 
-    /// The directories that belong to this system, to be filled before its start.
     pub fn dir(&self) -> &TestDir {
         &self.dir
     }
 
-    /// Sets a variable.
     #[must_use]
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.launch.variables.push((name.to_owned(), value.to_owned()));
@@ -58,7 +55,6 @@ impl SystemBuilder {
             .variable("AUTONOUS_TELEGRAM_ALLOWED_CHATS", allowed_chats)
     }
 
-    /// Connects the system with a fake model.
     #[must_use]
     pub fn model(self, server: &FakeModel) -> Self {
         server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))

@@ -17,7 +17,6 @@ use crate::{Answer, Database, Program, Request, TestDir, binaries, http, wait};
 
 pub use builder::SystemBuilder;
 
-/// A running system.
 #[derive(Debug)]
 pub struct System {
     supervisor: Program,
@@ -31,38 +30,29 @@ pub struct System {
 /// What the supervisor writes to `<data>/tokens` for the commands that talk to it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Tokens {
-    /// For the control port.
     pub control_token: String,
-    /// For the tool server.
     pub tool_token: String,
-    /// Where the control port is.
     pub control_url: String,
-    /// Where the tool server is.
     pub tool_url: String,
 }
 
 impl System {
-    /// A system without any account, to be adjusted before its start.
     pub fn builder() -> SystemBuilder {
         SystemBuilder::new()
     }
 
-    /// A system with the embedded defaults.
     pub fn start() -> Self {
         Self::builder().start()
     }
 
-    /// The directories that belong to this system.
     pub fn dir(&self) -> &TestDir {
         &self.dir
     }
 
-    /// The first root of its tools.
     pub fn workspace(&self) -> PathBuf {
         self.dir.data().join("workspace")
     }
 
-    /// Its database, for reading.
     pub fn database(&self) -> Database {
         Database::in_data(&self.dir.data())
     }
@@ -72,17 +62,14 @@ impl System {
         self.supervisor.log()
     }
 
-    /// The end of that, for the message of a failure.
     pub fn log_tail(&self) -> String {
         self.supervisor.log_tail()
     }
 
-    /// The supervisor's process id.
     pub fn supervisor_pid(&self) -> u32 {
         self.supervisor.pid()
     }
 
-    /// Its tokens and addresses.
     pub fn tokens(&self) -> Tokens {
         self.tokens_if_written().expect("a ready system has written its tokens")
     }
@@ -109,7 +96,6 @@ impl System {
         answer.json()["task_id"].as_str().expect("a queued message has a task").to_owned()
     }
 
-    /// Waits for a task's reply.
     pub fn reply(&self, task: &str) -> String {
         wait::until("the reply comes", || {
             let answer = self.control(Request::get(&format!("/messages/{task}?wait_seconds=5"))).json();
@@ -138,19 +124,16 @@ impl System {
         command.output().expect("the supervisor's binary starts")
     }
 
-    /// A child of the supervisor, once it lives.
     pub fn child(&self, name: &str) -> Process {
         wait::until(&format!("the {name} runs"), || self.children().into_iter().find(|c| c.is(name)))
     }
 
-    /// All children of the supervisor.
     pub fn children(&self) -> Vec<Process> {
         let mut children = leftovers::processes_of(&self.dir);
         children.retain(|process| process.parent == self.supervisor.pid());
         children
     }
 
-    /// Ends a child at once, as a crash does.
     pub fn kill_child(&self, name: &str) {
         program::signal(self.child(name).pid, Signal::KILL);
     }
@@ -189,7 +172,6 @@ impl System {
         status
     }
 
-    /// Waits until the supervisor and both children are ready.
     pub fn wait_until_ready(&mut self) {
         let ready = wait::within(wait::SOON, || {
             let ended = self.supervisor.ended();

@@ -7,7 +7,6 @@ use super::{ToolServer, listening};
 use crate::program::Launch;
 use crate::{Program, TestDir, binaries, leftovers};
 
-/// A tool server before its start.
 #[derive(Debug)]
 pub struct ToolServerBuilder {
     dir: TestDir,
@@ -16,17 +15,13 @@ pub struct ToolServerBuilder {
     token: Option<String>,
 }
 
-/// A start that was refused.
 #[derive(Debug)]
 pub struct Refusal {
-    /// How the process ended.
     pub status: ExitStatus,
-    /// What it wrote to stderr.
     pub stderr: String,
 }
 
 impl ToolServerBuilder {
-    /// A server with one root and a free port.
     pub(super) fn new() -> Self {
         let dir = TestDir::new();
         let launch = Launch {
@@ -39,19 +34,16 @@ impl ToolServerBuilder {
         Self { dir, launch, roots, token: None }.variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
     }
 
-    /// The directories that belong to this server, to be filled before its start.
     pub fn dir(&self) -> &TestDir {
         &self.dir
     }
 
-    /// Sets a variable.
     #[must_use]
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.launch.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Takes a variable away.
     #[must_use]
     pub fn without_variable(mut self, name: &str) -> Self {
         self.launch.variables.retain(|(present, _)| present != name);
@@ -65,7 +57,6 @@ impl ToolServerBuilder {
         self
     }
 
-    /// Gives the server a token.
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
         self.token = Some(token.to_owned());

@@ -14,10 +14,8 @@ use crate::{Answer, Program, Request, TestDir, http, leftovers, wait};
 
 pub use builder::{Refusal, ToolServerBuilder};
 
-/// What the server says once it can be reached.
 const LISTENING: &str = "listening on http://";
 
-/// A running tool server.
 #[derive(Debug)]
 pub struct ToolServer {
     program: Program,
@@ -30,32 +28,26 @@ pub struct ToolServer {
 }
 
 impl ToolServer {
-    /// A server with one root, to be adjusted before its start.
     pub fn builder() -> ToolServerBuilder {
         ToolServerBuilder::new()
     }
 
-    /// A server with one root and no other setting.
     pub fn start() -> Self {
         Self::builder().start()
     }
 
-    /// The directories that belong to this server.
     pub fn dir(&self) -> &TestDir {
         &self.dir
     }
 
-    /// The first root.
     pub fn root(&self) -> PathBuf {
         self.dir.root()
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its process.
     pub fn program(&mut self) -> &mut Program {
         &mut self.program
     }

@@ -19,7 +19,6 @@ const ALLOWED: [(&str, &[&str]); 8] = [
     (HARNESS, &["protocol"]),
 ];
 
-/// The package of the harness.
 const HARNESS: &str = "e2e";
 
 /// How a program reads its environment or its current directory.
@@ -257,7 +256,6 @@ fn cycle(graph: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     graph.keys().find_map(|node| visit(node, graph, &mut path, &mut done))
 }
 
-/// The folders of all crates.
 fn crate_folders() -> impl Iterator<Item = &'static str> {
     ALLOWED.map(|(name, _)| if name == HARNESS { "tests" } else { name }).into_iter().chain(["bench"])
 }

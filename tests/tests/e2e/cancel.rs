@@ -6,7 +6,6 @@ use harness::{Answer, FakeTelegram, Request, System, leftovers, wait};
 
 const ADA: Chat = Chat { id: 4711 };
 
-/// A command that nobody waits for to end.
 const LONG: &str = r#"/bash {"cmd": "sleep 300", "timeout_seconds": 300}"#;
 
 fn cancel(system: &System, task: &str) -> Answer {

@@ -15,7 +15,6 @@ fn call(tool: &str, arguments: &str) -> ModelReply {
     ModelReply::Calls(vec![(tool.to_owned(), arguments.to_owned())])
 }
 
-/// What the tool calls ended with, in order.
 fn codes(system: &System) -> Vec<String> {
     let query = "select coalesce(payload ->> 'error_code', 'fine') from events \
                  where type in ('tool_call.completed', 'tool_call.failed') order by seq";

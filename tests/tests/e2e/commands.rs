@@ -44,7 +44,6 @@ fn begin(server: &ToolServer, body: &str) -> TcpStream {
     stream
 }
 
-/// Whether a process with this word in its command line is there.
 fn runs(word: &str) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();

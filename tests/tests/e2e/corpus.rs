@@ -34,7 +34,6 @@ fn hold(case: &Case, mode: Mode) -> Result<(), String> {
     CaseRun::prepare(case, mode)?.call_tool(false).map_err(|why| format!("not read first: {why}"))
 }
 
-/// Tries all cases of the server's tools in a mode.
 fn check(what: &str, mode: Mode, losses: &[StatedLoss]) {
     let tools = corpus::registered_tools();
     for tool in ["ls", "find", "grep", "read", "write", "edit", "bash"] {

@@ -20,7 +20,6 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files below a directory of the workspace.
 fn files_below(directory: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut directories = vec![workspace().join(directory)];

@@ -9,7 +9,6 @@ use harness::{Request, ToolServer};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
-/// The largest file that the server of these tests edits.
 const MAX_EDIT_BYTES: usize = 1000;
 
 /// The tools that change something, each with arguments that would change the file at a path.

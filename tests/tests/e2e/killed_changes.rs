@@ -15,7 +15,6 @@ const SEED: u64 = 20_250_611;
 const CLIENTS: usize = 4;
 const FILES_PER_CLIENT: usize = 3;
 const CHANGES: usize = 500;
-/// How many changes are answered between two kills.
 const BETWEEN_KILLS: usize = 40;
 const LARGEST: usize = 200_000;
 
@@ -28,7 +27,6 @@ struct Client {
     sent: usize,
 }
 
-/// A change whose answer never came.
 struct Unanswered {
     file: usize,
     old: String,
@@ -51,7 +49,6 @@ impl Client {
         Self { session: format!("client-{number}"), root: root.to_owned(), files, random, sent: 0 }
     }
 
-    /// Changes files until the server does not answer any more.
     fn change_until_killed(&mut self, address: SocketAddr, answered: &AtomicUsize) -> Unanswered {
         loop {
             let file = self.random.below(self.files.len());
@@ -122,7 +119,6 @@ impl Client {
     }
 }
 
-/// Lets all clients change files at once, and kills the server in the midst of it.
 fn changed_until_killed(server: &mut ToolServer, clients: &mut [Client]) -> Vec<Unanswered> {
     let address = server.address();
     let answered = AtomicUsize::new(0);

@@ -25,7 +25,6 @@ fn without_namespaces(dir: &TestDir, sandbox: &str) -> Command {
     command
 }
 
-/// Ends the server with its test.
 struct Ended(Child);
 
 impl Drop for Ended {

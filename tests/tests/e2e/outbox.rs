@@ -12,7 +12,6 @@ fn post(system: &System, departure: &Value) -> Answer {
     system.control(Request::post_json("/outbox", departure))
 }
 
-/// Queues something and returns its row once it has left.
 fn send(system: &System, departure: &Value) -> Value {
     let answer = post(system, departure);
     assert_eq!(answer.status, 202, "{}", answer.text());

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use harness::leftovers::{self, Process};
 use harness::{FakeModel, FakeTelegram, ModelReply, System, fake_model, fake_telegram};
 
-/// A system with everything, after its first task.
 fn whole_system() -> (System, FakeModel, FakeTelegram) {
     let telegram = FakeTelegram::start();
     let model = FakeModel::answering(vec![ModelReply::Text("done".to_owned())]);

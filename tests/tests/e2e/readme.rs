@@ -18,7 +18,6 @@ const PRETTY: &str = " | jq .";
 /// Ends the output of each command.
 const END: &str = "[end of output]";
 
-/// A command of the tour, and what README shows below it.
 struct Step {
     command: String,
     shown: String,

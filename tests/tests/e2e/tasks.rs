@@ -14,7 +14,6 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A system with a task that is done and one that is dead.
 fn system_with_an_old_queue() -> (System, String, String) {
     let system = System::builder()
         .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")

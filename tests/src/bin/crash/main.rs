@@ -30,7 +30,6 @@ fn main() -> ExitCode {
     if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Ends with a panic that says what is wrong, if anything is.
 fn kill_after_each_event() {
     let events = kill::undisturbed();
     println!("A task of twelve turns and {events} events, with the worker killed after each:");

@@ -36,7 +36,6 @@ pub(crate) fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
     holds
 }
 
-/// Whether a process with this word in its command line is there.
 fn runs(word: &str) -> bool {
     fs::read_dir("/proc").expect("Linux has /proc").flatten().any(|entry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();

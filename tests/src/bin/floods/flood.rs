@@ -9,7 +9,6 @@ use harness::{Request, ToolServer};
 use protocol::Envelope;
 use serde_json::json;
 
-/// What stands over the table.
 pub(crate) const HEADING: &str = "| flood | ended by | ms | peak MB | output MB | other calls | p99 ms | verdict |\n\
                            |---|---|---:|---:|---:|---:|---:|---|";
 
@@ -22,7 +21,6 @@ const MOST_OUTPUT_MB: u64 = 64;
 /// The longest that one in a hundred other calls may take.
 const MOST_P99: Duration = Duration::from_millis(100);
 
-/// A command that takes all it can get.
 #[derive(Clone, Copy)]
 pub(crate) struct Flood {
     name: &'static str,
@@ -30,7 +28,6 @@ pub(crate) struct Flood {
     timeout_seconds: u64,
 }
 
-/// The floods.
 pub(crate) const FLOODS: [Flood; 5] = [
     Flood { name: "yes", cmd: "yes", timeout_seconds: 5 },
     Flood { name: "zeros", cmd: "cat /dev/zero", timeout_seconds: 5 },

@@ -11,7 +11,6 @@ use std::process::ExitCode;
 
 use harness::ToolServer;
 
-/// How often a clinging command is ended.
 const KILLS: usize = 200;
 
 fn main() -> ExitCode {

@@ -14,7 +14,6 @@ const MOST_MS: u128 = 31_000;
 /// The most memory that the server may ever have resident.
 const MOST_KB: u64 = 150 * 1024;
 
-/// What a right answer is.
 pub(crate) enum Right {
     /// It succeeds, and its text has this in it.
     Shows(String),
@@ -30,7 +29,6 @@ pub(crate) enum Right {
     Refused(ErrorCode),
 }
 
-/// All queries to one server.
 pub(crate) struct Interview {
     server: ToolServer,
     asked: usize,
@@ -38,21 +36,17 @@ pub(crate) struct Interview {
 }
 
 impl Interview {
-    /// What stands over the table.
     pub(crate) const HEADING: &str =
         "| what | call | answer | ms | peak MB | verdict |\n|---|---|---|---:|---:|---|";
 
-    /// An interview that has not begun.
     pub(crate) fn new(server: ToolServer) -> Self {
         Self { server, asked: 0, missed: 0 }
     }
 
-    /// The directory for what is asked about.
     pub(crate) fn root(&self) -> PathBuf {
         self.server.root()
     }
 
-    /// Asks, checks and prints one row; returns the answer for the next query.
     pub(crate) fn ask(&mut self, what: &str, tool: &str, arguments: &Value, right: &Right) -> Envelope {
         self.forget_peak();
         let begin = Instant::now();
@@ -120,7 +114,6 @@ fn fuse(envelope: &Envelope) -> Option<&str> {
     envelope.meta.data.get("aborted_reason")?.as_str()
 }
 
-/// The outcome in a few words.
 fn said(envelope: &Envelope) -> String {
     match (&envelope.meta.error, fuse(envelope)) {
         (Some(error), _) => error.code.to_string(),
@@ -129,7 +122,6 @@ fn said(envelope: &Envelope) -> String {
     }
 }
 
-/// The arguments on one line of a table.
 fn shortened(arguments: &Value) -> String {
     let text = arguments.to_string().replace('|', "\\|");
     match text.char_indices().nth(70) {

@@ -14,16 +14,12 @@ use super::query::{Interview, Right};
 /// How many lines of 100 bytes make 5 GB.
 const HUGE_LINES: usize = 50_000_000;
 
-/// How many lines are written at once.
 const BLOCK_LINES: usize = 10_000;
 
-/// The length of the longest line, in bytes.
 const LINE_BYTES: usize = 200_000_000;
 
-/// How many files the widest directory has.
 const ENTRIES: usize = 1_000_000;
 
-/// How many directories lie in each other.
 const LEVELS: usize = 200;
 
 fn shows(text: &str) -> Right {

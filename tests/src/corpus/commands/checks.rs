@@ -14,10 +14,8 @@ use crate::{leftovers, wait};
 /// How long a process may still be seen after the answer.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The most memory that a server may have held after any command.
 const MOST_SERVER_MB: u64 = 100;
 
-/// Judges one check.
 pub(crate) fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), String> {
     match name {
         "server_saw_no_request_from_child" => no_request(observed),
@@ -35,7 +33,6 @@ pub(crate) fn one(name: &str, wanted: &Value, observed: &Observed<'_>) -> Result
     }
 }
 
-/// Whatever a command does or says, the server stays small.
 pub(crate) fn server_stays_small(surroundings: &Surroundings) -> Result<(), String> {
     let peak = peak_memory_mb(surroundings.server)?;
     if peak <= MOST_SERVER_MB { Ok(()) } else { Err(format!("the server took {peak} MiB")) }
@@ -86,7 +83,6 @@ fn bytes_on_disk(directory: &Path) -> u64 {
         .sum()
 }
 
-/// The most memory that a process has held.
 fn peak_memory_mb(pid: u32) -> Result<u64, String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| error.to_string())?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;

@@ -8,9 +8,7 @@ use crate::corpus::Case;
 /// How it is seen that an attack worked.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Evidence {
-    /// The case's checks fail.
     ChecksFail,
-    /// The command's stdout and stderr say so.
     Output(fn(&str, &str) -> bool),
     /// The same, of an attack that only root can make at all.
     OutputAsRoot(fn(&str, &str) -> bool),

@@ -5,7 +5,6 @@ use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-/// Everything that listens: over TCP twice, over UDP, and as a socket in the file tree.
 #[derive(Debug)]
 pub struct Listeners {
     server: TcpListener,
@@ -15,7 +14,6 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Listens; the socket in the file tree is at `path`.
     pub fn listen(path: &Path) -> std::io::Result<Self> {
         let any_port = (Ipv4Addr::LOCALHOST, 0);
         let listeners = Self {
@@ -31,7 +29,6 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// The ports that cases name, each with its placeholder.
     pub fn ports(&self) -> std::io::Result<[(&'static str, u16); 3]> {
         Ok([
             ("{PORT}", self.server.local_addr()?.port()),
@@ -40,7 +37,6 @@ impl Listeners {
         ])
     }
 
-    /// An error that says what arrived.
     pub fn received_nothing(&self) -> Result<(), String> {
         nothing("the server's port", self.server.accept())?;
         nothing("the supervisor's port", self.supervisor.accept())?;

@@ -12,12 +12,10 @@ use crate::ToolServer;
 use crate::test_dir::NOBODY;
 use crate::tool_server::ToolServerBuilder;
 
-/// How the server is started that a case meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Tier A, as the user who runs the tests; root, where they run as root.
     TierA,
-    /// Tier A, as an ordinary user.
     TierAAsOrdinaryUser,
     /// Tier B, as an ordinary user; root gets no commands there.
     TierBAsOrdinaryUser,
@@ -52,7 +50,6 @@ impl Mode {
         }
     }
 
-    /// A command that ran must have run in this mode's tier.
     pub(in crate::corpus) fn require_tier(self, envelope: &Envelope) -> Result<(), String> {
         match envelope.meta.data.get("sandbox_tier") {
             Some(tier) if tier != self.tier() => Err(format!("it ran in tier {tier}")),

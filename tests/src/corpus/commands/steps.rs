@@ -16,7 +16,6 @@ use crate::{Answer, Request, ToolServer, leftovers, wait};
 /// How often the server is asked whether it lives, while commands run.
 const QUESTIONS: usize = 9;
 
-/// Follows the steps of a case, if they are of this kind; the caller checks the answers.
 pub(crate) fn follow(
     case: &Case,
     server: &mut ToolServer,

@@ -19,22 +19,16 @@ pub const CANARY: &str = "FAKE-canary-that-is-no-secret-to-redaction";
 /// The process that cases leave behind. Each run gives it a time of its own, by which it is known.
 const LEFT_BEHIND: &str = "sleep 7777";
 
-/// The surroundings of one run.
 #[derive(Debug)]
 pub struct Surroundings {
-    /// What must hear nothing.
     pub listeners: Listeners,
-    /// The directory of everything that belongs to the run.
     pub dir: PathBuf,
-    /// The server's process id.
     pub server: u32,
-    /// The server's limits, as they were before.
     limits: String,
     probes: PathBuf,
 }
 
 impl Surroundings {
-    /// Sets everything up that the case needs, around a running server.
     pub fn set_up(case: &Case, mode: Mode, server: &mut ToolServer) -> Result<Self, String> {
         let pid = server.program().pid();
         let dir = server.dir();
@@ -46,7 +40,6 @@ impl Surroundings {
         Ok(Self { listeners, dir: dir.path().to_owned(), server: pid, limits: limits(pid)?, probes })
     }
 
-    /// The placeholders of cases of commands, and their values.
     pub fn values(&self) -> Result<Vec<(&'static str, String)>, String> {
         let ports = self.listeners.ports().map_err(|error| error.to_string())?;
         let mut values: Vec<_> = ports.map(|(name, port)| (name, port.to_string())).into();
@@ -56,12 +49,10 @@ impl Surroundings {
         Ok(values)
     }
 
-    /// The command line of the process that this run's case tries to leave behind.
     pub fn left_behind(&self) -> String {
         format!("{LEFT_BEHIND}{}", self.server)
     }
 
-    /// Whether the server's limits are still what they were.
     pub fn limits_are_unchanged(&self) -> Result<(), String> {
         let now = limits(self.server)?;
         if now == self.limits { Ok(()) } else { Err(format!("they were {} and are {now}", self.limits)) }

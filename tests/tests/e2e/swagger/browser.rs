@@ -14,7 +14,6 @@ use command_fds::{CommandFdExt, FdMapping};
 use harness::wait;
 use serde_json::{Value, json};
 
-/// The names that the program is installed under.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Nothing but the page itself is to be loaded: no updates, no first-run pages, no experiments.
@@ -31,7 +30,6 @@ const FLAGS: [&str; 10] = [
     "--window-size=1280,1600",
 ];
 
-/// How long an answer of the browser may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// How often a click is repeated that shows nothing.
@@ -40,7 +38,6 @@ const CLICKS: usize = 4;
 /// How long a click may take to show something.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 
-/// One page of a running browser.
 pub(super) struct Browser {
     child: Child,
     commands: PipeWriter,
@@ -81,7 +78,6 @@ impl Browser {
         }
     }
 
-    /// Loads an address.
     pub(super) fn open(&mut self, url: &str) {
         let opened = self.command("Page.navigate", &json!({"url": url}));
         assert!(opened["errorText"].is_null(), "{url} does not open: {opened}");
@@ -129,7 +125,6 @@ impl Browser {
         text.as_str().unwrap_or_default().trim().to_owned()
     }
 
-    /// The value of an expression in the page.
     pub(super) fn evaluate(&mut self, expression: &str) -> Value {
         let evaluated =
             self.command("Runtime.evaluate", &json!({"expression": expression, "returnByValue": true}));
