@@ -33,7 +33,8 @@ fn files_below(directory: &str) -> Vec<PathBuf> {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let top = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|name| workspace().join(name));
+    let top = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+        .map(|name| workspace().join(name));
     let mut documents = files_below("docs");
     documents.extend(top);
     documents
@@ -105,16 +106,19 @@ fn every_setting_that_is_read_is_documented_and_no_other() {
 }
 
 #[test]
-fn every_path_that_the_map_names_exists() {
-    let map = read(&workspace().join("ARCHITECTURE.md"));
+fn every_path_that_the_map_or_a_recipe_names_exists() {
+    // In a recipe, NAME stands for what the reader adds.
     let is_path = |text: &&str| {
         let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "./-_".contains(c));
-        plain && text.contains('/') && !text.starts_with(['/', '.'])
+        plain && text.contains('/') && !text.starts_with(['/', '.']) && !text.contains("NAME")
     };
-    let paths: Vec<&str> = quoted(&map).into_iter().filter(is_path).collect();
-    assert!(paths.len() > 40, "the map names the places of the tree: {paths:?}");
-    let missing: Vec<&&str> = paths.iter().filter(|path| !workspace().join(path).exists()).collect();
-    assert!(missing.is_empty(), "ARCHITECTURE.md names what is not there: {missing:?}");
+    for (name, more_than) in [("ARCHITECTURE.md", 40), ("CONTRIBUTING.md", 20)] {
+        let document = read(&workspace().join(name));
+        let paths: Vec<&str> = quoted(&document).into_iter().filter(is_path).collect();
+        assert!(paths.len() > more_than, "{name} names places of the tree: {paths:?}");
+        let missing: Vec<&&str> = paths.iter().filter(|path| !workspace().join(path).exists()).collect();
+        assert!(missing.is_empty(), "{name} names paths that do not exist: {missing:?}");
+    }
 }
 
 #[test]
