@@ -22,7 +22,7 @@ pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];
 pub const DEFAULT_JOURNAL: &str = "journal/tool-calls.jsonl";
 
 /// The default of AUTONOUS_TOOL_SEARCH_MAX_ENTRIES.
-pub const DEFAULT_SEARCH_MAX_ENTRIES: u64 = 1_000_000;
+pub(crate) const DEFAULT_SEARCH_MAX_ENTRIES: u64 = 1_000_000;
 
 /// All settings.
 #[derive(Debug)]
@@ -44,30 +44,30 @@ pub struct CommandSettings {
     pub disable_exec: bool,
     /// `AUTONOUS_TOOL_SANDBOX` (`auto`): the sandbox of commands; with `full` and `landlock` the server does
     /// not start where that is not possible.
-    pub sandbox: Mode,
+    pub(crate) sandbox: Mode,
     /// `AUTONOUS_TOOL_READONLY_ROOTS` (none): toolchains that commands can see.
-    pub readonly_roots: Vec<PathBuf>,
+    pub(crate) readonly_roots: Vec<PathBuf>,
     /// `AUTONOUS_TOOL_ENV` (none): variables of commands, `NAME` as the server has it or `NAME=value`.
-    pub variables: Vec<(String, String)>,
+    pub(crate) variables: Vec<(String, String)>,
     /// `AUTONOUS_TOOL_BASH_ALLOW_NETWORK` (false): commands reach the network; needs a token.
     pub network: bool,
     /// `AUTONOUS_TOOL_BASH_DENYLIST` (none): further command words that are refused.
-    pub denied_words: Vec<String>,
+    pub(crate) denied_words: Vec<String>,
     /// `AUTONOUS_TOOL_MIN_FREE_MB` (512): commands are killed when a root's disk has less left; in bytes.
-    pub min_free_bytes: u64,
+    pub(crate) min_free_bytes: u64,
     /// PATH, for commands and for the self-check.
-    pub search_path: String,
+    pub(crate) search_path: String,
     /// LANG, for commands.
-    pub language: Option<String>,
+    pub(crate) language: Option<String>,
 }
 
 /// Where the server listens, and who may call it.
 #[derive(Debug)]
 pub struct Listen {
     /// `AUTONOUS_TOOL_LISTEN` (`127.0.0.1:8701`).
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// `AUTONOUS_TOOL_ALLOWED_HOSTS` (none): further names in a Host header, with or without a port.
-    pub allowed_hosts: Vec<String>,
+    pub(crate) allowed_hosts: Vec<String>,
     /// `AUTONOUS_TOOL_TOKEN` or `AUTONOUS_TOOL_TOKEN_FILE` (none): what callers must send.
     pub token: Option<Secret>,
 }
@@ -86,11 +86,11 @@ pub struct Files {
     /// `AUTONOUS_TOOL_JOURNAL` (`<data>/journal/tool-calls.jsonl`).
     pub journal: PathBuf,
     /// `AUTONOUS_TOOL_JOURNAL_MAX_BYTES` (64 MiB): a longer journal file is archived.
-    pub journal_max_bytes: u64,
+    pub(crate) journal_max_bytes: u64,
     /// `AUTONOUS_TOOL_OUTPUT_DIR` (`<data>/output`).
     pub output_dir: PathBuf,
     /// `AUTONOUS_SKILLS_DIR` (`<data>/skills`).
-    pub skills_dir: PathBuf,
+    pub(crate) skills_dir: PathBuf,
 }
 
 /// How much a call may take.
@@ -103,7 +103,7 @@ pub struct Limits {
     /// `AUTONOUS_TOOL_MAX_EDIT_BYTES` (16 MiB): the largest file that is hashed and edited.
     pub max_edit_bytes: u64,
     /// `AUTONOUS_TOOL_SEARCH_MAX_ENTRIES` (1,000,000): the most entries that one search looks at.
-    pub search_max_entries: u64,
+    pub(crate) search_max_entries: u64,
 }
 
 impl Config {

@@ -5,7 +5,7 @@
 //! [`journal`] before they act.
 
 pub mod change;
-pub mod command;
+mod command;
 pub mod config;
 mod cursor;
 mod entry_type;
@@ -18,7 +18,7 @@ pub mod search;
 pub mod self_check;
 pub mod server;
 pub mod service_report;
-pub mod skills;
+mod skills;
 pub mod startup_resources;
 mod text;
 pub mod tool_context;

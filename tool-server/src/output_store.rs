@@ -13,13 +13,10 @@ use protocol::FullOutput;
 use protocol::hash::in_hex;
 use sha2::{Digest, Sha256};
 
-/// How long a file is kept.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The most bytes of one file.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// The most bytes of all files together.
 const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
 /// The directory of complete outputs.
@@ -28,9 +25,8 @@ pub struct OutputStore {
     directory: PathBuf,
 }
 
-/// A file being written.
 #[derive(Debug)]
-pub struct Spill {
+pub(crate) struct Spill {
     file: BufWriter<File>,
     path: PathBuf,
     digest: Sha256,
@@ -41,16 +37,15 @@ pub struct Spill {
 
 /// The file of a complete output, and the notice about it.
 #[derive(Debug, Default)]
-pub struct SavedOutput {
+pub(crate) struct SavedOutput {
     /// The file; none when nothing was cut, or when it could not be saved.
-    pub file: Option<FullOutput>,
+    pub(crate) file: Option<FullOutput>,
     /// Where it is, or what was lost.
-    pub notice: Option<String>,
+    pub(crate) notice: Option<String>,
 }
 
 impl SavedOutput {
-    /// The file could not be written.
-    pub fn lost() -> Self {
+    pub(crate) fn lost() -> Self {
         let notice = "The complete output could not be saved; only what is shown is left.".to_owned();
         Self { file: None, notice: Some(notice) }
     }
@@ -65,7 +60,7 @@ impl OutputStore {
     }
 
     /// Deletes files older than a week, then the oldest until the rest fits.
-    pub fn sweep(&self, now: SystemTime) -> io::Result<()> {
+    pub(crate) fn sweep(&self, now: SystemTime) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
@@ -87,7 +82,7 @@ impl OutputStore {
     }
 
     /// Creates the file for a call's output; the name is the call's unique ID.
-    pub fn begin(&self, name: &str) -> io::Result<Spill> {
+    pub(crate) fn begin(&self, name: &str) -> io::Result<Spill> {
         self.sweep(SystemTime::now())?;
         let path = self.directory.join(format!("{name}.txt"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
@@ -98,7 +93,7 @@ impl OutputStore {
 
 impl Spill {
     /// Appends to the file; bytes beyond its limit are only counted.
-    pub fn write(&mut self, block: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, block: &[u8]) -> io::Result<()> {
         let room = usize::try_from(MAX_FILE_BYTES - self.bytes).unwrap_or(usize::MAX).min(block.len());
         let (kept, beyond) = block.split_at(room);
         self.dropped_bytes += length(beyond);
@@ -109,8 +104,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Closes the file.
-    pub fn finish(mut self) -> SavedOutput {
+    pub(crate) fn finish(mut self) -> SavedOutput {
         if let Err(error) = self.file.flush() {
             tracing::error!(%error, "could not save the complete output of a command");
             return SavedOutput::lost();

@@ -21,18 +21,16 @@ const OPTIONAL_PROGRAMS: [(&str, &[&str]); 3] =
 /// The result of one check.
 #[derive(Debug, Clone, Serialize)]
 pub struct Check {
-    /// What was checked.
-    pub name: &'static str,
-    /// Whether it passed.
-    pub ok: bool,
+    pub(crate) name: &'static str,
+    pub(crate) ok: bool,
     /// Whether the server refuses to start without it.
-    pub required: bool,
+    pub(crate) required: bool,
     /// What was found, and the remedy if it failed.
-    pub detail: String,
+    pub(crate) detail: String,
 }
 
 /// Why a directory must not be a root, if so.
-pub fn forbidden_root_reason(root: &Path, config: &Config) -> Option<String> {
+pub(crate) fn forbidden_root_reason(root: &Path, config: &Config) -> Option<String> {
     if root == Path::new("/") {
         return Some("it is the whole machine; name the directory that tools should work in".to_owned());
     }

@@ -134,7 +134,6 @@ fn allowed_paths(config: &Config, roots: &Roots) -> AllowedPaths {
     AllowedPaths { read_write, read_only: vec![config.files.skills_dir.clone()] }
 }
 
-/// What the tools share.
 fn tool_context(
     config: &Config,
     roots: Roots,
@@ -198,7 +197,6 @@ async fn watch(spawner: Option<Arc<Spawner>>) {
     }
 }
 
-/// Deletes expired records and files once an hour.
 async fn sweep_hourly(app: Arc<AppState>, output: Arc<OutputStore>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;

@@ -19,13 +19,12 @@ pub struct ServiceReport {
 }
 
 impl ServiceReport {
-    /// Whether every required check passed.
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.checks.iter().all(|check| check.ok || !check.required)
     }
 
     /// Fails with what is required and missing.
-    pub fn require(&self) -> anyhow::Result<()> {
+    pub(crate) fn require(&self) -> anyhow::Result<()> {
         let missing: Vec<&str> = self
             .checks
             .iter()
@@ -37,7 +36,7 @@ impl ServiceReport {
     }
 
     /// The body of `/readyz`.
-    pub fn readiness(&self) -> Value {
+    pub(crate) fn readiness(&self) -> Value {
         json!({"ready": self.is_ready(), "checks": self.checks})
     }
 
@@ -101,7 +100,6 @@ impl ServiceReport {
     }
 }
 
-/// How the roots protect files.
 const ROOTS: &str =
     "Every path is resolved by the kernel beneath a root's directory handle; no link and no race leads out.";
 

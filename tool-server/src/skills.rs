@@ -13,55 +13,48 @@ use crate::change::read_whole;
 use crate::roots::{DeniedPaths, Roots, RootsError, names};
 use sandbox::ControlFiles;
 
-/// The largest `SKILL.md`, in bytes.
 const MAX_SKILL_BYTES: u64 = 64 * 1024;
 
 /// The most skills that a description lists.
 const MAX_LISTED: usize = 50;
 
-/// The directory of skills.
 #[derive(Debug)]
-pub struct Skills {
+pub(crate) struct Skills {
     roots: Option<Roots>,
 }
 
-/// A skill, read from its `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skill {
-    /// Its name.
-    pub name: String,
+pub(crate) struct Skill {
+    pub(crate) name: String,
     /// When to use it.
-    pub description: String,
+    pub(crate) description: String,
     /// The tools that a task may call once it has read the skill; none if all are allowed.
-    pub allowed_tools: Option<Vec<String>>,
-    /// The whole text.
-    pub text: String,
+    pub(crate) allowed_tools: Option<Vec<String>>,
+    pub(crate) text: String,
 }
 
-/// A script of a skill.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Script {
+pub(crate) struct Script {
     /// Where it is, absolute.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its interpreter, with the argument from the script's first line.
-    pub interpreter: Vec<String>,
+    pub(crate) interpreter: Vec<String>,
 }
 
 impl Skills {
     /// The skills in an existing directory.
-    pub fn open(directory: &Path) -> Result<Self, RootsError> {
+    pub(crate) fn open(directory: &Path) -> Result<Self, RootsError> {
         let denied = DeniedPaths::new([]).map_err(|_| RootsError::None)?;
         let roots = Roots::open(&[directory.to_owned()], denied, ControlFiles::default(), |_| None)?;
         Ok(Self { roots: Some(roots) })
     }
 
-    /// No skills.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { roots: None }
     }
 
     /// All readable skills, sorted by name.
-    pub fn list(&self) -> Vec<Skill> {
+    pub(crate) fn list(&self) -> Vec<Skill> {
         let Some(roots) = &self.roots else { return Vec::new() };
         let entries = std::fs::read_dir(roots.first()).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -70,8 +63,7 @@ impl Skills {
         names.into_iter().filter_map(|name| self.read(&name).ok()).take(MAX_LISTED).collect()
     }
 
-    /// Reads a skill.
-    pub fn read(&self, name: &str) -> Result<Skill, ToolError> {
+    pub(crate) fn read(&self, name: &str) -> Result<Skill, ToolError> {
         let roots = self.roots.as_ref().ok_or_else(|| self.unknown(name))?;
         require_name(name)?;
         let file = roots.open_file(&format!("{name}/SKILL.md")).map_err(|error| {
@@ -86,7 +78,7 @@ impl Skills {
     }
 
     /// Finds a script of a skill and its interpreter.
-    pub fn script(&self, name: &str, relative_path: &str) -> Result<Script, ToolError> {
+    pub(crate) fn script(&self, name: &str, relative_path: &str) -> Result<Script, ToolError> {
         self.read(name)?;
         let roots = self.roots.as_ref().ok_or_else(|| self.unknown(name))?;
         let path = Path::new(relative_path);

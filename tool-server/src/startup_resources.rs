@@ -19,8 +19,7 @@ use crate::self_check;
 /// What the server acquires at its start.
 #[derive(Debug)]
 pub struct StartupResources {
-    /// The allowed directories.
-    pub roots: Roots,
+    pub(crate) roots: Roots,
     /// Runs commands, or says why none can run.
     pub spawner: Result<Arc<Spawner>, String>,
     /// How commands are sandboxed.

@@ -6,12 +6,9 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding as Charset, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// How text is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    /// UTF-8 without a byte order mark.
     Utf8,
-    /// UTF-8 after a byte order mark.
     Utf8Bom,
     /// UTF-16, little endian, with a byte order mark.
     Utf16Le,
@@ -21,10 +18,8 @@ pub(crate) enum Encoding {
     Latin1,
 }
 
-/// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Text.
     Text(Encoding),
     /// An image of a media type.
     Image(&'static str),
@@ -32,7 +27,6 @@ pub(crate) enum Kind {
     Binary(&'static str),
 }
 
-/// Magic numbers of known formats.
 const MAGIC: &[(&[u8], Kind)] = &[
     (b"\x89PNG\r\n\x1a\n", Kind::Image("image/png")),
     (b"\xff\xd8\xff", Kind::Image("image/jpeg")),
@@ -80,7 +74,6 @@ fn is_utf8(bytes: &[u8], is_whole: bool) -> bool {
 }
 
 impl Encoding {
-    /// Its usual name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",

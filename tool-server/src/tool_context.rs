@@ -15,20 +15,17 @@ use crate::skills::Skills;
 /// What a tool may use; files can be reached only through it.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
-    /// The allowed directories.
-    pub roots: Arc<Roots>,
+    pub(crate) roots: Arc<Roots>,
     /// The only code that changes files.
-    pub changer: Arc<Changer>,
+    pub(crate) changer: Arc<Changer>,
     /// The largest file that is hashed and edited, in bytes.
-    pub max_edit_bytes: u64,
+    pub(crate) max_edit_bytes: u64,
     /// How much a search may take.
     pub search: SearchLimits,
-    /// Runs commands.
-    pub commands: Arc<Commands>,
+    pub(crate) commands: Arc<Commands>,
     /// Refuses command lines, with advice.
-    pub policy: Arc<Policy>,
-    /// The skills.
-    pub skills: Arc<Skills>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) skills: Arc<Skills>,
 }
 
 impl ToolContext {

@@ -20,31 +20,26 @@ use super::request::{ChangeData, ChangeRequest, NewContent, PlannedChange};
 use super::temp_files::PathLock;
 use crate::roots::{Missing, Target, names};
 
-/// Everything that the last step of a change needs.
 struct ChangeStep<'a> {
     call: &'a Call,
     request: &'a ChangeRequest<'a>,
     target: &'a Target,
     planned: &'a PlannedChange,
-    /// The file as it is; none when there is none.
     current: Option<&'a CurrentFile>,
     /// The file as it will be; none when it is too large to know.
     new_file: Option<&'a NewFile<'a>>,
 }
 
-/// What the last step has to do.
 enum Prepared<'a> {
     /// Nothing: a dry run, or the file already has this content.
     Nothing,
-    /// Add this to the end of the file.
     Append(&'a CurrentFile, &'a [u8]),
-    /// Rename this into place.
     Rename(TempFile<'a>),
 }
 
 impl Changer {
     /// Changes one file: `plan` makes the new content from the old.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         call: &Call,
         request: &ChangeRequest<'_>,
@@ -142,7 +137,6 @@ impl Changer {
         }
     }
 
-    /// What the change did, or would do.
     fn output(&self, step: &ChangeStep<'_>) -> Success<ChangeData> {
         let ChangeStep { call, request, target, current, new_file, planned } = *step;
         let shown = names::path_to_text(&target.path);

@@ -22,9 +22,8 @@ pub enum Durability {
     Cached,
 }
 
-/// Changes files beneath the roots.
 #[derive(Debug)]
-pub struct Changer {
+pub(crate) struct Changer {
     pub(super) roots: Arc<Roots>,
     pub(super) temp_files: TempFiles,
     pub(super) max_edit_bytes: u64,
@@ -35,7 +34,7 @@ pub struct Changer {
 impl Changer {
     /// Opens a changer for these roots. `pending` is a directory outside them, where each change records
     /// its temporary file; leftovers of an earlier server are removed.
-    pub fn open(
+    pub(crate) fn open(
         roots: Arc<Roots>,
         pending: &Path,
         max_edit_bytes: u64,

@@ -19,7 +19,6 @@ const MAX_KEPT: usize = 2 * 1024 * 1024;
 /// How many bytes are hashed between two states that are kept.
 const BLOCK: usize = 64 * 1024;
 
-/// The hash of a content.
 #[derive(Debug)]
 pub(super) struct ContentHash {
     /// In hex.
@@ -29,7 +28,6 @@ pub(super) struct ContentHash {
 }
 
 impl ContentHash {
-    /// The hash of a content.
     pub(super) fn of(content: &[u8]) -> Self {
         Self::resume(vec![Sha256::new()], content)
     }

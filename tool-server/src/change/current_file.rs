@@ -15,13 +15,11 @@ use super::diff::same_at_start;
 
 /// A file as it was when it was read.
 #[derive(Debug)]
-pub struct CurrentFile {
+pub(crate) struct CurrentFile {
     /// Its content; none when it is too large to be edited.
-    pub content: Option<Vec<u8>>,
-    /// Its size in bytes.
-    pub size_bytes: u64,
-    /// What the file system says of it.
-    pub stat: Stat,
+    pub(crate) content: Option<Vec<u8>>,
+    pub(crate) size_bytes: u64,
+    pub(crate) stat: Stat,
     fingerprint: OnceLock<Fingerprint>,
     hashed: OnceLock<Arc<ContentHash>>,
 }
@@ -41,7 +39,7 @@ impl CurrentFile {
     }
 
     /// What to compare the file with later. The first caller hashes; others wait for it.
-    pub fn fingerprint(&self) -> &Fingerprint {
+    pub(crate) fn fingerprint(&self) -> &Fingerprint {
         self.fingerprint.get_or_init(|| match &self.content {
             Some(content) => Fingerprint::Sha256(self.hash(content).sha256.clone()),
             None => size_and_mtime(&self.stat),
@@ -61,23 +59,19 @@ impl CurrentFile {
         }
     }
 
-    /// Whether the file already has this content.
-    pub fn is(&self, content: &[u8]) -> bool {
+    pub(crate) fn is(&self, content: &[u8]) -> bool {
         self.content.as_deref() == Some(content)
     }
 }
 
-/// The content that a file will have.
 #[derive(Debug)]
 pub(super) struct NewFile<'a> {
-    /// All of it.
     pub(super) content: Cow<'a, [u8]>,
     before: Option<&'a CurrentFile>,
     hashed: OnceLock<Arc<ContentHash>>,
 }
 
 impl<'a> NewFile<'a> {
-    /// This content, in place of the one before.
     pub(super) fn new(content: Cow<'a, [u8]>, before: Option<&'a CurrentFile>) -> Self {
         Self { content, before, hashed: OnceLock::new() }
     }
@@ -95,7 +89,6 @@ impl<'a> NewFile<'a> {
         })
     }
 
-    /// Starts hashing a long content on its own thread.
     pub(super) fn hash_ahead<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         hash_in_background(scope, &self.content, || {
             self.hash();
@@ -117,7 +110,6 @@ pub fn read_whole(file: &OwnedFd, max_bytes: u64) -> io::Result<Option<Vec<u8>>>
     Ok(fits.then_some(content))
 }
 
-/// The SHA-256 in a fingerprint, if it has one.
 pub(super) fn sha256_of(fingerprint: &Fingerprint) -> Option<String> {
     match fingerprint {
         Fingerprint::Sha256(hash) => Some(hash.clone()),
@@ -126,7 +118,7 @@ pub(super) fn sha256_of(fingerprint: &Fingerprint) -> Option<String> {
 }
 
 /// The fingerprint of a file that is too large to hash.
-pub fn size_and_mtime(stat: &Stat) -> Fingerprint {
+pub(crate) fn size_and_mtime(stat: &Stat) -> Fingerprint {
     Fingerprint::SizeAndMtime {
         size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
         mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
@@ -134,7 +126,7 @@ pub fn size_and_mtime(stat: &Stat) -> Fingerprint {
 }
 
 /// When a file last changed, in milliseconds since the Unix epoch.
-pub fn mtime_ms(stat: &Stat) -> i64 {
+pub(crate) fn mtime_ms(stat: &Stat) -> i64 {
     let part = i64::try_from(stat.st_mtime_nsec).unwrap_or(0) / 1_000_000;
     stat.st_mtime.saturating_mul(1000).saturating_add(part)
 }

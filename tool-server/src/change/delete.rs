@@ -18,7 +18,11 @@ use crate::roots::{Entry, Missing, names, open_child_directory};
 
 impl Changer {
     /// Deletes what a path names. Of a link, the link itself is deleted and not what it leads to.
-    pub fn delete(&self, call: &Call, request: &ChangeRequest<'_>) -> Result<Success<ChangeData>, ToolError> {
+    pub(crate) fn delete(
+        &self,
+        call: &Call,
+        request: &ChangeRequest<'_>,
+    ) -> Result<Success<ChangeData>, ToolError> {
         let entry = self.roots.entry(request.path)?;
         match entry.file_type {
             FileType::RegularFile => self.delete_file(call, request),

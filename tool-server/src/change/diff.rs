@@ -21,12 +21,10 @@ const BLOCK: usize = 4096;
 /// A difference, within the limits of an answer.
 #[derive(Debug, Default)]
 pub struct Difference {
-    /// The diff, or as much of it as fits.
-    pub text: String,
-    /// Which limit cut it.
-    pub cut: Option<Full>,
+    pub(crate) text: String,
+    pub(crate) cut: Option<Full>,
     /// What was cut or could not be compared.
-    pub notice: Option<String>,
+    pub(crate) notice: Option<String>,
 }
 
 /// The difference of a file's contents; `None` stands for no file, `Some(None)` for a file that was too
@@ -119,7 +117,6 @@ pub(super) fn same_at_start(old: &[u8], new: &[u8]) -> usize {
     whole + rest.take_while(|(left, right)| left == right).count()
 }
 
-/// The same for the end.
 fn same_at_end(old: &[u8], new: &[u8]) -> usize {
     let blocks = old.rchunks(BLOCK).zip(new.rchunks(BLOCK)).take_while(|(left, right)| left == right);
     let whole: usize = blocks.map(|(block, _)| block.len()).sum();
@@ -132,7 +129,6 @@ fn context_before(content: &[u8]) -> usize {
     content.split_inclusive(|byte| *byte == b'\n').rev().take(CONTEXT).map(<[u8]>::len).sum()
 }
 
-/// The same for its beginning.
 fn context_after(content: &[u8]) -> usize {
     content.split_inclusive(|byte| *byte == b'\n').take(CONTEXT).map(<[u8]>::len).sum()
 }

@@ -35,12 +35,10 @@ pub struct Edit<'a> {
 /// A content with its replacements.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// All of it.
-    pub content: Vec<u8>,
-    /// How many places were replaced.
-    pub replacements: usize,
+    pub(crate) content: Vec<u8>,
+    pub(crate) replacements: usize,
     /// What was assumed.
-    pub notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 /// Makes all edits or none. `name` is the prefix of errors about the edit with an index.
@@ -223,9 +221,8 @@ fn line_number(content: &[u8], offset: usize) -> usize {
     memchr::memchr_iter(b'\n', &content[..offset]).count() + 1
 }
 
-/// How the lines of a file end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineEndings {
+pub(crate) enum LineEndings {
     /// With a line feed, or mixed: text is used as given.
     AsGiven,
     /// All with carriage return and line feed.
@@ -233,8 +230,7 @@ pub enum LineEndings {
 }
 
 impl LineEndings {
-    /// How the lines of a content end.
-    pub fn of(content: &[u8]) -> Self {
+    pub(crate) fn of(content: &[u8]) -> Self {
         if memchr::memchr(b'\r', content).is_none() {
             return Self::AsGiven;
         }
@@ -244,7 +240,7 @@ impl LineEndings {
     }
 
     /// A text with the file's line endings, unless it has its own.
-    pub fn adapt(self, text: &str) -> Vec<u8> {
+    pub(crate) fn adapt(self, text: &str) -> Vec<u8> {
         match self {
             Self::CrLf if !text.contains('\r') => text.replace('\n', "\r\n").into_bytes(),
             Self::CrLf | Self::AsGiven => text.as_bytes().to_vec(),
@@ -257,8 +253,7 @@ impl LineEndings {
         if adapted { vec![notice] } else { Vec::new() }
     }
 
-    /// Whether [`LineEnds::adapt`] changes a text.
-    pub fn adapts(self, text: &str) -> bool {
+    pub(crate) fn adapts(self, text: &str) -> bool {
         self == Self::CrLf && text.contains('\n') && !text.contains('\r')
     }
 }

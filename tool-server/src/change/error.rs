@@ -10,13 +10,9 @@ use toolkit::arguments::{elide, invalid};
 /// Why a change was not committed. The old file is untouched.
 #[derive(Debug)]
 pub(super) enum CommitError {
-    /// Somebody else changed the file since we read it.
     Changed,
-    /// Somebody else created the file since we looked for it.
     Appeared,
-    /// The file is too large to be rewritten.
     TooLarge,
-    /// The operating system refused.
     Io(io::Error),
 }
 
@@ -27,7 +23,6 @@ impl<E: Into<io::Error>> From<E> for CommitError {
 }
 
 impl CommitError {
-    /// What the caller is told of it.
     pub(super) fn into_tool_error(self, path: &str) -> ToolError {
         let (code, message) = match self {
             Self::Changed => (ErrorCode::Conflict, "Somebody else changed the file during this call."),
@@ -43,7 +38,7 @@ impl CommitError {
 }
 
 /// Refuses text with a redaction placeholder: writing it back would destroy the secret it stands for.
-pub fn refuse_placeholder(argument: &str, text: &str) -> Result<(), ToolError> {
+pub(crate) fn refuse_placeholder(argument: &str, text: &str) -> Result<(), ToolError> {
     if !text.contains(PLACEHOLDER) {
         return Ok(());
     }
@@ -54,7 +49,7 @@ pub fn refuse_placeholder(argument: &str, text: &str) -> Result<(), ToolError> {
 }
 
 /// What an I/O error means for the caller. `verb` is a participle, such as "read" or "written".
-pub fn io_error(path: &str, verb: &str, error: &io::Error) -> ToolError {
+pub(crate) fn io_error(path: &str, verb: &str, error: &io::Error) -> ToolError {
     let errno = Errno::from_io_error(error);
     let code = match errno {
         Some(Errno::ACCESS | Errno::PERM | Errno::ROFS) => ErrorCode::PermissionDenied,

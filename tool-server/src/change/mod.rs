@@ -16,7 +16,10 @@ mod error;
 mod request;
 mod temp_files;
 
-pub use changer::{Changer, Durability};
-pub use current_file::{CurrentFile, mtime_ms, read_whole, size_and_mtime};
-pub use error::{io_error, refuse_placeholder};
-pub use request::{ChangeData, ChangeRequest, NewContent, Operation, PlannedChange};
+pub use changer::Durability;
+pub use current_file::read_whole;
+
+pub(crate) use changer::Changer;
+pub(crate) use current_file::{CurrentFile, mtime_ms, size_and_mtime};
+pub(crate) use error::{io_error, refuse_placeholder};
+pub(crate) use request::{ChangeData, ChangeRequest, NewContent, Operation, PlannedChange};

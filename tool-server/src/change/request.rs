@@ -8,19 +8,14 @@ use toolkit::Call;
 use super::current_file::CurrentFile;
 use crate::roots::{Missing, Target};
 
-/// What to change, and under which condition.
 #[derive(Debug)]
-pub struct ChangeRequest<'a> {
-    /// The file.
-    pub path: &'a str,
-    /// What to do when it does not exist.
-    pub missing: Missing,
-    /// The SHA-256 that the file must have.
-    pub expected_sha256: Option<&'a str>,
+pub(crate) struct ChangeRequest<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) missing: Missing,
+    pub(crate) expected_sha256: Option<&'a str>,
     /// Whether the session must have read the file; appending does not need that.
-    pub needs_lock: bool,
-    /// Whether to change nothing and only show the difference.
-    pub dry_run: bool,
+    pub(crate) needs_lock: bool,
+    pub(crate) dry_run: bool,
 }
 
 impl ChangeRequest<'_> {
@@ -44,32 +39,26 @@ impl ChangeRequest<'_> {
     }
 }
 
-/// What a file's content becomes.
 #[derive(Debug)]
-pub enum NewContent {
-    /// All of this.
+pub(crate) enum NewContent {
     Replace(Vec<u8>),
-    /// What it has now, and this after it.
     Append(Vec<u8>),
 }
 
 /// A change that is worked out but not made.
 #[derive(Debug)]
-pub struct PlannedChange {
-    /// The new content.
-    pub content: NewContent,
-    /// What kind of change it is.
-    pub operation: Operation,
+pub(crate) struct PlannedChange {
+    pub(crate) content: NewContent,
+    pub(crate) operation: Operation,
     /// How many places are replaced; none where that means nothing.
-    pub replacements: Option<usize>,
-    /// What was assumed.
-    pub notices: Vec<String>,
+    pub(crate) replacements: Option<usize>,
+    pub(crate) notices: Vec<String>,
 }
 
 /// What a change did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Operation {
+pub(crate) enum Operation {
     /// A file was created.
     Create,
     /// A file has new content.
@@ -83,24 +72,24 @@ pub enum Operation {
 
 /// The facts of a change; of a dry run, what they would be.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct ChangeData {
+pub(crate) struct ChangeData {
     /// What the change did.
-    pub operation: Operation,
+    pub(crate) operation: Operation,
     /// Whether nothing was changed because the call was a dry run.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// How many places were replaced; absent for changes that replace none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub replacements: Option<usize>,
+    pub(crate) replacements: Option<usize>,
     /// The size before, in bytes; absent when there was no file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes_before: Option<u64>,
+    pub(crate) bytes_before: Option<u64>,
     /// The size after, in bytes; absent when the file is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes_after: Option<u64>,
+    pub(crate) bytes_after: Option<u64>,
     /// The SHA-256 before, in hex; absent when there was no file, or one too large to hash.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sha256_before: Option<String>,
+    pub(crate) sha256_before: Option<String>,
     /// The SHA-256 after, in hex; absent when the file is gone or too large to hash.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sha256_after: Option<String>,
+    pub(crate) sha256_after: Option<String>,
 }

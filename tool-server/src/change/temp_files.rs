@@ -47,7 +47,6 @@ pub(super) struct PathLock<'a> {
 #[derive(Debug)]
 pub(super) struct TempFileRecord<'a> {
     file: &'a File,
-    /// The temporary file's name.
     pub(super) name: String,
 }
 

@@ -18,7 +18,6 @@ use crate::output_store::{OutputStore, SavedOutput, Spill};
 /// How much is read at once.
 const BLOCK: usize = 64 * 1024;
 
-/// Both outputs of a command.
 #[derive(Debug)]
 pub(super) struct Capture {
     bounds: Bounds,
@@ -28,7 +27,6 @@ pub(super) struct Capture {
     block: Vec<u8>,
 }
 
-/// One output.
 #[derive(Debug, Default)]
 struct Stream {
     pipe: Option<File>,
@@ -58,7 +56,6 @@ impl Capture {
         }
     }
 
-    /// Takes the pipes to read.
     pub(super) fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd) {
         self.stdout.pipe = Some(stdout.into());
         self.stderr.pipe = Some(stderr.into());
@@ -101,7 +98,6 @@ impl Capture {
 }
 
 impl Stream {
-    /// Reads one available block.
     fn read(&mut self, block: &mut [u8], bounds: Bounds, spill_buffer: &mut SpillBuffer) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.read(block) {

@@ -27,15 +27,14 @@ const QUIET: [(&str, &str); 15] = [
 /// The system directories that commands see.
 const VISIBLE: [&str; 4] = ["/usr", "/bin", "/sbin", "/opt"];
 
-/// The environment of every command.
 #[derive(Debug, Clone)]
-pub struct Environment {
+pub(crate) struct Environment {
     variables: Vec<(OsString, OsString)>,
 }
 
 impl Environment {
     /// PATH, cut to what is visible inside, LANG, the quiet settings, and the operator's own.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         search_path: &str,
         language: Option<&str>,
         visible: impl Iterator<Item = &'a Path>,
@@ -56,20 +55,17 @@ impl Environment {
         Self { variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
     }
 
-    /// The variables.
-    pub fn variables(&self) -> Vec<(OsString, OsString)> {
+    pub(crate) fn variables(&self) -> Vec<(OsString, OsString)> {
         self.variables.clone()
     }
 
-    /// The value of PATH.
-    pub fn search_path(&self) -> &str {
+    pub(crate) fn search_path(&self) -> &str {
         let found = self.variables.iter().find(|(name, _)| name == "PATH");
         found.and_then(|(_, value)| value.to_str()).unwrap_or_default()
     }
 }
 
-/// Finds a program in a search path.
-pub fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
     std::env::split_paths(search_path).map(|directory| directory.join(name)).find(|path| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     })

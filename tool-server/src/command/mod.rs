@@ -27,7 +27,7 @@ use crate::output_store::OutputStore;
 use crate::roots::{Roots, names};
 use capture::Capture;
 
-pub use environment::{Environment, find_program};
+pub(crate) use environment::{Environment, find_program};
 
 /// How long output is still read after the main process exits, when another process holds the pipes.
 const LINGER: Duration = Duration::from_millis(100);
@@ -43,7 +43,7 @@ const STOPPING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Runs commands, or knows why none can run.
 #[derive(Debug)]
-pub struct Commands {
+pub(crate) struct Commands {
     spawner: Result<Arc<Spawner>, String>,
     roots: Arc<Roots>,
     environment: Environment,
@@ -51,41 +51,37 @@ pub struct Commands {
     min_free_bytes: u64,
 }
 
-/// A command to run.
 #[derive(Debug)]
-pub struct CommandRequest<'a> {
+pub(crate) struct CommandRequest<'a> {
     /// The program, absolute.
-    pub program: &'a Path,
-    /// Its arguments.
-    pub arguments: Vec<std::ffi::OsString>,
+    pub(crate) program: &'a Path,
+    pub(crate) arguments: Vec<std::ffi::OsString>,
     /// The working directory, absolute, beneath a root.
-    pub workdir: PathBuf,
-    /// Its time limit.
-    pub timeout: Duration,
+    pub(crate) workdir: PathBuf,
+    pub(crate) timeout: Duration,
 }
 
 /// The facts of a command that ran.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct CommandData {
+pub(crate) struct CommandData {
     /// The signal that killed it; absent when it exited.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signal: Option<i32>,
+    pub(crate) signal: Option<i32>,
     /// Whether it was killed at its deadline.
-    pub timed_out: bool,
+    pub(crate) timed_out: bool,
     /// Wall time in milliseconds.
-    pub duration_ms: u64,
+    pub(crate) duration_ms: u64,
     /// Processor time of all its processes, in milliseconds.
-    pub cpu_ms: u64,
+    pub(crate) cpu_ms: u64,
     /// Resident memory of its largest process, in bytes.
-    pub peak_memory_bytes: u64,
+    pub(crate) peak_memory_bytes: u64,
     /// The sandbox tier: `A` (namespaces, Landlock, system call filter) or `B` (Landlock, system call filter).
-    pub sandbox_tier: String,
+    pub(crate) sandbox_tier: String,
     /// Control files that appeared while it ran; look at them before any other program does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub created_control_files: Vec<String>,
+    pub(crate) created_control_files: Vec<String>,
 }
 
-/// Why we killed a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StopReason {
     Deadline,
@@ -95,7 +91,7 @@ enum StopReason {
 
 impl Commands {
     /// `Err` says why no commands run.
-    pub fn new(
+    pub(crate) fn new(
         spawner: Result<Arc<Spawner>, String>,
         roots: Arc<Roots>,
         environment: Environment,
@@ -106,12 +102,12 @@ impl Commands {
     }
 
     /// The directory that a call names, absolute; the first root when it names none.
-    pub fn workdir(&self, workdir: Option<&str>) -> Result<PathBuf, ToolError> {
+    pub(crate) fn workdir(&self, workdir: Option<&str>) -> Result<PathBuf, ToolError> {
         self.roots.open_directory(workdir.unwrap_or(".")).map(|directory| directory.path)
     }
 
     /// An empty directory that is deleted after the command; in tier B, the first root.
-    pub fn private_workdir(&self) -> Result<PathBuf, ToolError> {
+    pub(crate) fn private_workdir(&self) -> Result<PathBuf, ToolError> {
         match &self.spawner {
             Ok(spawner) if spawner.tier() == Tier::A => Ok(PathBuf::from(sandbox::HOME)),
             Ok(_) | Err(_) => self.workdir(None),
@@ -119,15 +115,14 @@ impl Commands {
     }
 
     /// Where commands find a program.
-    pub fn program(&self, name: &str) -> Result<PathBuf, ToolError> {
+    pub(crate) fn program(&self, name: &str) -> Result<PathBuf, ToolError> {
         find_program(name, self.environment.search_path()).ok_or_else(|| {
             ToolError::new(ErrorCode::ToolNotAllowed, format!("`{name}` is not in the PATH of commands."))
                 .with_hint("The operator of the server must install it.")
         })
     }
 
-    /// Runs a command until it exits.
-    pub fn run(&self, call: &Call, request: CommandRequest<'_>) -> Outcome<CommandData> {
+    pub(crate) fn run(&self, call: &Call, request: CommandRequest<'_>) -> Outcome<CommandData> {
         let spawner = self.spawner.as_ref().map_err(|reason| {
             ToolError::new(ErrorCode::ToolNotAllowed, format!("Commands cannot be sandboxed here: {reason}"))
                 .with_hint("GET /capabilities says what is missing and how to fix it; the file tools work.")
@@ -240,7 +235,6 @@ impl Commands {
     }
 }
 
-/// A command that is running.
 struct RunningCommand<'a> {
     call: &'a Call,
     until: Instant,
@@ -368,7 +362,7 @@ fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {
 }
 
 /// An error and its sources, for the log.
-pub fn error_chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

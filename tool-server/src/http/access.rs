@@ -44,8 +44,7 @@ impl Access {
         Self { token, hosts }
     }
 
-    /// Whether callers need a token.
-    pub fn has_token(&self) -> bool {
+    pub(crate) fn has_token(&self) -> bool {
         self.token.is_some()
     }
 
@@ -117,7 +116,6 @@ pub(super) async fn require_own_host(
     }
 }
 
-/// Refuses requests without the token.
 pub(super) async fn require_token(
     State(access): State<Arc<Access>>,
     request: Request,

@@ -23,7 +23,6 @@ const MAX_READ_BYTES: u64 = (MAX_BODY_BYTES + MAX_DISCARDED_BYTES) as u64;
 /// How long a client may take to send its body.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
-/// Reads a call's body.
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, ToolError> {
     let declared = check_declaration(headers);
     if body.size_hint().lower() > MAX_READ_BYTES {

@@ -12,7 +12,6 @@ use toolkit::arguments::invalid;
 use super::state::AppState;
 use super::{body, response};
 
-/// Runs a tool.
 pub(super) async fn call(
     State(app): State<Arc<AppState>>,
     Path(name): Path<String>,
@@ -39,7 +38,6 @@ fn request_of(name: &str, headers: &HeaderMap, body: Vec<u8>) -> Result<toolkit:
     })
 }
 
-/// The ID in a header, if there is one.
 fn id<T: FromStr<Err = protocol::ids::InvalidId>>(
     headers: &HeaderMap,
     name: &str,

@@ -23,17 +23,14 @@ const INITIALIZER: &str = include_str!("initializer.js");
 
 static FILES: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| Arc::new(Config::from("/openapi.json")));
 
-/// `GET /docs`.
 pub(super) async fn redirect() -> Redirect {
     Redirect::permanent("/docs/")
 }
 
-/// `GET /docs/`.
 pub(super) async fn index() -> Response {
     serve("index.html")
 }
 
-/// `GET /docs/{file}`.
 pub(super) async fn file(Path(file): Path<String>) -> Response {
     serve(&file)
 }

@@ -10,7 +10,6 @@ use serde_json::json;
 
 use super::state::AppState;
 
-/// `GET /livez`.
 pub(super) async fn livez() -> Response {
     Json(json!({"status": "alive"})).into_response()
 }
@@ -21,12 +20,10 @@ pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Response {
     (status, Json(app.report.readiness())).into_response()
 }
 
-/// `GET /capabilities`.
 pub(super) async fn capabilities(State(app): State<Arc<AppState>>) -> Response {
     Json(app.report.capabilities()).into_response()
 }
 
-/// `GET /openapi.json`.
 pub(super) async fn openapi(State(app): State<Arc<AppState>>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], app.openapi.clone()).into_response()
 }

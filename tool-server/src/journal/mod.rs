@@ -24,10 +24,10 @@ use toolkit::Recorder;
 use toolkit::runner::CallIds;
 
 pub use open::JournalError;
-pub use verify::{Broken, Chain, ChainBreak, verify};
+pub use verify::{Broken, Chain, verify};
 
 /// The default of AUTONOUS_TOOL_JOURNAL_MAX_BYTES.
-pub const DEFAULT_MAX_BYTES: u64 = 64 << 20;
+pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
 /// How often the journal is synced to the disk.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ impl Journal {
 
     /// Opens the journal for writing, cuts off a torn last line and records that, and starts the thread
     /// that syncs it. A file is archived before a record would make it longer than `max_bytes`.
-    pub fn open_with_max_bytes(path: &Path, max_bytes: u64) -> Result<Arc<Self>, JournalError> {
+    pub(crate) fn open_with_max_bytes(path: &Path, max_bytes: u64) -> Result<Arc<Self>, JournalError> {
         let (tail, cut_bytes) = open::open(path, max_bytes)?;
         let journal = Arc::new(Self { tail: Mutex::new(tail), unsynced: AtomicBool::new(false) });
         if cut_bytes > 0 {
@@ -64,8 +64,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Syncs everything to the disk.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         if self.unsynced.swap(false, Ordering::AcqRel) {
             let file = self.tail().file.try_clone()?;
             file.sync_data()?;

@@ -8,7 +8,6 @@ use protocol::JournalRecord;
 
 use super::archives;
 
-/// The end of the file.
 #[derive(Debug)]
 pub(super) struct Tail {
     pub(super) path: PathBuf,

@@ -29,42 +29,21 @@ pub struct Chain {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", .file.display())]
 pub struct Broken {
-    /// Which file.
-    pub file: PathBuf,
-    /// What is wrong in it.
-    pub reason: ChainBreak,
+    pub(crate) file: PathBuf,
+    pub(crate) reason: ChainBreak,
 }
 
-/// Where a chain breaks.
 #[derive(Debug, thiserror::Error)]
-pub enum ChainBreak {
-    /// The journal cannot be read.
+pub(crate) enum ChainBreak {
     #[error("cannot read the journal: {0}")]
     Read(#[from] io::Error),
-    /// A line is not a record.
     #[error("line {line} is not a journal record: {error}")]
-    NoRecord {
-        /// Which line, from 1.
-        line: u64,
-        /// What is wrong with it.
-        error: serde_json::Error,
-    },
-    /// A line does not follow the one before.
+    NoRecord { line: u64, error: serde_json::Error },
     #[error(
         "line {line} does not follow {before}: it expects the hash {expected}, but {before} has {found}. \
          Lines were changed, removed, added or reordered"
     )]
-    DoesNotFollow {
-        /// Which line, from 1.
-        line: u64,
-        /// What it should follow, for a person to read.
-        before: String,
-        /// The hash that the line carries.
-        expected: String,
-        /// The hash of the line before it.
-        found: String,
-    },
-    /// An archive ends in the middle of a line.
+    DoesNotFollow { line: u64, before: String, expected: String, found: String },
     #[error("the last line is unfinished, but another file follows: the file was truncated")]
     Cut,
 }

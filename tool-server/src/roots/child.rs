@@ -9,15 +9,14 @@ use rustix::io::Errno;
 
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
-/// Opens an entry of an open directory as a directory.
-pub fn open_child_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_child_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(parent, name, flags, Mode::empty(), RESOLVE)
 }
 
 /// Opens a file beneath an open directory for reading. The caller must check what it opened: it may be a
 /// pipe or a device, opened without blocking.
-pub fn open_child_file(directory: BorrowedFd<'_>, beneath: &Path) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_child_file(directory: BorrowedFd<'_>, beneath: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     openat2(directory, beneath, flags, Mode::empty(), RESOLVE)
 }

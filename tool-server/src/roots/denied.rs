@@ -36,7 +36,7 @@ impl DeniedPaths {
     }
 
     /// Whether an entry of this name can be denied at all: a cheap first check for every entry of a walk.
-    pub fn may_cover_name(&self, name: &[u8]) -> bool {
+    pub(crate) fn may_cover_name(&self, name: &[u8]) -> bool {
         self.names.may_match(name)
     }
 
@@ -50,7 +50,7 @@ impl DeniedPaths {
     }
 
     /// Whether an entry of a directory that is not denied is denied.
-    pub fn covers_entry(&self, beneath: &Path) -> bool {
+    pub(crate) fn covers_entry(&self, beneath: &Path) -> bool {
         !self.patterns.is_empty() && self.patterns.is_match(beneath)
     }
 }

@@ -4,12 +4,10 @@ use protocol::{ErrorCode, ToolError};
 use rustix::io::Errno;
 use toolkit::arguments::elide;
 
-/// The path leads out of the roots.
 pub(super) fn outside(path: &str) -> ToolError {
     refused(ErrorCode::PathOutsideRoots, path, "leads outside the allowed roots")
 }
 
-/// The path is denied by configuration.
 pub(super) fn path_denied(path: &str) -> ToolError {
     refused(ErrorCode::PathDenied, path, "is denied by AUTONOUS_TOOL_DENY_PATHS")
 }

@@ -13,12 +13,12 @@ mod resolve;
 mod root;
 mod target;
 
-pub use child::{open_child_directory, open_child_file};
+pub(crate) use child::{open_child_directory, open_child_file};
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
 pub(crate) use open::lexically_clean;
 pub use open::{Opened, Roots};
 pub use root::RootsError;
-pub use target::{Entry, Missing, Target};
+pub(crate) use target::{Entry, Missing, Target};
 
 /// The default of AUTONOUS_TOOL_PROTECTED: the control files that file tools never write.
 pub const DEFAULT_PROTECTED: &str =

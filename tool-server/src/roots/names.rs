@@ -8,8 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// A path as text.
-pub fn path_to_text(path: &Path) -> String {
+pub(crate) fn path_to_text(path: &Path) -> String {
     to_text(path.as_os_str().as_bytes())
 }
 
@@ -38,7 +37,7 @@ fn push_character(text: &mut String, character: char) {
 
 /// Characters that are invisible or change the text direction: those of Unicode's Default_Ignorable and
 /// Bidi_Control that occur in file names.
-pub fn is_deceptive(character: char) -> bool {
+pub(crate) fn is_deceptive(character: char) -> bool {
     matches!(
         character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -48,10 +47,9 @@ pub fn is_deceptive(character: char) -> bool {
 
 /// A backslash in a text begins no escape that [`to_text`] writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidEscape;
+pub(crate) struct InvalidEscape;
 
-/// The bytes that a text stands for.
-pub fn from_text(text: &str) -> Result<OsString, InvalidEscape> {
+pub(crate) fn from_text(text: &str) -> Result<OsString, InvalidEscape> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {

@@ -41,7 +41,7 @@ pub struct Opened {
     /// The absolute path with all links resolved, as the kernel knows it.
     pub path: PathBuf,
     /// The same beneath its root; empty for the root itself.
-    pub beneath: PathBuf,
+    pub(crate) beneath: PathBuf,
 }
 
 impl Roots {
@@ -70,35 +70,32 @@ impl Roots {
     }
 
     /// Adds a directory whose files can only be read: the output of commands.
-    pub fn with_output(mut self, directory: &Path) -> Result<Self, RootsError> {
+    pub(crate) fn with_output(mut self, directory: &Path) -> Result<Self, RootsError> {
         self.output = Some(Root::open(directory)?);
         Ok(self)
     }
 
     /// Where relative paths start.
-    pub fn first(&self) -> &Path {
+    pub(crate) fn first(&self) -> &Path {
         &self.roots[0].path
     }
 
-    /// The roots' absolute paths.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().map(|root| root.path.as_path())
     }
 
     /// The roots for the sandbox, each with its own handle.
-    pub fn for_sandbox(&self) -> std::io::Result<Vec<sandbox::Root>> {
+    pub(crate) fn for_sandbox(&self) -> std::io::Result<Vec<sandbox::Root>> {
         let copy =
             |root: &Root| Ok(sandbox::Root { path: root.path.clone(), handle: root.handle.try_clone()? });
         self.roots.iter().map(copy).collect()
     }
 
-    /// What is denied beneath the roots.
-    pub fn denied(&self) -> &DeniedPaths {
+    pub(crate) fn denied(&self) -> &DeniedPaths {
         &self.denied
     }
 
-    /// Opens a directory that a caller named.
-    pub fn open_directory(&self, path: &str) -> Result<Opened, ToolError> {
+    pub(crate) fn open_directory(&self, path: &str) -> Result<Opened, ToolError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         self.open_named(path, flags)
     }

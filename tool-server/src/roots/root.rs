@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
-/// An allowed directory.
 #[derive(Debug)]
 pub(super) struct Root {
     /// With links resolved.
     pub(super) path: PathBuf,
     pub(super) handle: OwnedFd,
-    /// As it was configured.
     configured: PathBuf,
 }
 

@@ -20,33 +20,29 @@ use super::root::root_of;
 
 /// What to do about a file that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    /// Refuse the call.
+pub(crate) enum Missing {
     Refuse,
-    /// Create its directories.
     MakeParents,
     /// Only say what would be created.
     Plan,
 }
 
-/// A file that will be changed.
 #[derive(Debug)]
-pub struct Target {
+pub(crate) struct Target {
     /// The absolute path, with links resolved.
-    pub path: PathBuf,
-    /// The last name of the path.
-    pub name: OsString,
+    pub(crate) path: PathBuf,
+    pub(crate) name: OsString,
     /// The directory; none when it does not exist and is only planned.
-    pub parent: Option<OwnedFd>,
+    pub(crate) parent: Option<OwnedFd>,
     /// The file, opened for reading; none when it does not exist.
-    pub existing: Option<OwnedFd>,
+    pub(crate) existing: Option<OwnedFd>,
     /// Directories created for it, outermost first, each by its parent and name.
     made: Vec<(OwnedFd, OsString)>,
 }
 
 impl Target {
     /// Removes the directories that were created for a failed change.
-    pub fn unmake_parents(&self) {
+    pub(crate) fn unmake_parents(&self) {
         for (parent, name) in self.made.iter().rev() {
             if unlinkat(parent, name, AtFlags::REMOVEDIR).is_err() {
                 return;
@@ -57,7 +53,7 @@ impl Target {
 
 impl Roots {
     /// Finds a regular file that a call wants to change.
-    pub fn target(&self, path: &str, missing: Missing) -> Result<Target, ToolError> {
+    pub(crate) fn target(&self, path: &str, missing: Missing) -> Result<Target, ToolError> {
         let (root, beneath) = self.place(path)?;
         if path.ends_with('/') || lexically_clean(&beneath).as_os_str().is_empty() {
             return Err(open_error(path, Errno::ISDIR));
@@ -224,20 +220,17 @@ fn dangling(path: &str) -> ToolError {
 
 /// Something beneath a root, by its directory and name; a link is not followed.
 #[derive(Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The absolute path; all but its last name has its links resolved.
-    pub path: PathBuf,
-    /// The directory.
-    pub parent: OwnedFd,
-    /// The name in it.
-    pub name: OsString,
-    /// What it is.
-    pub file_type: FileType,
+    pub(crate) path: PathBuf,
+    pub(crate) parent: OwnedFd,
+    pub(crate) name: OsString,
+    pub(crate) file_type: FileType,
 }
 
 impl Roots {
     /// Finds what a path names, without following a link at its end. A root itself is not an entry.
-    pub fn entry(&self, path: &str) -> Result<Entry, ToolError> {
+    pub(crate) fn entry(&self, path: &str) -> Result<Entry, ToolError> {
         let (root, beneath) = self.place(path)?;
         self.permit_change(path, &lexically_clean(&beneath))?;
         let Some(Component::Normal(name)) = beneath.components().next_back() else {

@@ -20,9 +20,7 @@ use crate::entry_type::EntryType;
 /// How many entries are read between two checks of the clock.
 const ENTRIES_PER_CHECK: usize = 4096;
 
-/// A directory that was read.
 pub(crate) struct Directory {
-    /// To open its entries.
     pub(crate) handle: OwnedFd,
     /// Its path beneath the root; empty for the root itself, else ending in `/`.
     pub(crate) path: Vec<u8>,
@@ -71,7 +69,6 @@ impl Directory {
         Ok((Self { handle, path, depth, rules: None, names, records }, ignore_files))
     }
 
-    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }

@@ -6,15 +6,12 @@ pub(crate) const MAX_LINE_CHARS: usize = 500;
 /// The characters shown before a match far into a long line.
 const CHARS_BEFORE_MATCH: usize = 100;
 
-/// Marks a cut.
 const CUT_MARK: char = '…';
 
-/// A line that can be displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DisplayLine {
     /// At most [`MAX_LINE_CHARS`] characters, with a mark at each cut.
     pub(crate) text: String,
-    /// Whether it was cut.
     pub(crate) is_cut: bool,
     /// Whether invalid UTF-8 is shown as U+FFFD.
     pub(crate) is_lossy: bool,

@@ -21,25 +21,21 @@ use super::search_budget::SearchBudget;
 /// How many bytes are read between two checks of the clock.
 const BYTES_PER_CHECK: usize = 128 << 10;
 
-/// What to find in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchMode {
-    /// Its matching lines, with context.
-    Lines { context: usize },
-    /// Whether it matches.
+    Lines {
+        context: usize,
+    },
     AnyMatch,
     /// How many of its lines match.
     Count,
 }
 
-/// A line of a result.
 #[derive(Debug)]
 pub(crate) struct Line {
     /// Its number, from 1.
     pub(crate) number: u64,
-    /// Why it is in the result.
     pub(crate) role: Role,
-    /// The line.
     pub(crate) shown: DisplayLine,
 }
 
@@ -47,34 +43,29 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It matches, first at this column: a byte of the line, from 1.
-    Match { column: usize },
-    /// It is before a match.
+    Match {
+        column: usize,
+    },
     Before,
-    /// It is after a match.
     After,
 }
 
-/// What was found in a file.
 #[derive(Debug, Default)]
 pub(crate) struct FileMatches {
     /// The lines, in mode [`SearchMode::Lines`].
     pub(crate) lines: Vec<Line>,
-    /// How many lines matched.
     pub(crate) matches: usize,
     /// How much of a page the lines need.
     pub(crate) usage: PageUsage,
 }
 
-/// How the search of a file ended.
 #[derive(Debug)]
 pub(crate) enum SearchOutcome {
-    /// It was searched as far as the page needs.
     Done(FileMatches),
     /// It has a NUL byte.
     Binary,
     /// It was searched up to a line that is too long.
     LongLine(FileMatches),
-    /// It could not be read to its end.
     Unreadable,
     /// The budget ran out; there may be more matches.
     BudgetExhausted(FileMatches),
@@ -91,7 +82,6 @@ pub(crate) struct FileSearcher<'a> {
 }
 
 impl<'a> FileSearcher<'a> {
-    /// A search for what the matcher matches.
     pub(crate) fn new(
         matcher: RegexMatcher,
         mode: SearchMode,
@@ -110,7 +100,6 @@ impl<'a> FileSearcher<'a> {
         Self { searcher, matcher, mode, room, budget }
     }
 
-    /// What to find in a file.
     pub(crate) fn mode(&self) -> SearchMode {
         self.mode
     }

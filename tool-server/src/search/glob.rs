@@ -12,7 +12,6 @@ use toolkit::arguments::{elide, invalid};
 const HINT: &str = "`*` and `?` match within a name, `**` across directories, `[ab]` and `{a,b}` are \
                     alternatives; to match these characters literally write `[*]`, `[[]` or `[{]`.";
 
-/// A compiled glob.
 pub(crate) struct PathGlob {
     set: GlobSet,
     is_for_paths: bool,

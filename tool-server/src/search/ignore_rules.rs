@@ -41,19 +41,15 @@ pub(super) struct IgnoreRules {
     git_exclude: Gitignore,
 }
 
-/// What the rules say of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No rule matches it.
     Unmatched,
-    /// It is ignored.
     Ignored,
     /// A rule exempts it, which also includes a hidden name.
     Whitelisted,
 }
 
 impl IgnoreFiles {
-    /// Notes a name in the directory.
     pub(super) fn note(&mut self, name: &[u8]) {
         match name {
             b".git" => self.git = true,

@@ -15,9 +15,8 @@ const MAX_THREADS: usize = 12;
 #[derive(Debug, Clone, Copy)]
 pub struct SearchLimits {
     /// The most entries that it visits: `AUTONOUS_TOOL_SEARCH_MAX_ENTRIES`.
-    pub max_entries: u64,
-    /// How many threads walk and search.
-    pub threads: NonZero<usize>,
+    pub(crate) max_entries: u64,
+    pub(crate) threads: NonZero<usize>,
 }
 
 impl SearchLimits {

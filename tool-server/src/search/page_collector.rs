@@ -18,7 +18,6 @@ pub(crate) struct PageUsage {
 }
 
 impl PageUsage {
-    /// Whether this does not fit.
     pub(crate) fn exceeds(self, room: PageUsage) -> bool {
         self.items > room.items || self.bytes > room.bytes
     }

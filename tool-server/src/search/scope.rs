@@ -22,12 +22,9 @@ pub(crate) struct Scope<'a> {
     denied: &'a DeniedPaths,
     /// The searched directory beneath its root; empty, or ending in `/`.
     start: Vec<u8>,
-    /// How paths below the searched directory are shown.
     pub(crate) shown: PathDisplay,
     rules: Option<Arc<IgnoreRules>>,
-    /// Whether names that begin with a dot are searched.
     pub(crate) include_hidden: bool,
-    /// Whether what ignore files name is searched.
     pub(crate) include_ignored: bool,
     /// How many levels below the searched directory an entry may be.
     pub(crate) max_depth: usize,
@@ -52,7 +49,6 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The searched directory beneath its root.
     pub(super) fn start(&self) -> Vec<u8> {
         self.start.clone()
     }
@@ -74,7 +70,6 @@ impl<'a> Scope<'a> {
 }
 
 impl PathDisplay {
-    /// For paths below this directory.
     pub(crate) fn beneath(roots: &Roots, directory: &Path) -> Self {
         let from = directory.strip_prefix(roots.first()).unwrap_or(directory);
         Self { prefix: names::to_text(&as_directory(from)) }

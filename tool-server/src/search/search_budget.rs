@@ -37,7 +37,6 @@ pub(crate) struct SearchBudget {
 }
 
 impl SearchBudget {
-    /// The budget of a search that starts now.
     pub(crate) fn new(call: &Call, max_entries: u64) -> Self {
         let mut call = call.clone();
         let left = call.deadline.saturating_duration_since(Instant::now());

@@ -40,7 +40,6 @@ pub(crate) struct PathSamples {
 }
 
 impl PathSamples {
-    /// Adds a path as it is shown.
     pub(crate) fn add(&mut self, path: String) {
         self.number += 1;
         self.keep(path);

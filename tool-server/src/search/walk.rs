@@ -30,19 +30,14 @@ pub(crate) trait Visitor: Send {
     /// Whether anything below this directory can matter; the path is as in [`Entry`].
     fn may_include_below(&self, directory: &[u8]) -> bool;
 
-    /// Visits an entry.
     fn visit(&mut self, entry: &Entry<'_>, skipped: &mut Skipped);
 }
 
-/// An entry on the walk.
 pub(crate) struct Entry<'a> {
-    /// The directory that it is in.
     pub(crate) directory: &'a Directory,
     /// Its path below the searched directory; a directory's ends in `/`.
     pub(crate) path: &'a [u8],
-    /// Its name.
     pub(crate) name: &'a [u8],
-    /// What it is.
     pub(crate) entry_type: EntryType,
 }
 
@@ -84,7 +79,6 @@ pub(crate) fn walk<V: Visitor>(
     skipped
 }
 
-/// One thread of a walk.
 struct Walker<'a, V> {
     scope: &'a Scope<'a>,
     budget: &'a SearchBudget,

@@ -5,7 +5,6 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Jobs to do.
 pub(super) struct WorkQueue<Job> {
     state: Mutex<State<Job>>,
     changed: Condvar,
@@ -21,7 +20,6 @@ struct State<Job> {
 pub(super) struct JobGuard<'a, Job>(&'a WorkQueue<Job>);
 
 impl<Job> WorkQueue<Job> {
-    /// A queue with one job.
     pub(super) fn new(first: Job) -> Self {
         let state = State { jobs: vec![first], unfinished: 1 };
         Self { state: Mutex::new(state), changed: Condvar::new() }

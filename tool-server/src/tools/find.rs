@@ -171,7 +171,6 @@ impl Visitor for Finder<'_> {
     }
 }
 
-/// Fills the page with what was found.
 fn answer(
     searched: &str,
     scope: &Scope<'_>,

@@ -120,7 +120,6 @@ impl Tool for Ls {
     }
 }
 
-/// A listing being built.
 struct Listing<'a> {
     roots: &'a Roots,
     call: &'a Call,

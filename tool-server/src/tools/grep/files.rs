@@ -56,7 +56,6 @@ impl Visitor for Tree<'_> {
     }
 }
 
-/// Opens a regular file.
 fn open(entry: &Entry<'_>) -> Result<Option<File>, Errno> {
     let name = Path::new(std::ffi::OsStr::from_bytes(entry.name));
     let file = open_child_file(entry.directory.handle.as_fd(), name)?;

@@ -61,7 +61,6 @@ pub(super) fn room(limit: usize, bounds: Bounds) -> PageUsage {
     PageUsage { items: limit.min(bounds.lines), bytes: bounds.bytes }
 }
 
-/// A page with what it shows.
 pub(super) struct Filled {
     page: Page,
     data: GrepData,

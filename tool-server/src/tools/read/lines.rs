@@ -13,7 +13,6 @@ use crate::change::io_error;
 use crate::cursor;
 use crate::text::Encoding;
 
-/// The default number of lines per page.
 const DEFAULT_LIMIT: usize = 500;
 
 /// The most characters of a line that are shown.
@@ -84,7 +83,6 @@ fn count_lines(text: &[u8]) -> u64 {
     u64::try_from(ends + unfinished).unwrap_or(u64::MAX)
 }
 
-/// A page being built.
 struct Listing {
     start: u64,
     /// The number of the next line.
@@ -92,7 +90,6 @@ struct Listing {
     page: Page,
     line_numbers: bool,
     line_encoding: Encoding,
-    /// Whether the end of the file was reached.
     at_end: bool,
     cut_lines: u64,
     inexact_lines: u64,

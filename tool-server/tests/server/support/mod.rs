@@ -92,8 +92,8 @@ impl TestServer {
         std::fs::create_dir(&fresh).unwrap();
         let roots = if settings.roots.is_empty() { vec![fresh] } else { settings.roots };
         let root = roots[0].clone();
-        let context = context_in(&roots, &directory.path().join("pending"));
-        let context = ToolContext { search: settings.search, ..context };
+        let mut context = context_in(&roots, &directory.path().join("pending"));
+        context.search = settings.search;
         let registry = more(tool_server::tools::registry(&context).unwrap());
         let journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
         let settings = RunnerSettings {
