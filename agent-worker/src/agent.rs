@@ -21,7 +21,6 @@ pub struct Agent {
     pub(crate) max_retries: u32,
 }
 
-/// One task being worked on.
 pub(crate) struct TaskRun<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) task: &'a Task,

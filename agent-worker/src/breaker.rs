@@ -8,29 +8,22 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolkit::breaker::{Breaker, Outcome, Transition};
+use toolkit::breaker::{Breaker, Transition, Verdict};
 
 use crate::model::ModelErrorClass;
 
-/// How many failures of a class in a row open its circuit.
 pub(crate) const FAILURES_TO_OPEN: u32 = 5;
-
-/// How long a circuit stays open before one request may probe.
 pub(crate) const OPEN_FOR: Duration = Duration::from_secs(30);
 
-/// The circuits of one provider.
 #[derive(Debug)]
 struct Circuits([Breaker; ModelErrorClass::ALL.len()]);
 
-/// A change of one circuit.
 pub(crate) type Change = (ModelErrorClass, Transition);
 
 /// Why no request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paused {
-    /// What failed so often.
     pub(crate) class: ModelErrorClass,
-    /// For how long from now.
     pub(crate) wait: Duration,
 }
 
@@ -56,24 +49,23 @@ impl Circuits {
         }
     }
 
-    /// Takes note of how a request that was let through ended.
     fn settle(&mut self, end: Result<(), ModelErrorClass>, now: Instant) -> Vec<Change> {
         self.changes(|class, circuit| {
-            let outcome = match end {
-                Ok(()) => Outcome::Succeeded,
-                Err(error) if circuit.is_half_open() && error.is_transient() => Outcome::Failed,
+            let verdict = match end {
+                Ok(()) => Verdict::Succeeded,
+                Err(error) if circuit.is_half_open() && error.is_transient() => Verdict::Failed,
                 // A provider that refuses a request for what it is works.
-                Err(_) if circuit.is_half_open() => Outcome::Succeeded,
-                Err(error) if error == class && error.is_transient() => Outcome::Failed,
-                Err(_) => Outcome::Inconclusive,
+                Err(_) if circuit.is_half_open() => Verdict::Succeeded,
+                Err(error) if error == class && error.is_transient() => Verdict::Failed,
+                Err(_) => Verdict::Inconclusive,
             };
-            circuit.settle(outcome, now)
+            circuit.settle(verdict, now)
         })
     }
 
     /// Takes note that nobody saw the end of a request that was let through: the next one may probe.
     fn abandon(&mut self, now: Instant) {
-        self.changes(|_, circuit| circuit.settle(Outcome::Inconclusive, now));
+        self.changes(|_, circuit| circuit.settle(Verdict::Inconclusive, now));
     }
 
     fn changes(
@@ -90,13 +82,11 @@ impl Circuits {
 pub(crate) struct ModelBreaker(Mutex<Circuits>);
 
 impl ModelBreaker {
-    /// Lets a request through, or says how long to wait.
     pub(crate) fn admit(&self) -> Result<(Admission<'_>, Vec<Change>), Paused> {
         let changes = self.lock().admit(Instant::now())?;
         Ok((Admission { breaker: self, is_settled: false }, changes))
     }
 
-    /// Whether no request is sent now, and for how long.
     pub(crate) fn paused(&self) -> Option<Paused> {
         self.lock().paused(Instant::now())
     }
@@ -114,7 +104,6 @@ pub(crate) struct Admission<'a> {
 }
 
 impl Admission<'_> {
-    /// Takes note of how it ended.
     pub(crate) fn settle(mut self, end: Result<(), ModelErrorClass>) -> Vec<Change> {
         self.is_settled = true;
         self.breaker.lock().settle(end, Instant::now())

@@ -9,27 +9,23 @@ use crate::model::Usage;
 
 /// What one task may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Turns; a retried request counts once (`AUTONOUS_CONTROL_MAX_TURNS`, 20).
-    pub max_turns: u32,
+    pub(crate) max_turns: u32,
     /// Time from start to end (`AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS`, 600).
-    pub wall_time: Duration,
+    pub(crate) wall_time: Duration,
     /// Output plus uncached input (`AUTONOUS_CONTROL_MAX_TOKENS`, 2,000,000).
-    pub max_tokens: u64,
+    pub(crate) max_tokens: u64,
     /// The model's window, in tokens (`AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000).
-    pub context_tokens: usize,
+    pub(crate) context_tokens: usize,
 }
 
-/// What one task has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TaskUsage {
-    /// Turns that began.
     pub(crate) turns: u32,
-    /// The tokens of all replies.
     pub(crate) tokens: Usage,
 }
 
-/// A limit that ends a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     Turns,

@@ -12,20 +12,16 @@ use reqwest::header::{ETAG, HeaderMap};
 /// The header of an answer to a call that carries the tag.
 const TAG_HEADER: &str = "x-catalogue-tag";
 
-/// The catalogue as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogueCache(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The tools and their tag.
     known: Option<(String, Arc<Vec<ToolSpec>>)>,
-    /// The tag of the last answer.
     latest_tag: Option<String>,
 }
 
 impl CatalogueCache {
-    /// The known tools and their tag.
     pub(crate) fn known(&self) -> Option<(String, Arc<Vec<ToolSpec>>)> {
         self.state().known.clone()
     }
@@ -41,7 +37,6 @@ impl CatalogueCache {
         tools
     }
 
-    /// Notes the tag of an answer to a call.
     pub(crate) fn note(&self, headers: &HeaderMap) {
         if let Some(tag) = headers.get(TAG_HEADER).and_then(|tag| tag.to_str().ok()) {
             self.state().latest_tag = Some(tag.to_owned());

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::http::{self, HttpError, HttpResponse};
 
-/// The timeout for the list of models.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longer than any list of models.
@@ -20,12 +19,10 @@ const MAX_LIST_BYTES: usize = 4 << 20;
 /// A request for a provider's list of models.
 #[derive(Debug)]
 pub struct Probe {
-    /// The provider.
-    pub provider: &'static str,
-    /// The model that tasks use, if there is one.
-    pub model: Option<String>,
-    /// The request; none if the provider is not on the network.
-    pub request: Option<Request>,
+    pub(crate) provider: &'static str,
+    pub(crate) model: Option<String>,
+    /// None if the provider is not on the network.
+    pub(crate) request: Option<Request>,
 }
 
 /// The result of the check.
@@ -38,13 +35,6 @@ pub struct Finding {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<&'static str>,
-}
-
-impl Probe {
-    /// A provider that is not on the network.
-    pub(crate) fn without_request(provider: &'static str) -> Self {
-        Self { provider, model: None, request: None }
-    }
 }
 
 /// Sends the request and interprets the response.

@@ -18,7 +18,6 @@ use crate::window::{self, RequestTooLarge, WindowBounds};
 /// The share of the limit that the note may take, as a divisor.
 const NOTE_SHARE: usize = 10;
 
-/// Fits the conversation into the window if it has outgrown it.
 pub(crate) async fn compact(
     run: &TaskRun<'_>,
     conversation: &mut Conversation,

@@ -12,7 +12,6 @@ use crate::untrusted;
 /// The most calls that are listed: the newest.
 const MAX_CALLS: usize = 40;
 
-/// What replaces dropped turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CompactionNote {
     /// The model's summary of the first of them.
@@ -22,7 +21,6 @@ pub(crate) struct CompactionNote {
 }
 
 impl CompactionNote {
-    /// A note that begins with a summary.
     pub(crate) fn new(summary: String) -> Self {
         Self { summary: Some(summary), calls: Vec::new() }
     }
@@ -76,8 +74,7 @@ mod tests {
     use crate::model::ToolCall;
 
     fn turn(id: &str, path: &str) -> [Message; 2] {
-        let arguments = format!(r#"{{"path":"{path}"}}"#);
-        let call = ToolCall { id: id.into(), name: "ls".into(), arguments };
+        let call = ToolCall::new(id, "ls", format!(r#"{{"path":"{path}"}}"#));
         [
             Message::Assistant { text: String::new(), calls: vec![call] },
             Message::ToolResult { call_id: id.into(), text: "exit 0\nx".into() },

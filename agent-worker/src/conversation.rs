@@ -22,19 +22,15 @@ const MAX_REPLY_TOKENS: usize = 8192;
 /// The least room that a compaction note needs.
 const MIN_NOTE_TOKENS: usize = 64;
 
-/// One task's conversation with the model.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    /// The system prompt.
     pub(crate) system: String,
-    /// The messages, oldest first.
     pub(crate) messages: Vec<Message>,
     tools: Arc<Vec<ToolSpec>>,
     /// The size of the prompt and the tools, in tokens.
     fixed_tokens: usize,
     /// The messages of the task's own request, which are never dropped.
     pub(crate) pinned: Range<usize>,
-    /// What replaces dropped turns.
     note: Option<CompactionNote>,
     /// The model's window, in tokens; smaller once a provider has refused what should have fitted.
     window: usize,
@@ -60,12 +56,10 @@ impl Conversation {
         self.tools = tools;
     }
 
-    /// The conversation as a request.
     pub(crate) fn request(&self) -> Request<'_> {
         Request { system: &self.system, messages: &self.messages, tools: &self.tools }
     }
 
-    /// The user's message.
     pub(crate) fn user_request(&self) -> &str {
         let end = self.pinned.end - usize::from(self.note.is_some());
         match self.messages[..end].last() {
@@ -109,7 +103,6 @@ impl Conversation {
         self.tools.iter().any(|spec| spec.name == tool && spec.annotations.instructions)
     }
 
-    /// The size of all messages, in tokens.
     pub(crate) fn tokens(&self) -> usize {
         self.messages.iter().map(window::tokens_of).sum()
     }
@@ -120,7 +113,6 @@ impl Conversation {
         WindowBounds { limit: self.window.saturating_sub(reply + self.fixed_tokens) }
     }
 
-    /// The size of the prompt and the tools, in tokens.
     pub(crate) fn fixed_tokens(&self) -> usize {
         self.fixed_tokens
     }
@@ -163,9 +155,7 @@ mod tests {
         let mut new = old.clone();
         new["instructions"] = json!(true);
         let tools = Arc::new(vec![spec("handbook", new), spec("skill", old)]);
-        let task =
-            json!({"task_id": "t", "attempt": 1, "session_id": "s", "parent_event_id": "e", "text": "hi"});
-        let conversation = Conversation::assemble(&serde_json::from_value(task).unwrap(), tools, 1000);
+        let conversation = Conversation::assemble(&Task::new("hi"), tools, 1000);
         assert!(conversation.gives_instructions("handbook"));
         assert!(!conversation.gives_instructions("skill") && !conversation.gives_instructions("unknown"));
     }

@@ -6,7 +6,6 @@
 use protocol::{Event, EventBody, EventId, FromWorker, TaskId};
 use tokio::sync::mpsc;
 
-/// Where a task's events go.
 #[derive(Debug, Clone)]
 pub(crate) struct EventSink {
     outgoing: mpsc::Sender<FromWorker>,
@@ -14,7 +13,6 @@ pub(crate) struct EventSink {
 }
 
 impl EventSink {
-    /// The sink of one task.
     pub(crate) fn new(outgoing: mpsc::Sender<FromWorker>, task_id: TaskId) -> Self {
         Self { outgoing, task_id }
     }

@@ -11,22 +11,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Sending or receiving failed, or took too long.
     #[error("{}", error_chain(.0))]
     Transport(#[from] reqwest::Error),
-    /// The response is too long.
     #[error("the response is longer than {0} bytes")]
     TooLong(usize),
 }
 
-/// A whole response.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
-    /// The status.
     pub(crate) status: StatusCode,
-    /// All headers.
     pub(crate) headers: HeaderMap,
-    /// The body.
     pub(crate) body: Vec<u8>,
 }
 

@@ -10,16 +10,12 @@ use tokio::sync::mpsc;
 /// How many lines are buffered before the writer waits.
 const WAITING_LINES: usize = 64;
 
-/// Why a line cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// It is not a message to a worker.
     #[error("a line on stdin is not a valid message to a worker: {0}")]
     Malformed(#[source] serde_json::Error),
-    /// It is too long.
     #[error("a line on stdin is longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
-    /// Reading failed.
     #[error("cannot read stdin: {0}")]
     Unreadable(#[source] std::io::Error),
 }

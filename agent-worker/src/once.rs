@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use protocol::{EarlierAttempts, EventId, FromWorker, Outcome, SessionId, Task, TaskId};
+use protocol::{FromWorker, Outcome, Task};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use crate::event_sink::EventSink;
 
 /// Works on `text` as if a user had written it, and prints the reply.
 pub async fn run(agent: &Agent, text: &str) -> anyhow::Result<ExitCode> {
-    let task = task(text);
+    let task = Task::new(text);
     let (sender, receiver) = mpsc::channel(1);
     let events = EventSink::new(sender, task.task_id.clone());
     let never = CancellationToken::new();
@@ -24,21 +24,6 @@ pub async fn run(agent: &Agent, text: &str) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Outcome::Failed { error, .. } | Outcome::Cancelled { reply: error } => anyhow::bail!(error),
-    }
-}
-
-fn task(text: &str) -> Task {
-    Task {
-        task_id: TaskId::new(),
-        attempt: 1,
-        session_id: SessionId::default_session(),
-        parent_event_id: EventId::new(),
-        text: text.to_owned(),
-        history: Vec::new(),
-        earlier: EarlierAttempts::default(),
-        system_prompt: None,
-        roots: Vec::new(),
-        date: String::new(),
     }
 }
 

@@ -17,7 +17,6 @@ const MAX_CALLS_OF_ATTEMPTS: usize = 40;
 /// The most bytes of one earlier call's output.
 const MAX_OUTPUT_BYTES: usize = 400;
 
-/// A message of the chat's history, with the calls that led to it.
 pub(crate) fn history_message(past: &HistoryMessage) -> Message {
     match past.role {
         Role::User => Message::User(past.text.clone()),
@@ -71,26 +70,15 @@ pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::{EarlierAttempts, EventId, PastCall, SessionId, TaskId};
+    use protocol::{EarlierAttempts, PastCall};
 
     fn call(tool: &str, status: PastCallStatus, output: &str) -> PastCall {
         let (tool_name, arguments) = (tool.to_owned(), "{}".to_owned());
         PastCall { tool_name, arguments, status, output: output.to_owned() }
     }
 
-    fn task(earlier: EarlierAttempts) -> Task {
-        Task {
-            task_id: TaskId::new(),
-            attempt: 2,
-            session_id: SessionId::default_session(),
-            parent_event_id: EventId::new(),
-            text: "go".to_owned(),
-            history: Vec::new(),
-            earlier,
-            system_prompt: None,
-            roots: Vec::new(),
-            date: String::new(),
-        }
+    fn told(earlier: EarlierAttempts) -> Option<String> {
+        earlier_attempts(&Task { earlier, ..Task::new("go") })
     }
 
     #[test]
@@ -108,21 +96,21 @@ mod tests {
     fn earlier_attempts_name_the_calls_to_check_before_repeating() {
         let calls =
             vec![call("bash", PastCallStatus::Done, "built"), call("write", PastCallStatus::Interrupted, "")];
-        let told =
-            earlier_attempts(&task(EarlierAttempts { calls, summary: Some("Half.".to_owned()) })).unwrap();
+        let summary = Some("Half.".to_owned());
+        let text = told(EarlierAttempts { calls, summary }).unwrap();
         assert!(
-            told.contains("Its own summary:\nHalf.") && told.contains("- bash {}: done\n<untrusted "),
-            "{told}"
+            text.contains("Its own summary:\nHalf.") && text.contains("- bash {}: done\n<untrusted "),
+            "{text}"
         );
         let interrupted = "- write {}: was running, its outcome is unknown; it may have had its effect";
-        assert!(told.contains(interrupted), "{told}");
-        assert_eq!(earlier_attempts(&task(EarlierAttempts::default())), None);
+        assert!(text.contains(interrupted), "{text}");
+        assert_eq!(told(EarlierAttempts::default()), None);
     }
 
     #[test]
     fn only_the_last_calls_of_a_long_attempt_are_listed() {
         let calls = (0..60).map(|_| call("ls", PastCallStatus::Done, &"x".repeat(5000))).collect();
-        let told = earlier_attempts(&task(EarlierAttempts { calls, summary: None })).unwrap();
-        assert!(told.contains("- 20 earlier calls") && told.len() < 40 * 700, "{}", told.len());
+        let text = told(EarlierAttempts { calls, summary: None }).unwrap();
+        assert!(text.contains("- 20 earlier calls") && text.len() < 40 * 700, "{}", text.len());
     }
 }

@@ -4,10 +4,8 @@
 
 use protocol::Task;
 
-/// The default prompt.
 const SYSTEM: &str = include_str!("../prompts/system.md");
 
-/// The system prompt of this task.
 pub(crate) fn system(task: &Task) -> String {
     fill(task.system_prompt.as_deref().unwrap_or(SYSTEM), &task.date, &task.roots)
 }

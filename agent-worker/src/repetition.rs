@@ -12,18 +12,13 @@ pub(crate) const EQUAL_TURNS: u32 = 3;
 pub(crate) const WARNING: &str = "[You made the same calls with the same results twice in a row. A third \
      time ends the task. Try another way, or answer with what you know and say what is missing.]";
 
-/// Whether the task makes progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoopStatus {
-    /// The turn was new.
     Progressing,
-    /// The model must be warned.
     Repeating,
-    /// The task must end.
     Stalled,
 }
 
-/// Compares the turns of a task.
 #[derive(Debug, Default)]
 pub(crate) struct RepetitionDetector {
     last: Option<u64>,
@@ -31,7 +26,6 @@ pub(crate) struct RepetitionDetector {
 }
 
 impl RepetitionDetector {
-    /// Adds a turn.
     pub(crate) fn observe(&mut self, fingerprint: u64) -> LoopStatus {
         self.equal = if self.last == Some(fingerprint) { self.equal + 1 } else { 1 };
         self.last = Some(fingerprint);

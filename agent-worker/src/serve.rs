@@ -34,7 +34,6 @@ pub enum ServeError {
     StdoutClosed,
 }
 
-/// The task that runs.
 struct Running {
     task_id: TaskId,
     attempt: u32,

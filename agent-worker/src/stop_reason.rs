@@ -15,7 +15,6 @@ use crate::retry;
 use crate::task_progress::TaskProgress;
 use crate::tool_client::ToolServerError;
 
-/// Why a task ends without an answer from the model.
 #[derive(Debug)]
 pub(crate) enum StopReason {
     Limit(Limit),
@@ -28,7 +27,6 @@ pub(crate) enum StopReason {
     Tools(ToolServerError),
 }
 
-/// How a task ends.
 pub(crate) struct TaskEnd {
     pub(crate) last_event: LastEvent,
     pub(crate) outcome: Outcome,
@@ -54,7 +52,6 @@ impl StopReason {
         }
     }
 
-    /// How the task ends.
     pub(crate) fn end(&self, limits: &Limits, progress: &TaskProgress) -> TaskEnd {
         match self {
             Self::Limit(limit) => TaskEnd::done("limit", partial_answer::at_limit(limits, *limit, progress)),
@@ -85,7 +82,6 @@ impl StopReason {
 }
 
 impl TaskEnd {
-    /// The model answered.
     pub(crate) fn answer(reply: String) -> Self {
         Self::done("answer", reply)
     }

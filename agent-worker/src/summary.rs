@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_transcript_keeps_the_order_and_its_bound() {
-        let call = ToolCall { id: "1".into(), name: "ls".into(), arguments: "{}".into() };
+        let call = ToolCall::new("1", "ls", "{}");
         let dropped = [
             Message::Assistant { text: "looking".into(), calls: vec![call] },
             Message::ToolResult { call_id: "1".into(), text: "exit 0\na.txt".into() },

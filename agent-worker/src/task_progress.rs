@@ -12,10 +12,8 @@ use crate::budget::TaskUsage;
 /// The most characters of a call's arguments that are shown.
 const MAX_ARGUMENT_CHARS: usize = 120;
 
-/// What a task has done so far.
 #[derive(Debug, Default)]
 pub(crate) struct TaskProgress {
-    /// What it used of its budget.
     pub(crate) usage: TaskUsage,
     /// The tool calls of earlier attempts, in order.
     pub(crate) earlier: Vec<CallRecord>,
@@ -32,21 +30,18 @@ pub(crate) struct TaskProgress {
 pub(crate) struct CallRecord {
     /// The tool's name, as the model wrote it.
     pub(crate) name: String,
-    /// The arguments, as the model wrote them.
     pub(crate) arguments: String,
     /// How it ended: the status line of its result, or a word; none while it runs.
     pub(crate) outcome: Option<String>,
 }
 
 impl TaskProgress {
-    /// The progress of a task before its first turn.
     pub(crate) fn new(task: &Task) -> Self {
         Self { earlier: task.earlier.calls.iter().map(CallRecord::from).collect(), ..Self::default() }
     }
 }
 
 impl CallRecord {
-    /// A call that runs.
     pub(crate) fn running(name: &str, arguments: &str) -> Self {
         Self { name: name.to_owned(), arguments: arguments.to_owned(), outcome: None }
     }

@@ -15,7 +15,6 @@ use crate::task_progress::{CallRecord, TaskProgress};
 use crate::tool_client::CallContext;
 use crate::untrusted;
 
-/// How many calls run concurrently.
 const MAX_CONCURRENT: usize = 8;
 
 /// Runs the calls of a reply and returns their results in the order of the calls.
@@ -80,12 +79,7 @@ mod tests {
             ("wwr", &["w", "w", "r"]),
             ("rw", &["r", "w"]),
         ] {
-            let calls = names.chars().map(|name| ToolCall {
-                id: String::new(),
-                name: name.to_string(),
-                arguments: String::new(),
-            });
-            let calls: Vec<ToolCall> = calls.collect();
+            let calls: Vec<ToolCall> = names.chars().map(|name| ToolCall::new("", name, "")).collect();
             let batches: Vec<String> = batches(&calls, |call| call.name == "r")
                 .map(|batch| batch.iter().map(|call| call.name.as_str()).collect())
                 .collect();

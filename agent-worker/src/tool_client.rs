@@ -26,7 +26,6 @@ const CATALOGUE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The server bounds a result itself; this is a safety net.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The client of one tool server.
 #[derive(Debug)]
 pub(crate) struct ToolClient {
     client: Client,
@@ -38,10 +37,8 @@ pub(crate) struct ToolClient {
 /// Why the tool server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolServerError {
-    /// It answers the request for the catalogue with an error.
     #[error("The tool server refuses to work: {}. {}", .0.message.trim_end_matches('.'), .0.hint)]
     Refused(ToolError),
-    /// Another server answers at its address.
     #[error("The server at {0} (HTTP {1}) is not a tool server; check AUTONOUS_TOOL_URL")]
     NotAToolServer(Url, StatusCode),
     /// A request cannot be built, or its answer is too long.
@@ -49,16 +46,13 @@ pub(crate) enum ToolServerError {
     Unusable(#[from] HttpError),
 }
 
-/// What a call belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallContext<'a> {
-    /// The task.
     pub(crate) task: &'a Task,
     /// The `turn.started` event, the parent of the call's events.
     pub(crate) turn_id: &'a EventId,
 }
 
-/// The answer to `GET /tools`.
 #[derive(Deserialize)]
 struct CatalogueResponse {
     tools: Vec<ToolSpec>,

@@ -26,7 +26,6 @@ const TRUNCATED_REPLY: &str = "[Your reply was cut at the length limit, so none 
 /// What the user is told when an answer was cut.
 const TRUNCATED_ANSWER: &str = "\n\n(The model's answer was cut at its length limit.)";
 
-/// What follows from a reply.
 #[derive(Debug, PartialEq, Eq)]
 enum ReplyAction {
     Answer(String),
@@ -34,19 +33,15 @@ enum ReplyAction {
     AskShorter,
 }
 
-/// How a turn ended.
 #[derive(Debug)]
 pub(crate) enum TurnOutcome {
-    /// The model answered the user.
     Answered(String),
-    /// There is more for the model to read.
     Continue {
         /// Equal for turns with equal calls and results.
         fingerprint: u64,
     },
 }
 
-/// Runs one turn.
 pub(crate) async fn take(
     run: &TaskRun<'_>,
     conversation: &mut Conversation,
@@ -145,7 +140,7 @@ mod tests {
 
     #[test]
     fn calls_of_a_cut_reply_are_never_run() {
-        let call = || ToolCall { id: "a".into(), name: "write".into(), arguments: "{\"path\":".into() };
+        let call = || ToolCall::new("a", "write", "{\"path\":");
         let reply = |text: &str, calls, cut| Reply { text: text.into(), calls, cut, ..Reply::default() };
         for (reply, expected) in [
             (reply("hm", vec![call()], true), ReplyAction::AskShorter),

@@ -23,12 +23,10 @@ pub(crate) fn result(envelope: &Envelope, is_instructions: bool) -> String {
     }
 }
 
-/// The status line of a result.
 pub(crate) fn status(envelope: &Envelope) -> String {
     parts(envelope).status
 }
 
-/// Marks a text as untrusted.
 pub(crate) fn mark(content: &str) -> String {
     mark_with(content, &fresh_word())
 }

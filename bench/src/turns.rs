@@ -15,7 +15,7 @@ use agent_worker::window::{WindowBounds, fit};
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use protocol::{EarlierAttempts, EventId, FromWorker, SessionId, Task, TaskId, ToWorker};
+use protocol::{EventId, FromWorker, Task, ToWorker};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -129,19 +129,7 @@ fn tool() -> Value {
 fn run_a_task(address: SocketAddr) -> anyhow::Result<()> {
     let mut worker = start_worker(address)?;
     let (mut stdin, stdout) = worker.pipes()?;
-    let task = Task {
-        task_id: TaskId::new(),
-        attempt: 1,
-        session_id: SessionId::default_session(),
-        parent_event_id: EventId::new(),
-        text: "look around".to_owned(),
-        history: Vec::new(),
-        earlier: EarlierAttempts::default(),
-        system_prompt: None,
-        roots: Vec::new(),
-        date: String::new(),
-    };
-    let line = serde_json::to_string(&ToWorker::Task(Box::new(task)))?;
+    let line = serde_json::to_string(&ToWorker::Task(Box::new(Task::new("look around"))))?;
     writeln!(stdin, "{line}")?;
     for line in stdout.lines() {
         if let FromWorker::Result(_) = serde_json::from_str(&line?)? {

@@ -36,6 +36,24 @@ pub struct Task {
     pub date: String,
 }
 
+impl Task {
+    /// The first attempt at a text, in the default session and without anything before it.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            task_id: TaskId::new(),
+            attempt: 1,
+            session_id: SessionId::default_session(),
+            parent_event_id: EventId::new(),
+            text: text.into(),
+            history: Vec::new(),
+            earlier: EarlierAttempts::default(),
+            system_prompt: None,
+            roots: Vec::new(),
+            date: String::new(),
+        }
+    }
+}
+
 /// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

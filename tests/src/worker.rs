@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 
 use protocol::event::EventPayload;
-use protocol::{EarlierAttempts, Event, EventId, FromWorker, Outcome, SessionId, Task, TaskId, ToWorker};
+use protocol::{Event, FromWorker, Outcome, Task, ToWorker};
 
 use crate::{binaries, wait};
 
@@ -26,16 +26,10 @@ pub struct TaskRun {
 
 pub fn task(text: &str) -> Task {
     Task {
-        task_id: TaskId::new(),
-        attempt: 1,
-        session_id: "chat:7".parse::<SessionId>().expect("that is a session"),
-        parent_event_id: EventId::new(),
-        text: text.to_owned(),
-        history: Vec::new(),
-        earlier: EarlierAttempts::default(),
-        system_prompt: None,
+        session_id: "chat:7".parse().expect("that is a session"),
         roots: vec!["/work/space".to_owned()],
         date: "2026-01-31".to_owned(),
+        ..Task::new(text)
     }
 }
 

@@ -27,9 +27,9 @@ enum State {
     },
 }
 
-/// How something that was admitted ended.
+/// What the end of something that was admitted says about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Verdict {
     /// It works.
     Succeeded,
     /// It failed by itself.
@@ -78,19 +78,19 @@ impl Breaker {
     }
 
     /// Takes note of how something that was admitted ended.
-    pub fn settle(&mut self, outcome: Outcome, now: Instant) -> Option<Transition> {
-        let (state, transition) = match (outcome, self.state) {
-            (Outcome::Succeeded, State::Closed { .. }) => (State::Closed { failures: 0 }, None),
-            (Outcome::Succeeded, _) => (State::Closed { failures: 0 }, Some(Transition::Closed)),
-            (Outcome::Failed, State::Closed { failures }) if failures + 1 < self.failures_to_open => {
+    pub fn settle(&mut self, verdict: Verdict, now: Instant) -> Option<Transition> {
+        let (state, transition) = match (verdict, self.state) {
+            (Verdict::Succeeded, State::Closed { .. }) => (State::Closed { failures: 0 }, None),
+            (Verdict::Succeeded, _) => (State::Closed { failures: 0 }, Some(Transition::Closed)),
+            (Verdict::Failed, State::Closed { failures }) if failures + 1 < self.failures_to_open => {
                 (State::Closed { failures: failures + 1 }, None)
             }
-            (Outcome::Failed, State::Closed { .. } | State::HalfOpen { .. }) => {
+            (Verdict::Failed, State::Closed { .. } | State::HalfOpen { .. }) => {
                 (State::Open { until: now + self.open_for }, Some(Transition::Opened))
             }
-            (Outcome::Inconclusive, State::HalfOpen { .. }) => (State::Open { until: now }, None),
-            (Outcome::Failed, open @ State::Open { .. }) => (open, None),
-            (Outcome::Inconclusive, same @ (State::Closed { .. } | State::Open { .. })) => (same, None),
+            (Verdict::Inconclusive, State::HalfOpen { .. }) => (State::Open { until: now }, None),
+            (Verdict::Failed, open @ State::Open { .. }) => (open, None),
+            (Verdict::Inconclusive, same @ (State::Closed { .. } | State::Open { .. })) => (same, None),
         };
         self.state = state;
         transition
@@ -110,7 +110,7 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Outcome::{Failed, Inconclusive, Succeeded};
+    use Verdict::{Failed, Inconclusive, Succeeded};
 
     const OPEN_FOR: Duration = Duration::from_secs(30);
 

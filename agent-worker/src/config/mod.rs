@@ -22,16 +22,16 @@ pub use model::ModelConfig;
 #[derive(Debug)]
 pub struct Config {
     /// `AUTONOUS_TOOL_URL`, `http://127.0.0.1:8701`.
-    pub tool_url: Url,
+    tool_url: Url,
     /// `AUTONOUS_TOOL_TOKEN`, none.
-    pub tool_token: Option<Secret>,
+    tool_token: Option<Secret>,
     /// The model; its variables are named there.
     pub model: ModelConfig,
     /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and
     /// `AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000.
-    pub limits: Limits,
+    limits: Limits,
     /// `AUTONOUS_CONTROL_MAX_RETRIES`, 3.
-    pub max_retries: u32,
+    max_retries: u32,
 }
 
 impl Config {

@@ -37,15 +37,12 @@ pub struct ModelConfig {
 /// What replies to a conversation.
 #[derive(Debug)]
 enum Provider {
-    /// No model: the message is the tool call.
     Direct,
     /// The script in `AUTONOUS_MODEL_SCRIPT`.
     Scripted(Scripted),
-    /// A model on the network.
     Remote(Box<Remote>),
 }
 
-/// A model on the network.
 #[derive(Debug)]
 struct Remote {
     vendor: &'static Vendor,
@@ -56,7 +53,6 @@ struct Remote {
     second: Option<Settings>,
 }
 
-/// A protocol and its defaults.
 #[derive(Debug)]
 struct Vendor {
     name: &'static str,
@@ -86,7 +82,6 @@ const ANTHROPIC: Vendor = Vendor {
 };
 
 impl ModelConfig {
-    /// Reads and validates the settings.
     pub(super) fn read(variables: &Variables) -> Result<Self, VariableError> {
         let provider = Provider::read(variables)?;
         let is_json = match variables.text(TOOL_PROTOCOL) {
@@ -113,9 +108,10 @@ impl ModelConfig {
 
     /// A request that shows whether the model can be reached: for the list of models at its address.
     pub fn probe(&self) -> anyhow::Result<Probe> {
+        let offline = |provider| Ok(Probe { provider, model: None, request: None });
         let remote = match &self.provider {
-            Provider::Direct => return Ok(Probe::without_request("direct")),
-            Provider::Scripted(_) => return Ok(Probe::without_request("scripted")),
+            Provider::Direct => return offline("direct"),
+            Provider::Scripted(_) => return offline("scripted"),
             Provider::Remote(remote) => remote,
         };
         let Settings { base_url, key, model, .. } = &remote.first;
@@ -125,10 +121,9 @@ impl ModelConfig {
         Ok(Probe { provider: remote.vendor.name, model: Some(model.clone()), request: Some(request) })
     }
 
-    /// The model that these settings describe.
     pub(super) fn into_model(self) -> anyhow::Result<Box<dyn Model>> {
         let with_protocol = |model: Box<dyn Model>| -> Box<dyn Model> {
-            if self.is_json { Box::new(JsonProtocol::new(model)) } else { model }
+            if self.is_json { Box::new(JsonProtocol(model)) } else { model }
         };
         let Remote { vendor, first, second } = match self.provider {
             Provider::Direct => return Ok(Box::new(Direct)),
@@ -139,7 +134,7 @@ impl ModelConfig {
         let client = |settings| (vendor.client)(settings).with_context(failed);
         let first = with_protocol(client(first)?);
         Ok(match second {
-            Some(second) => Box::new(Fallback::new(first, with_protocol(client(second)?))),
+            Some(second) => Box::new(Fallback { first, second: with_protocol(client(second)?) }),
             None => first,
         })
     }
@@ -154,14 +149,10 @@ impl Provider {
             Some("anthropic") => Self::remote(variables, &ANTHROPIC),
             Some("scripted") => {
                 let script = Scripted::new(variables.text(SCRIPT).unwrap_or_default());
-                script
-                    .map(Self::Scripted)
-                    .map_err(|bad| VariableError::new(SCRIPT, bad.0, scripted::EXPECTED))
+                let script = script.map_err(|bad| VariableError::new(SCRIPT, bad.0, scripted::EXPECTED))?;
+                Ok(Self::Scripted(script))
             }
-            Some(other) => {
-                let expected = "anthropic, direct, openai or scripted";
-                Err(VariableError::new(PROVIDER, other, expected))
-            }
+            Some(other) => Err(VariableError::new(PROVIDER, other, "anthropic, direct, openai or scripted")),
             None if has(KEY) || has(OPENAI.key) => Self::remote(variables, &OPENAI),
             None if has(ANTHROPIC.key) => Self::remote(variables, &ANTHROPIC),
             None => Ok(Self::Direct),

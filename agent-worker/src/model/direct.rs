@@ -10,9 +10,8 @@ use serde_json::{Map, Value};
 use super::{Message, Model, Reply, ReplyFuture, Request, ToolCall};
 use crate::untrusted;
 
-/// The provider.
 #[derive(Debug)]
-pub struct Direct;
+pub(crate) struct Direct;
 
 impl Model for Direct {
     fn name(&self) -> &str {
@@ -47,7 +46,7 @@ fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
     let tool = tool.ok_or_else(|| format!("No such tool: {name:?}."))?;
     let rest = rest.trim();
     let arguments = if rest.starts_with('{') { rest.to_owned() } else { pairs(rest, tool)? };
-    Ok(ToolCall { id: "call_1".to_owned(), name: name.to_owned(), arguments })
+    Ok(ToolCall::new("call_1", name, arguments))
 }
 
 fn pairs(text: &str, tool: &ToolSpec) -> Result<String, String> {

@@ -5,18 +5,12 @@
 
 use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 
-/// A model with a second one behind it.
-pub struct Fallback {
-    first: Box<dyn Model>,
-    second: Box<dyn Model>,
+pub(crate) struct Fallback {
+    pub(crate) first: Box<dyn Model>,
+    pub(crate) second: Box<dyn Model>,
 }
 
 impl Fallback {
-    /// Asks `first`, and `second` if that fails.
-    pub fn new(first: Box<dyn Model>, second: Box<dyn Model>) -> Self {
-        Self { first, second }
-    }
-
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         let failure = match self.first.reply(request).await {
             Err(failure) if can_help(failure.class) => failure,
@@ -74,9 +68,8 @@ mod tests {
 
     async fn ask(first: &str, second: &str) -> Result<Reply, ModelError> {
         let model = |script| Box::new(Scripted::new(script).unwrap());
-        Fallback::new(model(first), model(second))
-            .ask(Request { system: "", messages: &[], tools: &[] })
-            .await
+        let fallback = Fallback { first: model(first), second: model(second) };
+        fallback.ask(Request { system: "", messages: &[], tools: &[] }).await
     }
 
     #[tokio::test]

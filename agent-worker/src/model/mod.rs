@@ -4,13 +4,13 @@
 //! that the model wrote: the tool server validates them, and its error goes back to the model.
 
 pub mod anthropic;
-pub mod direct;
+pub(crate) mod direct;
 pub mod endpoint;
-pub mod error;
-pub mod fallback;
-pub mod json_protocol;
+mod error;
+pub(crate) mod fallback;
+pub(crate) mod json_protocol;
 pub mod openai;
-pub mod scripted;
+pub(crate) mod scripted;
 
 use std::pin::Pin;
 
@@ -75,6 +75,10 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
+    pub(crate) fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+
     /// The arguments as an object; `Err` holds a wrapper around what the model wrote if it wrote none.
     ///
     /// Several servers parse the arguments they are sent and would refuse the whole conversation for one

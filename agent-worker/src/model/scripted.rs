@@ -11,24 +11,19 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 
-/// What a script may contain.
-pub const EXPECTED: &str = "actions separated by commas or newlines: ok, err:<class>, sleep:<ms>, \
+pub(crate) const EXPECTED: &str = "actions separated by commas or newlines: ok, err:<class>, sleep:<ms>, \
      msg:<text without commas>, msgb64:<base64>; a class is rate_limit, overloaded, auth, bad_request, \
      context_too_long, network, stalled or invalid_reply";
 
-/// The provider.
 #[derive(Debug)]
-pub struct Scripted {
+pub(crate) struct Scripted {
     actions: Vec<Action>,
     next: AtomicUsize,
 }
 
-/// What one request leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Answers with this text.
+enum Action {
     Answer(String),
-    /// Fails with this class.
     Fail(ModelErrorClass),
     /// Waits, then answers `ok`.
     Sleep(Duration),
@@ -37,11 +32,10 @@ pub enum Action {
 /// An unknown action; [`EXPECTED`] lists the valid ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a script action")]
-pub struct BadScript(pub String);
+pub(crate) struct BadScript(pub(crate) String);
 
 impl Scripted {
-    /// Parses a script.
-    pub fn new(script: &str) -> Result<Self, BadScript> {
+    pub(crate) fn new(script: &str) -> Result<Self, BadScript> {
         let actions = script.split([',', '\n']).map(str::trim).filter(|action| !action.is_empty());
         let actions: Vec<Action> = actions.map(action).collect::<Result<_, _>>()?;
         if actions.is_empty() {

@@ -12,7 +12,7 @@ fn user(text: &str) -> Message {
 /// A turn of the task: an assistant's message with calls, and their results.
 fn turn(number: usize, results: &[usize]) -> Vec<Message> {
     let id = |index| format!("{number}-{index}");
-    let call = |index| ToolCall { id: id(index), name: "read".to_owned(), arguments: "{}".to_owned() };
+    let call = |index| ToolCall::new(id(index), "read", "{}");
     let calls = (0..results.len()).map(call).collect();
     let asked = Message::Assistant { text: format!("turn {number}"), calls };
     let result = |(index, size): (usize, &usize)| Message::ToolResult {

@@ -15,13 +15,8 @@ use super::{Model, ReplyFuture, Request};
 use crate::http::HttpError;
 use reply::MessageBuilder;
 
-/// Anthropic's address.
 pub(crate) const DEFAULT_BASE_URL: &str = "https://api.anthropic.com/v1";
-
-/// The default model.
 pub(crate) const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
-
-/// The version of the protocol.
 const VERSION: &str = "2023-06-01";
 
 /// The provider.

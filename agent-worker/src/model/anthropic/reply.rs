@@ -10,7 +10,6 @@ use crate::model::{Reply, ToolCall};
 
 use super::wire::{Block, Body, Delta, Event, Tokens};
 
-/// A message under construction.
 #[derive(Debug, Default)]
 pub(super) struct MessageBuilder {
     blocks: Vec<(u64, Part)>,
@@ -20,7 +19,6 @@ pub(super) struct MessageBuilder {
     is_done: bool,
 }
 
-/// A block so far.
 #[derive(Debug)]
 enum Part {
     Text(String),
@@ -165,10 +163,6 @@ mod tests {
         ]
     }
 
-    fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
-        ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
-    }
-
     #[test]
     fn text_calls_and_usage_are_joined_and_thoughts_skipped() {
         let usage = json!({"input_tokens": 3, "cache_read_input_tokens": 50,
@@ -191,7 +185,8 @@ mod tests {
             json!({"type": "from_the_future", "x": 1}),
         ];
         events.extend(stop("tool_use"));
-        let calls = vec![call("toolu_1", "ls", "{\"path\": \".\""), call("toolu_2", "bash", "{}")];
+        let calls =
+            vec![ToolCall::new("toolu_1", "ls", "{\"path\": \".\""), ToolCall::new("toolu_2", "bash", "{}")];
         let usage = Usage { input_tokens: 73, cached_input_tokens: 50, output_tokens: 7 };
         let expected = Reply { text: "I look.".into(), calls, usage, ..Reply::default() };
         assert_eq!(streamed(&events).unwrap(), expected);
@@ -201,7 +196,7 @@ mod tests {
     fn a_message_can_arrive_in_one_body() {
         let content = json!([{"type": "text", "text": "a"}, {"type": "tool_use", "id": "i", "name": "ls", "input": {"b": 1}}]);
         let reply = whole(&content, "tool_use").unwrap();
-        assert_eq!((reply.text.as_str(), reply.calls), ("a", vec![call("i", "ls", "{\"b\":1}")]));
+        assert_eq!((reply.text.as_str(), reply.calls), ("a", vec![ToolCall::new("i", "ls", "{\"b\":1}")]));
     }
 
     #[test]

@@ -20,7 +20,6 @@ const MAX_ID_CHARS: usize = 64;
 /// Inserted before a conversation that begins with the model's message, which the protocol forbids.
 const EARLIER: &str = "(The conversation began earlier.)";
 
-/// The body of a request.
 pub(super) fn body(model: &str, request: Request<'_>) -> Value {
     let mut body = json!({
         "model": model,
@@ -143,11 +142,7 @@ mod tests {
     }
 
     fn assistant(text: &str, calls: &[(&str, &str)]) -> Message {
-        let call = |(id, arguments): &(&str, &str)| ToolCall {
-            id: (*id).into(),
-            name: "ls".into(),
-            arguments: (*arguments).into(),
-        };
+        let call = |(id, arguments): &(&str, &str)| ToolCall::new(*id, "ls", *arguments);
         Message::Assistant { text: text.into(), calls: calls.iter().map(call).collect() }
     }
 

@@ -8,20 +8,15 @@ use tokio::time;
 /// A stream wraps every few characters of a reply in a hundred times as many bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// A body of which a part may have been read.
 pub(super) struct BodyReader {
     response: Response,
     bytes: usize,
 }
 
-/// Why the next piece cannot be read.
 #[derive(Debug)]
 pub(super) enum BodyError {
-    /// Nothing arrived for this long.
     Timeout(Duration),
-    /// The connection broke.
     Transport(reqwest::Error),
-    /// The body is longer than any reply.
     TooLong,
 }
 

@@ -35,7 +35,6 @@ const MAX_DETAIL_CHARS: usize = 300;
 /// How long to wait for the end of a stream when the reply itself is complete.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A provider's address.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     client: Client,
@@ -52,7 +51,6 @@ pub(super) struct Accepted {
 
 /// Why a request led to no successful response.
 pub(super) struct RequestError {
-    /// The status, if there was a response.
     pub(super) status: Option<u16>,
     pub(super) error: ModelError,
 }
@@ -76,7 +74,6 @@ impl Endpoint {
         Ok(Self { client: http::client_without_timeout()?, url, sign, settings })
     }
 
-    /// The model's name.
     pub(super) fn model(&self) -> &str {
         &self.settings.model
     }

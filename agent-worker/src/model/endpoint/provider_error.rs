@@ -13,12 +13,9 @@ use crate::model::ModelErrorClass;
 /// Anthropic's, the third comes from vLLM and from behind OpenRouter.
 const TOO_LONG: [&str; 3] = ["prompt is too long", "exceed context limit", "maximum context length"];
 
-/// An error that a provider reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::model) struct ProviderError {
-    /// What kind of failure it is.
     pub(in crate::model) class: ModelErrorClass,
-    /// The provider's message.
     pub(in crate::model) message: String,
 }
 

@@ -24,12 +24,10 @@ pub(in crate::model) trait ReplyBuilder: Default {
     fn finish(self) -> Result<Reply, ReplyError>;
 }
 
-/// How far a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::model) enum ReplyStage {
     /// Nothing has arrived: the model still reads or thinks.
     Pending,
-    /// A part has arrived.
     Started,
     /// All of it has arrived; only its usage may follow.
     Complete,
@@ -37,12 +35,9 @@ pub(in crate::model) enum ReplyStage {
     Ended,
 }
 
-/// Why there will be no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::model) enum ReplyError {
-    /// What arrived is malformed.
     Invalid(String),
-    /// The provider reports an error.
     Provider(ProviderError),
 }
 

@@ -10,7 +10,6 @@ use super::{Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Req
 use parse::ParsedReply;
 use protocol::ToolSpec;
 
-/// The rules, for the model.
 const RULES: &str = include_str!("../../../prompts/json_protocol.md");
 
 /// What the model is told after an unusable reply.
@@ -18,17 +17,10 @@ const TRY_AGAIN: &str = "[That was not a usable reply. Write exactly one JSON ob
      {\"tool_calls\":[{\"name\":\"…\",\"arguments\":{…}}],\"final_answer\":\"\"} to call tools, \
      or {\"tool_calls\":[],\"final_answer\":\"…\"} to answer.]";
 
-/// A model that uses the protocol.
-pub struct JsonProtocol {
-    model: Box<dyn Model>,
-}
+/// A model's plain chat, wrapped.
+pub(crate) struct JsonProtocol(pub(crate) Box<dyn Model>);
 
 impl JsonProtocol {
-    /// Wraps a model's plain chat.
-    pub fn new(model: Box<dyn Model>) -> Self {
-        Self { model }
-    }
-
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         let mut messages = plain(request.messages);
         let system = system(request.system, request.tools);
@@ -54,13 +46,13 @@ impl JsonProtocol {
     }
 
     async fn chat(&self, system: &str, messages: &[Message]) -> Result<Reply, ModelError> {
-        self.model.reply(Request { system, messages, tools: &[] }).await
+        self.0.reply(Request { system, messages, tools: &[] }).await
     }
 }
 
 impl Model for JsonProtocol {
     fn name(&self) -> &str {
-        self.model.name()
+        self.0.name()
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
@@ -157,7 +149,7 @@ mod tests {
     async fn ask(texts: &[&str]) -> Result<Reply, ModelError> {
         let script: Vec<String> =
             texts.iter().map(|text| format!("msgb64:{}", STANDARD.encode(text))).collect();
-        let model = JsonProtocol::new(Box::new(Scripted::new(&script.join(",")).unwrap()));
+        let model = JsonProtocol(Box::new(Scripted::new(&script.join(",")).unwrap()));
         let messages = [Message::User("go".into())];
         model.ask(Request { system: "s", messages: &messages, tools: &tools() }).await
     }
@@ -196,13 +188,8 @@ mod tests {
 
     #[test]
     fn calls_and_results_become_text_and_roles_alternate() {
-        let call = |id: &str, arguments: &str| ToolCall {
-            id: id.into(),
-            name: "ls".into(),
-            arguments: arguments.into(),
-        };
         let result = |id: &str, text: &str| Message::ToolResult { call_id: id.into(), text: text.into() };
-        let calls = vec![call("a", "{\"path\":\".\"}"), call("b", "{\"path\"")];
+        let calls = vec![ToolCall::new("a", "ls", "{\"path\":\".\"}"), ToolCall::new("b", "ls", "{\"path\"")];
         let messages = [
             Message::User("go".into()),
             Message::Assistant { text: "I look.".into(), calls },

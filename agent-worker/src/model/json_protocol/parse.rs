@@ -14,18 +14,17 @@ const MAX_PLACES: usize = 64;
 const CALLS: &str = "tool_calls";
 const ANSWER: &str = "final_answer";
 
-/// A parsed reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParsedReply {
-    /// An answer to the user.
     Answer(String),
     /// Calls and the text before them.
-    Calls { said: String, calls: Vec<ToolCall> },
-    /// Neither.
+    Calls {
+        said: String,
+        calls: Vec<ToolCall>,
+    },
     Unusable,
 }
 
-/// Parses a reply.
 pub(super) fn parse(text: &str) -> ParsedReply {
     let text = text.rsplit_once("</think>").map_or(text, |(_, after)| after).trim();
     let Some((said, object)) = protocol_object(text) else {
@@ -97,7 +96,7 @@ fn call(index: usize, value: &Value) -> Option<ToolCall> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    Some(ToolCall { id: format!("call_{index}"), name: name.to_owned(), arguments })
+    Some(ToolCall::new(format!("call_{index}"), name, arguments))
 }
 
 fn without_fence(said: &str) -> String {
@@ -113,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn call(arguments: &str) -> ToolCall {
-        ToolCall { id: "call_0".into(), name: "ls".into(), arguments: arguments.into() }
+        ToolCall::new("call_0", "ls", arguments)
     }
 
     fn check_call(text: &str, said: &str, arguments: &str) {

@@ -9,7 +9,6 @@ use super::wire;
 use crate::model::ToolCall;
 use crate::model::endpoint::ReplyError;
 
-/// The calls so far.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: Vec<Partial>,
@@ -25,7 +24,6 @@ struct Partial {
 }
 
 impl Calls {
-    /// Adds a piece.
     pub(super) fn add(&mut self, piece: wire::Call) {
         let wire::Call { index, id, function: wire::Function { name, arguments } } = piece;
         let arguments = match arguments {

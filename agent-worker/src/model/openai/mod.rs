@@ -19,10 +19,7 @@ use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 use crate::http::HttpError;
 use reply::CompletionBuilder;
 
-/// OpenAI's address.
 pub(crate) const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
-
-/// The default model.
 pub(crate) const DEFAULT_MODEL: &str = "gpt-4.1-mini";
 
 /// The provider.
@@ -84,7 +81,6 @@ impl Model for OpenAi {
     }
 }
 
-/// Puts the key into a request.
 pub(crate) fn sign(request: RequestBuilder, key: Option<&Secret>) -> RequestBuilder {
     match key {
         Some(key) => request.bearer_auth(key.expose()),

@@ -15,7 +15,6 @@ use super::wire::{self, Chunk, Content};
 /// The end of a stream.
 const DONE: &[u8] = b"[DONE]";
 
-/// A completion under construction.
 #[derive(Debug, Default)]
 pub(super) struct CompletionBuilder {
     text: String,
@@ -117,10 +116,6 @@ mod tests {
         completion.finish()
     }
 
-    fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
-        ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
-    }
-
     /// Chunks with these lists of pieces of calls.
     fn check_calls(pieces: &[Value], expected: &[ToolCall]) {
         let chunk = |calls: &Value| json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
@@ -131,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_pieces_of_calls_are_joined_however_a_server_numbers_them() {
-        let both = [call("a", "ls", "{\"path\": \"x\"}"), call("b", "read", "{}")];
+        let both = [ToolCall::new("a", "ls", "{\"path\": \"x\"}"), ToolCall::new("b", "read", "{}")];
         check_calls(
             &[
                 json!([{"index": 0, "id": "a", "function": {"name": "ls", "arguments": ""}}]),
@@ -145,7 +140,7 @@ mod tests {
         let same_index =
             json!([{"index": 0, "id": "a", "function": {"name": "ls", "arguments": {"path": "x"}}}]);
         let other = json!([{"index": 0, "id": "b", "function": {"name": "read"}}]);
-        check_calls(&[same_index, other], &[call("a", "ls", "{\"path\":\"x\"}"), both[1].clone()]);
+        check_calls(&[same_index, other], &[ToolCall::new("a", "ls", "{\"path\":\"x\"}"), both[1].clone()]);
     }
 
     #[test]
@@ -155,12 +150,15 @@ mod tests {
             json!([{"function": {"arguments": ":1}"}}]),
             json!([{"function": {"name": "ls", "arguments": "{}"}}]),
         ];
-        check_calls(&pieces, &[call("call_0", "ls", "{\"a\":1}"), call("call_1", "ls", "{}")]);
+        check_calls(
+            &pieces,
+            &[ToolCall::new("call_0", "ls", "{\"a\":1}"), ToolCall::new("call_1", "ls", "{}")],
+        );
         let repeated = [
             json!([{"id": "a", "function": {"name": "ls", "arguments": "{"}}]),
             json!([{"id": "a", "function": {"name": "ls", "arguments": "}"}}]),
         ];
-        check_calls(&repeated, &[call("a", "ls", "{}")]);
+        check_calls(&repeated, &[ToolCall::new("a", "ls", "{}")]);
     }
 
     #[test]
@@ -217,7 +215,7 @@ mod tests {
             let message = json!({"content": null, "tool_calls": [
                 {"id": "a", "type": "function", "function": {"name": "ls", "arguments": arguments}}
             ]});
-            assert_eq!(whole(&message, "tool_calls").unwrap().calls, [call("a", "ls", expected)]);
+            assert_eq!(whole(&message, "tool_calls").unwrap().calls, [ToolCall::new("a", "ls", expected)]);
         }
     }
 
@@ -226,7 +224,7 @@ mod tests {
         let json_text = r#"{"tool_calls":[{"name":"ls","arguments":{}}],"final_answer":""}"#;
         let cut = |text: &str| Reply { cut: true, ..Reply::answer(text) };
         let same_id = json!({"id": "x", "function": {"name": "ls", "arguments": "{}"}});
-        let unique_ids = vec![call("x", "ls", "{}"), call("call_1", "ls", "{}")];
+        let unique_ids = vec![ToolCall::new("x", "ls", "{}"), ToolCall::new("call_1", "ls", "{}")];
         for (message, reason, expected) in [
             (json!({"content": json_text}), "stop", Reply::answer(json_text)),
             (json!({"content": null, "refusal": "I will not."}), "stop", Reply::answer("I will not.")),

@@ -8,7 +8,6 @@ use crate::model::{Message, Request, ToolCall};
 /// Asks for the usage of a streamed reply; some servers do not know it.
 const STREAM_OPTIONS: &str = "stream_options";
 
-/// The body of a request.
 pub(super) fn body(model: &str, request: Request<'_>) -> Value {
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     messages.extend(request.messages.iter().map(message));
@@ -69,7 +68,7 @@ mod tests {
 
     #[test]
     fn malformed_arguments_of_earlier_turns_are_sent_as_an_object() {
-        let broken = ToolCall { id: "a".into(), name: "ls".into(), arguments: "{\"path\":".into() };
+        let broken = ToolCall::new("a", "ls", "{\"path\":");
         let function = &call(&broken)["function"];
         assert_eq!(function["arguments"], "{\"invalid_arguments\":\"{\\\"path\\\":\"}");
         let sound = ToolCall { arguments: "{ \"b\":1,  \"a\":2 }".into(), ..broken };

@@ -12,7 +12,7 @@ use protocol::{Envelope, ErrorClass, ErrorCode, SessionId, ToolError};
 use super::{Check, Guard};
 use crate::runner::call::{CallInfo, PendingCall};
 
-use crate::breaker::{Breaker, Outcome};
+use crate::breaker::{Breaker, Verdict};
 
 /// How many failures in a row open a circuit.
 const FAILURES_TO_OPEN: u32 = 3;
@@ -59,17 +59,17 @@ impl Circuits {
     pub(super) fn settle(&self, session: &SessionId, tool: &str, error: Option<&ToolError>, now: Instant) {
         let mut circuits = self.circuits();
         let key = (session.clone(), tool.to_owned());
-        match error.map_or(Outcome::Succeeded, outcome) {
-            Outcome::Succeeded => drop(circuits.remove(&key)),
-            Outcome::Inconclusive => {
-                let _ = circuits.get_mut(&key).and_then(|circuit| circuit.settle(Outcome::Inconclusive, now));
+        match error.map_or(Verdict::Succeeded, verdict) {
+            Verdict::Succeeded => drop(circuits.remove(&key)),
+            Verdict::Inconclusive => {
+                let _ = circuits.get_mut(&key).and_then(|circuit| circuit.settle(Verdict::Inconclusive, now));
             }
-            Outcome::Failed => {
+            Verdict::Failed => {
                 if circuits.len() >= MAX_CIRCUITS {
                     circuits.retain(|_, circuit| !circuit.is_closed());
                 }
                 let circuit = circuits.entry(key).or_insert(Breaker::new(FAILURES_TO_OPEN, OPEN_FOR));
-                if circuit.settle(Outcome::Failed, now).is_some() {
+                if circuit.settle(Verdict::Failed, now).is_some() {
                     tracing::warn!(%session, tool, "the tool keeps failing and is paused for this session");
                 }
             }
@@ -82,18 +82,18 @@ impl Circuits {
 }
 
 /// What an error says about the tool.
-fn outcome(error: &ToolError) -> Outcome {
+fn verdict(error: &ToolError) -> Verdict {
     // A command that was ended at its own deadline did run: the tool works.
     if error.http_status == Some(200) {
-        return Outcome::Succeeded;
+        return Verdict::Succeeded;
     }
     match (error.class, error.code) {
         // The call was refused before the tool could show anything.
         (ErrorClass::Validation | ErrorClass::Policy, _) | (_, ErrorCode::Overloaded) => {
-            Outcome::Inconclusive
+            Verdict::Inconclusive
         }
-        (ErrorClass::Timeout | ErrorClass::Unknown, _) | (_, ErrorCode::IoError) => Outcome::Failed,
-        (ErrorClass::ToolExec, _) => Outcome::Succeeded,
+        (ErrorClass::Timeout | ErrorClass::Unknown, _) | (_, ErrorCode::IoError) => Verdict::Failed,
+        (ErrorClass::ToolExec, _) => Verdict::Succeeded,
     }
 }
 
