@@ -8,11 +8,12 @@ mod requeue_abandoned;
 mod state;
 pub mod task_template;
 pub mod worker;
+mod worker_messages;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{Event, EventId, FromWorker, TaskResult, ToWorker, now_ms};
+use protocol::{EventId, ToWorker, now_ms};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -22,9 +23,8 @@ use crate::children::ChildState;
 use crate::children::link::{LineError, WorkerLink};
 use crate::config::TaskSettings;
 use crate::journal::Journal;
-use crate::store::attempt;
 use crate::store::claim::{self, Claim};
-use crate::store::{Store, StoreError, cancel, events};
+use crate::store::{Store, StoreError, cancel};
 use state::{DispatchState, Running, Work};
 use task_template::{PriorContext, TaskTemplate};
 
@@ -34,8 +34,6 @@ const SILENCE: Duration = Duration::from_secs(30);
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// How long a claim is valid without a message from its worker.
 const LEASE: Duration = Duration::from_secs(60);
-/// A lease is renewed at most this often.
-const RENEWAL: Duration = Duration::from_secs(15);
 /// The pause after the database failed.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -149,25 +147,6 @@ impl Dispatcher {
         claim.await
     }
 
-    async fn handle(
-        &self,
-        state: &mut DispatchState,
-        message: FromWorker,
-        child_state: &watch::Sender<ChildState>,
-    ) {
-        match message {
-            FromWorker::Heartbeat { .. } => {
-                if !state.ready {
-                    state.ready = true;
-                    child_state.send_replace(ChildState::Ready);
-                }
-                self.renew(state).await;
-            }
-            FromWorker::Event { event } => self.store_event(state, event).await,
-            FromWorker::Result(result) => self.finish(state, result).await,
-        }
-    }
-
     /// Tells the worker to stop, if somebody asked for it.
     async fn forward_cancel(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
         let Some(running) = state.running.as_mut().filter(|running| running.stop_by.is_none()) else {
@@ -185,52 +164,6 @@ impl Dispatcher {
                 tracing::error!(%error, "could not check whether the running task is cancelled");
                 Ok(())
             }
-        }
-    }
-
-    async fn renew(&self, state: &mut DispatchState) {
-        let Some(running) = state.running.as_mut().filter(|running| running.renewed.elapsed() >= RENEWAL)
-        else {
-            return;
-        };
-        running.renewed = Instant::now();
-        let (task, number) = (running.task.id.clone(), running.task.attempt);
-        if let Err(error) = self.store.write(move |tx| claim::renew(tx, &task, number, LEASE)).await {
-            tracing::warn!(%error, "could not renew a lease");
-        }
-    }
-
-    async fn store_event(&self, state: &DispatchState, event: Event) {
-        let running = state.running.as_ref().map(|running| &running.task.id);
-        let is_its_own = running.is_some() && event.task_id.as_ref() == running;
-        if !is_its_own || !decide::is_for_the_worker_to_tell(event.body.event_type()) {
-            tracing::warn!(
-                event_type = event.body.event_type(),
-                "the worker sent an event that is not its to tell"
-            );
-            return;
-        }
-        if let Err(error) = self.store.write_until_done(move |tx| events::append(tx, &event)).await {
-            tracing::error!(%error, "could not store an event of the worker");
-        }
-    }
-
-    async fn finish(&self, state: &mut DispatchState, result: TaskResult) {
-        let is_running =
-            |running: &Running| running.task.id == result.task_id && running.task.attempt == result.attempt;
-        if !state.running.as_ref().is_some_and(is_running) {
-            tracing::warn!(task_id = %result.task_id, "the worker sent a result for a task that it is not running");
-            return;
-        }
-        let Some(Running { task, .. }) = state.running.take() else { return };
-        self.journal.drain().await;
-        let ending = decide::ending(result.outcome, task.tries, &self.settings, jitter());
-        tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task ended");
-        let channels = self.channels.clone();
-        match self.store.write_until_done(move |tx| attempt::end(tx, &channels, &task, &ending)).await {
-            Ok(true) => {}
-            Ok(false) => tracing::warn!("dropped a result that came too late"),
-            Err(error) => tracing::error!(%error, "could not store a result"),
         }
     }
 }
