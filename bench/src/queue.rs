@@ -10,12 +10,10 @@ use anyhow::Context as _;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use rusqlite::Connection;
-use supervisor::channel::{Channels, Chat};
-use supervisor::channels::telegram;
-use supervisor::store::attempt::{self, Ending};
-use supervisor::store::claim::{self, Claim, Claimed};
-use supervisor::store::inbox::{self, Arrival};
-use supervisor::store::{Store, StoreError, events, open};
+use supervisor::queue::{
+    Arrival, Channels, Chat, Claim, Claimed, Ending, Store, StoreError, TELEGRAM, append_event, claim, end,
+    enqueue, open_database,
+};
 
 use crate::measure::{Durations, us};
 use crate::table::Table;
@@ -92,7 +90,7 @@ async fn opened(path: &Path) -> anyhow::Result<(Store, EventId)> {
     };
     let started = Event::now(started, None, None);
     let run = started.id.clone();
-    store.write(move |tx| events::append(tx, &started)).await?;
+    store.write(move |tx| append_event(tx, &started)).await?;
     Ok((store, run))
 }
 
@@ -117,10 +115,10 @@ async fn have_done(store: Store, run: EventId, person: u32, tasks: u32) -> Resul
     for number in 0..tasks {
         let arrival = arrival(person, i64::from(person * tasks + number));
         let at = run.clone();
-        store.write(move |tx| inbox::enqueue(tx, &arrival, &at)).await?;
+        store.write(move |tx| enqueue(tx, &arrival, &at)).await?;
         let task = claimed(&store, &run).await?;
         let ending = Ending::Done { reply: "Buy milk.".to_owned() };
-        store.write(move |tx| attempt::end(tx, &Channels::new([]), &task, &ending)).await?;
+        store.write(move |tx| end(tx, &Channels::new([]), &task, &ending)).await?;
     }
     Ok(())
 }
@@ -130,7 +128,7 @@ async fn have_done(store: Store, run: EventId, person: u32, tasks: u32) -> Resul
 async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
     loop {
         let run = run.clone();
-        match store.write(move |tx| claim::claim(tx, LEASE, &run)).await? {
+        match store.write(move |tx| claim(tx, LEASE, &run)).await? {
             Claim::Task(task) => return Ok(*task),
             Claim::Nothing { .. } => tokio::task::yield_now().await,
         }
@@ -139,18 +137,18 @@ async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
 
 fn arrival(chat: u32, update_id: i64) -> Arrival {
     let text = "What is in the notes?".to_owned();
-    Arrival { chat: Chat::new(telegram::NAME, chat), update_id: Some(update_id), message_id: None, text }
+    Arrival { chat: Chat::new(TELEGRAM, chat), update_id: Some(update_id), message_id: None, text }
 }
 
 /// Claims a task and rolls back, because the disk time of a commit would hide the claim's.
 fn claim_us(path: &Path, finished: u32) -> anyhow::Result<f64> {
-    let mut connection = open::for_writing(path)?;
+    let mut connection = open_database(path)?;
     finish(&connection, finished)?;
     let run = EventId::new();
-    inbox::enqueue(&connection, &arrival(1, i64::from(finished) + 1), &run)?;
+    enqueue(&connection, &arrival(1, i64::from(finished) + 1), &run)?;
     let durations = Durations::of(CLAIMS, || {
         let transaction = connection.transaction()?;
-        let claim = claim::claim(&transaction, LEASE, &run)?;
+        let claim = claim(&transaction, LEASE, &run)?;
         anyhow::ensure!(matches!(claim, Claim::Task(_)), "nothing was claimed");
         transaction.rollback().context("cannot roll the claim back")
     })?;

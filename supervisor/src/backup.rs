@@ -17,7 +17,7 @@ use crate::store::open;
 
 /// A finished and checked backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Backup {
+pub(crate) struct Backup {
     /// Its file.
     pub file: PathBuf,
     /// Its size.
@@ -30,26 +30,21 @@ pub struct Backup {
 
 /// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    /// The database cannot be read.
+pub(crate) enum BackupError {
     #[error(transparent)]
     Look(#[from] QueryError),
-    /// The target exists.
     #[error("{} already exists: choose another name", .0.display())]
     Exists(PathBuf),
-    /// The copy cannot be written.
     #[error("could not write {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
-    /// SQLite could not copy the database.
     #[error("could not copy the database")]
     Copy(#[source] rusqlite::Error),
-    /// The copy is damaged.
     #[error("the copy is damaged ({0}) and was deleted; check the database with `supervisor check`")]
     Damaged(String),
 }
 
 /// Copies the database to `file`, readable by its owner alone, and checks the copy.
-pub fn backup(database: &Path, file: &Path) -> Result<Backup, BackupError> {
+pub(crate) fn backup(database: &Path, file: &Path) -> Result<Backup, BackupError> {
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file.to_owned()));
     }

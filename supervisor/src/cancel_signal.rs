@@ -9,18 +9,18 @@ use tokio::sync::Notify;
 
 /// Sent after a commit that may have asked to cancel the running task.
 #[derive(Debug, Clone, Default)]
-pub struct CancelSignal {
+pub(crate) struct CancelSignal {
     notify: Arc<Notify>,
 }
 
 impl CancelSignal {
     /// Says that somebody asked.
-    pub fn notify(&self) {
+    pub(crate) fn notify(&self) {
         self.notify.notify_one();
     }
 
     /// Resolves once somebody has asked since the last call.
-    pub async fn notified(&self) {
+    pub(crate) async fn notified(&self) {
         self.notify.notified().await;
     }
 }

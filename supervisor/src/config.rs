@@ -15,7 +15,7 @@ use crate::children::environment::ChildSettings;
 use crate::data_dir::DataDir;
 
 /// The variables that hold secrets; they are removed from the environment first.
-pub const SECRET_VARIABLES: &[&str] = &[
+pub(crate) const SECRET_VARIABLES: &[&str] = &[
     "AUTONOUS_CONTROL_TOKEN",
     "AUTONOUS_TELEGRAM_TOKEN",
     "AUTONOUS_TOOL_TOKEN",
@@ -29,7 +29,7 @@ const MAX_PROMPT_BYTES: usize = 256 * 1024;
 
 /// The settings of `supervisor run`.
 #[derive(Debug)]
-pub struct Config {
+pub(crate) struct Config {
     /// `--data-dir` or `AUTONOUS_DATA_DIR` (`./data`).
     pub data: DataDir,
     /// `AUTONOUS_CONTROL_LISTEN` (`127.0.0.1:8700`).
@@ -52,7 +52,7 @@ pub struct Config {
 
 /// How often a task is tried, and how soon again.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskSettings {
+pub(crate) struct TaskSettings {
     /// `AUTONOUS_TASK_MAX_ATTEMPTS` (3).
     pub max_attempts: u32,
     /// `AUTONOUS_TASK_RETRY_BASE_MS` (2000): the pause after the first failure; it doubles from there.
@@ -61,14 +61,14 @@ pub struct TaskSettings {
 
 /// The channels that need settings.
 #[derive(Debug, Clone, Default)]
-pub struct ChannelSettings {
+pub(crate) struct ChannelSettings {
     /// The bot; none without `AUTONOUS_TELEGRAM_TOKEN`.
     pub telegram: Option<TelegramSettings>,
 }
 
 /// The bot and who may talk to it.
 #[derive(Debug, Clone)]
-pub struct TelegramSettings {
+pub(crate) struct TelegramSettings {
     /// `AUTONOUS_TELEGRAM_TOKEN`.
     pub token: Secret,
     /// `AUTONOUS_TELEGRAM_API_URL` (the public one).
@@ -85,7 +85,7 @@ pub struct TelegramSettings {
 
 impl Config {
     /// Reads and checks everything. `data_dir` comes from the command line and overrides the variable.
-    pub fn from_variables(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn from_variables(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<Self> {
         let data = data_dir_from(variables, data_dir)?;
         Ok(Self {
             control_listen: listen(variables, "AUTONOUS_CONTROL_LISTEN", "127.0.0.1:8700")?,
@@ -136,7 +136,7 @@ impl TelegramSettings {
 }
 
 /// The data directory, absolute: from the command line, else from `AUTONOUS_DATA_DIR`, else `./data`.
-pub fn data_dir_from(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<DataDir> {
+pub(crate) fn data_dir_from(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<DataDir> {
     let named = match data_dir {
         Some(path) => path.to_owned(),
         None => PathBuf::from(variables.text("AUTONOUS_DATA_DIR").unwrap_or("data")),

@@ -12,18 +12,15 @@ use rustix::fs::{FlockOperation, flock};
 
 /// A data directory, by its absolute path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DataDir(PathBuf);
+pub(crate) struct DataDir(PathBuf);
 
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum DataDirError {
-    /// A directory in it could not be created.
+pub(crate) enum DataDirError {
     #[error("could not create the directory {}", .0.display())]
     Create(PathBuf, #[source] io::Error),
-    /// The lock file could not be opened.
     #[error("could not open the lock file {}", .0.display())]
     Lock(PathBuf, #[source] io::Error),
-    /// Another supervisor holds the lock.
     #[error(
         "another supervisor is using {}: stop it, or choose another --data-dir",
         .0.display()
@@ -33,56 +30,56 @@ pub enum DataDirError {
 
 /// Held while the supervisor runs; the kernel releases it when the process exits, however it does.
 #[derive(Debug)]
-pub struct DataDirLock(#[expect(dead_code, reason = "held open for its lock")] File);
+pub(crate) struct DataDirLock(#[expect(dead_code, reason = "held open for its lock")] File);
 
 impl DataDir {
     /// The data directory at an absolute path.
-    pub fn at(absolute: PathBuf) -> Self {
+    pub(crate) fn at(absolute: PathBuf) -> Self {
         Self(absolute)
     }
 
     /// The directory itself.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
     /// The database.
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.0.join("db/autonous.db")
     }
 
     /// The tokens of the running supervisor.
-    pub fn tokens(&self) -> PathBuf {
+    pub(crate) fn tokens(&self) -> PathBuf {
         self.0.join("tokens")
     }
 
     /// The tool server's journal.
-    pub fn journal(&self) -> PathBuf {
+    pub(crate) fn journal(&self) -> PathBuf {
         self.0.join("journal/tool-calls.jsonl")
     }
 
     /// Where the tool server keeps the full text of truncated outputs.
-    pub fn output(&self) -> PathBuf {
+    pub(crate) fn output(&self) -> PathBuf {
         self.0.join("output")
     }
 
     /// Where the tools work.
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.0.join("workspace")
     }
 
     /// Where the agent keeps its own notes.
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.0.join("state")
     }
 
     /// The skills.
-    pub fn skills(&self) -> PathBuf {
+    pub(crate) fn skills(&self) -> PathBuf {
         self.0.join("skills")
     }
 
     /// Creates the missing directories.
-    pub fn create(&self) -> Result<(), DataDirError> {
+    pub(crate) fn create(&self) -> Result<(), DataDirError> {
         for part in ["", "db", "journal", "output", "workspace", "state", "skills"] {
             let directory = self.0.join(part);
             DirBuilder::new()
@@ -95,7 +92,7 @@ impl DataDir {
     }
 
     /// Whether a supervisor is running here; creates nothing.
-    pub fn is_in_use(&self) -> Result<bool, DataDirError> {
+    pub(crate) fn is_in_use(&self) -> Result<bool, DataDirError> {
         let path = self.0.join("supervisor.lock");
         let file = match OpenOptions::new().read(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -109,7 +106,7 @@ impl DataDir {
     }
 
     /// Takes the lock; fails if another supervisor has it.
-    pub fn lock(&self) -> Result<DataDirLock, DataDirError> {
+    pub(crate) fn lock(&self) -> Result<DataDirLock, DataDirError> {
         let path = self.0.join("supervisor.lock");
         let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| DataDirError::Lock(path.clone(), error))?;

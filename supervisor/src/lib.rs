@@ -1,28 +1,43 @@
 //! The supervisor: it has the channels, SQLite and the other two processes, and nothing else.
 //!
-//! A message travels through these modules in this order: a channel ([`channels`]) stores
-//! it in the [`store`]; the [`dispatch`] loop claims it and gives it to the worker that [`children`]
-//! keeps alive; the [`journal`] brings the tool calls into the events; the reply leaves by the outbox.
+//! A message travels through these modules in this order: a channel (`channels`) stores
+//! it in the `store`; the `dispatch` loop claims it and gives it to the worker that `children`
+//! keeps alive; the `journal` brings the tool calls into the events; the reply leaves by the outbox.
 //! The supervisor never decides for the model and never runs a tool.
 
-pub mod backup;
-pub mod cancel_signal;
-pub mod channel;
-pub mod channels;
-pub mod check;
-pub mod children;
-pub mod cli;
-pub mod config;
-pub mod control;
-pub mod data_dir;
-pub mod dispatch;
-pub mod error_chain;
-pub mod journal;
-pub mod ports;
-pub mod queries;
-pub mod retention;
-pub mod run;
-pub mod store;
-pub mod terminal;
-pub mod tokens;
-pub mod tree;
+mod backup;
+mod cancel_signal;
+mod channel;
+mod channels;
+mod check;
+mod children;
+mod cli;
+mod config;
+mod control;
+mod data_dir;
+mod dispatch;
+mod error_chain;
+mod journal;
+mod ports;
+mod queries;
+mod retention;
+mod run;
+mod store;
+mod terminal;
+mod tokens;
+mod tree;
+
+pub use cli::program::main;
+
+/// The parts of the queue that the benchmarks measure.
+pub mod queue {
+    pub use crate::channel::Channels;
+    pub use crate::channel::chat::Chat;
+    pub use crate::channels::telegram::NAME as TELEGRAM;
+    pub use crate::store::attempt::{Ending, end};
+    pub use crate::store::claim::{Claim, Claimed, claim};
+    pub use crate::store::events::append as append_event;
+    pub use crate::store::inbox::{Arrival, enqueue};
+    pub use crate::store::open::for_writing as open_database;
+    pub use crate::store::{Store, StoreError};
+}

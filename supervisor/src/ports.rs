@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
 /// A bound port.
 #[derive(Debug)]
-pub struct Port {
+pub(crate) struct Port {
     /// The socket, in non-blocking mode.
     pub listener: TcpListener,
     /// Its address, with the port that was chosen for port 0.
@@ -15,16 +15,16 @@ pub struct Port {
 /// A port could not be bound: its variable and address.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: cannot bind {1}")]
-pub struct PortError(&'static str, SocketAddr, #[source] io::Error);
+pub(crate) struct PortError(&'static str, SocketAddr, #[source] io::Error);
 
 impl Port {
     /// Binds the address of the variable `name`.
-    pub fn open(name: &'static str, wanted: SocketAddr) -> Result<Self, PortError> {
+    pub(crate) fn open(name: &'static str, wanted: SocketAddr) -> Result<Self, PortError> {
         bind(wanted).map_err(|error| PortError(name, wanted, error))
     }
 
     /// Its URL on this machine.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
             IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -34,7 +34,7 @@ impl Port {
     }
 
     /// The socket for this process's own use.
-    pub fn into_async(self) -> Result<(tokio::net::TcpListener, SocketAddr), PortError> {
+    pub(crate) fn into_async(self) -> Result<(tokio::net::TcpListener, SocketAddr), PortError> {
         let address = self.address;
         let listener = tokio::net::TcpListener::from_std(self.listener);
         Ok((listener.map_err(|error| PortError("the control port", address, error))?, address))

@@ -15,21 +15,19 @@ use crate::store::retention::{Pruned, events, tasks};
 use crate::store::{Store, StoreError, events as stored, kv, tool_calls};
 
 /// The shortest allowed age: younger tasks may still be in use.
-pub const SHORTEST: Duration = Duration::from_secs(3600);
+pub(crate) const SHORTEST: Duration = Duration::from_secs(3600);
 
 /// Why pruning failed. What was deleted until then stays deleted; it can be run again.
 #[derive(Debug, thiserror::Error)]
-pub enum PruneError {
-    /// The database refused.
+pub(crate) enum PruneError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A journal file could not be removed.
     #[error("could not remove an old journal file")]
     Journal(#[from] io::Error),
 }
 
 /// Deletes what ended before a time, and records that under `run`.
-pub async fn prune(
+pub(crate) async fn prune(
     store: &Store,
     journal: &Path,
     run: Option<EventId>,

@@ -39,39 +39,31 @@ const LOCKED_PAUSE: Duration = Duration::from_millis(500);
 
 /// Why the supervisor could not start.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The data directory cannot be used.
+pub(crate) enum RunError {
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The database turned out to be damaged during the run.
     #[error(
         "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; see \
          docs/operations.md",
         .0.display()
     )]
     DamagedMeanwhile(PathBuf),
-    /// The tokens could not be written.
     #[error(transparent)]
     Tokens(#[from] TokensError),
-    /// No token could be generated.
     #[error("could not read random bytes")]
     Randomness(#[from] getrandom::Error),
-    /// A port could not be bound.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// A child rejected its settings.
     #[error("invalid settings for the {0}; see its error above")]
     BadSettings(&'static str),
-    /// The HTTP client could not be created.
     #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
 }
 
 /// All channels: a new one gets its line here.
-pub fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<Channels, reqwest::Error> {
+pub(crate) fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<Channels, reqwest::Error> {
     Ok(Channels::new([
         Arc::new(Local) as Arc<dyn Channel>,
         Arc::new(Telegram::new(settings.telegram.as_ref(), inbound)?),
@@ -79,7 +71,7 @@ pub fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<Channels
 }
 
 /// Runs until `stop`. `announce` is called once, when both children are ready for the first time.
-pub async fn run(
+pub(crate) async fn run(
     config: Config,
     stop: CancellationToken,
     announce: impl FnOnce(&Tokens) + Send + 'static,

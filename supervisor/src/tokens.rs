@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const TOKEN_BYTES: usize = 32;
 
 /// A new token, in hexadecimal digits.
-pub fn random_token() -> Result<String, getrandom::Error> {
+pub(crate) fn random_token() -> Result<String, getrandom::Error> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -23,7 +23,7 @@ pub fn random_token() -> Result<String, getrandom::Error> {
 
 /// Tokens and addresses of one start.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     /// For the control port.
     pub control_token: String,
     /// For the tool server.
@@ -36,24 +36,20 @@ pub struct Tokens {
 
 /// Why the tokens could not be written or read.
 #[derive(Debug, thiserror::Error)]
-pub enum TokensError {
-    /// The file could not be written.
+pub(crate) enum TokensError {
     #[error("could not write the token file")]
     Write(#[source] io::Error),
-    /// The file does not exist.
     #[error("no supervisor has run in this data directory yet: start one with `supervisor run`")]
     Missing,
-    /// The file could not be read.
     #[error("could not read the token file")]
     Read(#[source] io::Error),
-    /// The file is damaged.
     #[error("the token file is damaged: restart the supervisor to replace it")]
     Damaged(#[source] serde_json::Error),
 }
 
 impl Tokens {
     /// Writes the file, readable by its owner only.
-    pub fn write(&self, path: &Path) -> Result<(), TokensError> {
+    pub(crate) fn write(&self, path: &Path) -> Result<(), TokensError> {
         let fresh = path.with_extension("new");
         let text = serde_json::to_string_pretty(self).map_err(TokensError::Damaged)?;
         write_private(&fresh, &text).map_err(TokensError::Write)?;
@@ -61,7 +57,7 @@ impl Tokens {
     }
 
     /// Reads what the last start wrote.
-    pub fn read(path: &Path) -> Result<Self, TokensError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, TokensError> {
         match std::fs::read_to_string(path) {
             Ok(text) => serde_json::from_str(&text).map_err(TokensError::Damaged),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(TokensError::Missing),
@@ -70,7 +66,7 @@ impl Tokens {
     }
 
     /// The control token, in a type that does not print.
-    pub fn control(&self) -> Secret {
+    pub(crate) fn control(&self) -> Secret {
         Secret::from(self.control_token.as_str())
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
-use supervisor::store::open;
+use supervisor::queue::open_database;
 
 use crate::measure::Durations;
 use crate::program::path_of;
@@ -54,7 +54,7 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
 fn fill(data: &Path, tasks: u32) -> anyhow::Result<()> {
     std::fs::create_dir_all(data.join("db"))?;
     let database = data.join("db/autonous.db");
-    let connection = open::for_writing(&database)?;
+    let connection = open_database(&database)?;
     connection.pragma_update(None, "synchronous", "off")?;
     let filling = format!("begin; {} commit;", FILL.replace("$tasks", &tasks.to_string()));
     connection.execute_batch(&filling).context("cannot fill the database")?;

@@ -4,8 +4,8 @@
 //! theirs. To add a channel, implement [`Channel`] in a folder of `channels/` and add a line to the list in
 //! `run.rs`.
 
-pub mod chat;
-pub mod content;
+pub(crate) mod chat;
+pub(crate) mod content;
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-pub use chat::{ChannelName, Chat, InvalidChannelName};
-pub use content::Content;
+pub(crate) use chat::{ChannelName, Chat};
+pub(crate) use content::Content;
 
 /// A future behind a pointer, so that channels can be kept in one list.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A channel.
 pub trait Channel: Send + Sync {

@@ -7,7 +7,7 @@ use crate::store::Store;
 
 /// Where received messages go.
 #[derive(Debug, Clone)]
-pub struct Inbound {
+pub(crate) struct Inbound {
     /// Where they are stored.
     pub store: Store,
     /// This run's `process.started`.

@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod fake;
-pub mod inbound;
-pub mod local;
-pub mod sender;
-pub mod telegram;
+pub(crate) mod inbound;
+pub(crate) mod local;
+pub(crate) mod sender;
+pub(crate) mod telegram;

@@ -17,7 +17,7 @@ const STORE_PAUSE_MS: i64 = 1000;
 
 /// Sends until `stop`. A message that is being sent then gets a little more time: one that was sent but not
 /// marked is sent again at the next start.
-pub async fn send_queued(channel: Arc<dyn Channel>, store: Store, stop: CancellationToken) {
+pub(crate) async fn send_queued(channel: Arc<dyn Channel>, store: Store, stop: CancellationToken) {
     let mut changes = store.changes();
     while !stop.is_cancelled() {
         changes.mark_unchanged();

@@ -15,7 +15,7 @@ use crate::data_dir::DataDir;
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Works.
     Ok,
     /// Works, but needs attention.
@@ -26,7 +26,7 @@ pub enum Verdict {
 
 /// What one check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// What was checked.
     pub name: &'static str,
     /// The result.
@@ -40,7 +40,7 @@ pub struct Finding {
 
 /// Runs all checks in the order in which a start needs them. Invalid settings are a finding; checks that need
 /// them are then skipped.
-pub async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec<Finding> {
+pub(crate) async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec<Finding> {
     let mut findings = vec![
         data_dir::data_directory(data),
         data_dir::running(data),

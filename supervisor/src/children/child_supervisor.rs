@@ -17,7 +17,7 @@ use crate::error_chain::error_chain;
 use crate::store::{Store, events};
 
 /// What differs between the children.
-pub trait ManagedChild: Send {
+pub(crate) trait ManagedChild: Send {
     /// The program's name.
     const NAME: &'static str;
 
@@ -37,7 +37,7 @@ pub trait ManagedChild: Send {
 }
 
 /// Restarts one child until the supervisor stops.
-pub struct ChildSupervisor {
+pub(crate) struct ChildSupervisor {
     store: Store,
     run: EventId,
     state: watch::Sender<ChildState>,
@@ -48,20 +48,20 @@ pub struct ChildSupervisor {
 
 /// The child that rejected its settings, if one did: set by its `ChildSupervisor`, read at the end of the run.
 #[derive(Debug, Clone, Default)]
-pub struct SettingsRejection {
+pub(crate) struct SettingsRejection {
     child: Arc<OnceLock<&'static str>>,
 }
 
 impl SettingsRejection {
     /// The child's name.
-    pub fn child(&self) -> Option<&'static str> {
+    pub(crate) fn child(&self) -> Option<&'static str> {
         self.child.get().copied()
     }
 }
 
 impl ChildSupervisor {
     /// Also returns a receiver for the child's state.
-    pub fn new(
+    pub(crate) fn new(
         store: Store,
         run: EventId,
         rejection: SettingsRejection,
@@ -73,7 +73,7 @@ impl ChildSupervisor {
 
     /// Starts the child and restarts it whenever it exits, until `stop`; then ends it. A child that rejects its
     /// settings before it was ever ready stops the supervisor: another start would not help.
-    pub async fn supervise<A: ManagedChild>(mut self, mut child: A, stop: CancellationToken) {
+    pub(crate) async fn supervise<A: ManagedChild>(mut self, mut child: A, stop: CancellationToken) {
         let mut was_ever_ready = false;
         while !stop.is_cancelled() {
             let began = Instant::now();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use process::{Secret, Variables};
 
 /// The variables for the tool server that users may set.
-pub const TOOL_SERVER_VARIABLES: &[&str] = &[
+pub(crate) const TOOL_SERVER_VARIABLES: &[&str] = &[
     "RUST_LOG",
     "AUTONOUS_LOG_FORMAT",
     "PATH",
@@ -34,7 +34,7 @@ pub const TOOL_SERVER_VARIABLES: &[&str] = &[
 ];
 
 /// The variables for the worker that users may set.
-pub const WORKER_VARIABLES: &[&str] = &[
+pub(crate) const WORKER_VARIABLES: &[&str] = &[
     "RUST_LOG",
     "AUTONOUS_LOG_FORMAT",
     "AUTONOUS_MODEL_PROVIDER",
@@ -51,11 +51,11 @@ pub const WORKER_VARIABLES: &[&str] = &[
 ];
 
 /// The keys that only the worker gets.
-pub const WORKER_SECRETS: &[&str] = &["AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
+pub(crate) const WORKER_SECRETS: &[&str] = &["AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
 
 /// The users' settings for the children, before the supervisor adds its own.
 #[derive(Debug, Clone)]
-pub struct ChildSettings {
+pub(crate) struct ChildSettings {
     /// The directory of the children's programs: that of this program.
     pub programs: PathBuf,
     /// The tool server's environment.
@@ -68,7 +68,7 @@ pub struct ChildSettings {
 
 impl ChildSettings {
     /// Takes the variables that the lists above name.
-    pub fn from_variables(variables: &Variables, programs: PathBuf) -> Self {
+    pub(crate) fn from_variables(variables: &Variables, programs: PathBuf) -> Self {
         let mut tool_server = variables.pass_on(TOOL_SERVER_VARIABLES);
         tool_server.extend(named_for_commands(variables));
         let keys =

@@ -11,7 +11,7 @@ const QUEUE_LENGTH: usize = 64;
 
 /// A running worker's stdin and stdout. Dropping it closes stdin, which tells the worker to exit.
 #[derive(Debug)]
-pub struct WorkerLink {
+pub(crate) struct WorkerLink {
     outgoing: mpsc::Sender<Vec<u8>>,
     incoming: mpsc::Receiver<Result<FromWorker, LineError>>,
     _tasks: [AbortOnDropHandle<()>; 2],
@@ -19,27 +19,22 @@ pub struct WorkerLink {
 
 /// Why a line could not be sent or received.
 #[derive(Debug, thiserror::Error)]
-pub enum LineError {
-    /// The output cannot be read.
+pub(crate) enum LineError {
     #[error("could not read its output: {0}")]
     Read(#[from] std::io::Error),
-    /// A line is too long.
     #[error("it sent a line of more than {MAX_LINE_BYTES} bytes")]
     TooLong,
-    /// A line is not a valid message.
     #[error("it sent an invalid message: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// A message is too long to send.
     #[error("a message to it has more than {MAX_LINE_BYTES} bytes")]
     TooLongToSend,
-    /// The worker accepts no more messages.
     #[error("it accepts no more messages")]
     Closed,
 }
 
 impl WorkerLink {
     /// Starts reading and writing.
-    pub fn new(
+    pub(crate) fn new(
         stdin: impl AsyncWrite + Send + Unpin + 'static,
         stdout: impl AsyncRead + Send + Unpin + 'static,
     ) -> Self {
@@ -52,7 +47,7 @@ impl WorkerLink {
     }
 
     /// Sends a message.
-    pub async fn send(&self, message: &ToWorker) -> Result<(), LineError> {
+    pub(crate) async fn send(&self, message: &ToWorker) -> Result<(), LineError> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         if line.len() > MAX_LINE_BYTES {
@@ -62,7 +57,7 @@ impl WorkerLink {
     }
 
     /// The next message; none when the worker has closed its output.
-    pub async fn next(&mut self) -> Option<Result<FromWorker, LineError>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<FromWorker, LineError>> {
         self.incoming.recv().await
     }
 }

@@ -3,13 +3,13 @@
 //! Each gets an environment built from nothing and only its own secrets. No child outlives the supervisor: its
 //! stdin is a pipe that closes when the supervisor exits, however it does.
 
-pub mod child_supervisor;
-pub mod environment;
-pub mod link;
-pub mod restart;
-pub mod spawn;
-pub mod terminate;
-pub mod tool_server;
+pub(crate) mod child_supervisor;
+pub(crate) mod environment;
+pub(crate) mod link;
+pub(crate) mod restart;
+pub(crate) mod spawn;
+pub(crate) mod terminate;
+pub(crate) mod tool_server;
 
 use serde::Serialize;
 use tokio::sync::watch;
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 /// The state of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ChildState {
+pub(crate) enum ChildState {
     /// Started, not ready yet.
     Starting,
     /// Ready.
@@ -28,7 +28,7 @@ pub enum ChildState {
 
 /// The states of both children.
 #[derive(Debug, Clone)]
-pub struct ChildrenStates {
+pub(crate) struct ChildrenStates {
     /// The tool server.
     pub tool_server: watch::Receiver<ChildState>,
     /// The worker.
@@ -37,12 +37,12 @@ pub struct ChildrenStates {
 
 impl ChildrenStates {
     /// Whether both are ready.
-    pub fn all_ready(&self) -> bool {
+    pub(crate) fn all_ready(&self) -> bool {
         [&self.tool_server, &self.worker].iter().all(|state| *state.borrow() == ChildState::Ready)
     }
 
     /// Resolves once both are ready.
-    pub async fn until_all_ready(&mut self) {
+    pub(crate) async fn until_all_ready(&mut self) {
         while !self.all_ready() {
             let changed = tokio::select! {
                 changed = self.tool_server.changed() => changed,

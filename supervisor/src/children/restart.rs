@@ -15,7 +15,7 @@ const LOOP_WINDOW: Duration = Duration::from_secs(60);
 
 /// How a child's run ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Exit {
+pub(crate) struct Exit {
     /// When, since the supervisor started.
     pub at: Duration,
     /// How long the child ran.
@@ -26,7 +26,7 @@ pub struct Exit {
 
 /// When to restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Restart {
+pub(crate) struct Restart {
     /// How long to wait before the next start.
     pub after: Duration,
     /// Whether this exit makes it a crash loop.
@@ -35,7 +35,7 @@ pub struct Restart {
 
 /// Remembers one child's exits.
 #[derive(Debug, Default)]
-pub struct RestartPolicy {
+pub(crate) struct RestartPolicy {
     delay: Option<Duration>,
     early_exits: VecDeque<Duration>,
     looping: bool,
@@ -43,7 +43,7 @@ pub struct RestartPolicy {
 
 impl RestartPolicy {
     /// Records an exit and returns when to restart.
-    pub fn after_exit(&mut self, exit: Exit) -> Restart {
+    pub(crate) fn after_exit(&mut self, exit: Exit) -> Restart {
         let loop_detected = self.notice_loop(exit);
         let begins_anew = exit.lived >= LIFE_THAT_RESETS;
         let delay = match self.delay {

@@ -20,7 +20,7 @@ const FIRST_DESCRIPTOR: i32 = 3;
 
 /// What to start a child with.
 #[derive(Debug)]
-pub struct SpawnSpec {
+pub(crate) struct SpawnSpec {
     /// The program, by its absolute path.
     pub program: PathBuf,
     /// Its arguments.
@@ -39,24 +39,20 @@ pub struct SpawnSpec {
 
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
-pub enum SpawnError {
-    /// Its secrets could not be put into a pipe.
+pub(crate) enum SpawnError {
     #[error(transparent)]
     Secrets(#[from] SecretsError),
-    /// A descriptor could not be copied.
     #[error("could not duplicate a descriptor for the child")]
     Descriptor(#[source] io::Error),
-    /// Two descriptors have the same number.
     #[error("the descriptors for the child collide")]
     Collision(#[from] FdMappingCollision),
-    /// The program could not be started.
     #[error("could not start {}", .0.display())]
     Start(PathBuf, #[source] io::Error),
 }
 
 /// Starts a child with a pipe as its stdin, in its own process group: Ctrl-C reaches only the supervisor, which
 /// ends its children in order.
-pub fn spawn(spawn_spec: SpawnSpec) -> Result<Child, SpawnError> {
+pub(crate) fn spawn(spawn_spec: SpawnSpec) -> Result<Child, SpawnError> {
     let _only = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut given = spawn_spec.descriptors;
     given.push(secrets::into_pipe(&spawn_spec.secrets)?);

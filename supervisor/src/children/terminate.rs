@@ -15,7 +15,7 @@ const AFTER_TERM: Duration = Duration::from_secs(2);
 
 /// How a child ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExitReport {
+pub(crate) struct ExitReport {
     /// Its exit code or signal, in words.
     pub status: String,
     /// Whether it exited because its settings are invalid.
@@ -23,7 +23,7 @@ pub struct ExitReport {
 }
 
 /// Waits for a child whose stdin is closed, signals it if it takes too long, and reaps it.
-pub async fn terminate(child: &mut Child) -> ExitReport {
+pub(crate) async fn terminate(child: &mut Child) -> ExitReport {
     for (patience, signal) in [(AFTER_STDIN, Signal::TERM), (AFTER_TERM, Signal::KILL)] {
         if let Ok(waited) = tokio::time::timeout(patience, child.wait()).await {
             return ExitReport::of(waited.ok());
@@ -35,7 +35,7 @@ pub async fn terminate(child: &mut Child) -> ExitReport {
 
 impl ExitReport {
     /// A child that could not be started.
-    pub fn never_started() -> Self {
+    pub(crate) fn never_started() -> Self {
         Self { status: "it could not be started".to_owned(), rejected_settings: false }
     }
 

@@ -23,7 +23,7 @@ const READY_PATIENCE: Duration = Duration::from_secs(2);
 const READY_PAUSE: Duration = Duration::from_millis(50);
 
 /// What is needed to start and watch the tool server.
-pub struct ToolServer {
+pub(crate) struct ToolServer {
     /// The user's settings.
     pub settings: ChildSettings,
     /// Where its files are.
@@ -119,7 +119,11 @@ impl ToolServer {
 }
 
 /// The environment of every run of the tool server: the user's settings, its roots and its directories.
-pub fn environment(settings: &ChildSettings, data: &DataDir, roots: &[String]) -> Vec<(String, String)> {
+pub(crate) fn environment(
+    settings: &ChildSettings,
+    data: &DataDir,
+    roots: &[String],
+) -> Vec<(String, String)> {
     let injected = [
         ("AUTONOUS_TOOL_ALLOWED_ROOTS", roots.join(",")),
         ("AUTONOUS_TOOL_JOURNAL", data.journal().display().to_string()),

@@ -24,7 +24,7 @@ const HASH_SHOWN: usize = 12;
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(group = ArgGroup::new("question").required(true).args(["file", "task", "refused"]))]
-pub struct AuditArguments {
+pub(crate) struct AuditArguments {
     /// Show what changed this file: tool, task, hashes and the first changed lines.
     ///
     /// A relative path also matches any file whose path ends with it. Only the file tools record paths: to see

@@ -10,7 +10,7 @@ use crate::data_dir::DataDir;
 
 /// What `supervisor backup` takes.
 #[derive(Debug, Args)]
-pub struct BackupArguments {
+pub(crate) struct BackupArguments {
     /// The file to write; it must not exist yet.
     pub file: PathBuf,
     /// Print JSON: {"file": …, "bytes": …, "tasks": …, "events": …}.

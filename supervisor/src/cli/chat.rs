@@ -14,7 +14,7 @@ const WAIT_SECONDS: u64 = 30;
 
 /// What `supervisor chat` takes.
 #[derive(Debug, Args)]
-pub struct ChatArguments {
+pub(crate) struct ChatArguments {
     /// The message.
     pub text: String,
     /// The chat to send it in.
@@ -31,10 +31,8 @@ pub struct ChatArguments {
 /// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ChatError {
-    /// The request failed.
     #[error(transparent)]
     Control(#[from] ControlClientError),
-    /// The wait is over.
     #[error("no reply after {0} s; task {1} continues: see `supervisor tree --task {1}`")]
     TooLate(u64, String),
 }

@@ -13,7 +13,7 @@ use crate::terminal::{COLUMNS, Colour};
 
 /// What `supervisor check` takes.
 #[derive(Debug, Args)]
-pub struct CheckArguments {
+pub(crate) struct CheckArguments {
     /// Print JSON: an array of {"name": …, "verdict": "ok|warn|fail", "what": …, "remedy": …}.
     #[arg(long)]
     pub json: bool,

@@ -10,16 +10,12 @@ use crate::tokens::{Tokens, TokensError};
 /// Why a request to the running supervisor failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlClientError {
-    /// There are no tokens.
     #[error(transparent)]
     Tokens(#[from] TokensError),
-    /// Nothing listens there.
     #[error("no supervisor answers at {0} for {1}: start one with `supervisor run`")]
     NotRunning(String, String),
-    /// The response is an error.
     #[error("the supervisor refused: {0}")]
     Refused(String),
-    /// The response could not be read.
     #[error("could not read the supervisor's response")]
     Response(#[source] reqwest::Error),
 }

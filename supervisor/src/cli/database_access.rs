@@ -33,16 +33,12 @@ pub struct ExclusiveStore {
 /// Why the database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseAccessError {
-    /// There is no database to change.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The data directory cannot be used.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A channel could not be created.
     #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
 }

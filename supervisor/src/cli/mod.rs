@@ -1,16 +1,17 @@
 //! The command line.
 
-pub mod audit;
-pub mod backup;
-pub mod chat;
-pub mod check;
-pub mod control_client;
-pub mod database_access;
-pub mod next_steps;
-pub mod prune;
-pub mod queue;
-pub mod tasks;
-pub mod tree;
+mod audit;
+mod backup;
+mod chat;
+mod check;
+mod control_client;
+mod database_access;
+mod next_steps;
+pub(crate) mod program;
+mod prune;
+mod queue;
+mod tasks;
+mod tree;
 
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ use crate::terminal::Paint;
 
 /// How output is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Screen {
+pub(crate) struct Screen {
     /// Whether to use colours.
     pub paint: Paint,
 }
@@ -31,7 +32,7 @@ pub struct Screen {
 /// replies. Settings come from AUTONOUS_… variables; all have defaults.
 #[derive(Debug, Parser)]
 #[command(name = "supervisor", version)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// Directory of the database, tokens, journal and workspace [default: $AUTONOUS_DATA_DIR, else ./data]
     #[arg(long, value_name = "DIR", global = true)]
     pub data_dir: Option<PathBuf>,
@@ -42,7 +43,7 @@ pub struct Arguments {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Start everything and run until SIGTERM or Ctrl-C.
     Run(RunArguments),
     /// Send a message to the running supervisor and print the reply.
@@ -83,7 +84,7 @@ pub enum Command {
 
 /// What `supervisor run` takes.
 #[derive(Debug, Args)]
-pub struct RunArguments {
+pub(crate) struct RunArguments {
     /// Print addresses, tokens and example commands once it is ready, even if stdout is not a terminal.
     #[arg(long)]
     pub print_next_steps: bool,
@@ -91,7 +92,7 @@ pub struct RunArguments {
 
 /// What `supervisor token` takes.
 #[derive(Debug, Args)]
-pub struct TokenArguments {
+pub(crate) struct TokenArguments {
     /// Print only this token, for scripts.
     pub which: Option<WhichToken>,
     /// Print JSON: {"control_token": …, "tool_token": …, "control_url": …, "tool_url": …}.
@@ -101,7 +102,7 @@ pub struct TokenArguments {
 
 /// One of the two tokens.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub enum WhichToken {
+pub(crate) enum WhichToken {
     /// For the control port.
     Control,
     /// For the tool server.

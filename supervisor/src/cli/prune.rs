@@ -16,7 +16,7 @@ use crate::terminal::age::Span;
 
 /// What `supervisor prune` takes.
 #[derive(Debug, Args)]
-pub struct PruneArguments {
+pub(crate) struct PruneArguments {
     /// How long ago a task must have ended, such as 30d or 12w; at least an hour.
     #[arg(long, value_name = "SPAN", value_parser = old_enough)]
     pub older_than: Span,
@@ -31,19 +31,14 @@ pub struct PruneArguments {
 /// Why pruning failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PruneCommandError {
-    /// The database could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The database could not be opened.
     #[error(transparent)]
     Access(#[from] DatabaseAccessError),
-    /// The running supervisor did not do it.
     #[error(transparent)]
     Control(#[from] ControlClientError),
-    /// Pruning stopped early.
     #[error(transparent)]
     Prune(#[from] PruneError),
-    /// The file could not be shrunk.
     #[error("deleted the old tasks, but could not shrink the database file")]
     Vacuum(#[from] StoreError),
 }

@@ -24,7 +24,7 @@ const BY: &str = "cli";
 
 /// What `supervisor requeue` takes.
 #[derive(Debug, Args)]
-pub struct RequeueArguments {
+pub(crate) struct RequeueArguments {
     /// These tasks, by the beginning or end of their IDs.
     #[arg(value_name = "TASK", required_unless_present_any = ["all_dead", "state"])]
     pub tasks: Vec<String>,
@@ -50,7 +50,7 @@ pub struct RequeueArguments {
 
 /// What `supervisor cancel` takes.
 #[derive(Debug, Args)]
-pub struct CancelArguments {
+pub(crate) struct CancelArguments {
     /// These tasks, by the beginning or end of their IDs.
     #[arg(value_name = "TASK", required = true)]
     pub tasks: Vec<String>,
@@ -62,16 +62,12 @@ pub struct CancelArguments {
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
-    /// The database could not be read, or there is no such task.
     #[error(transparent)]
     Look(#[from] QueryError),
-    /// The database could not be opened.
     #[error(transparent)]
     Access(#[from] DatabaseAccessError),
-    /// The request to the running supervisor failed.
     #[error(transparent)]
     Control(#[from] ControlClientError),
-    /// The change could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -15,7 +15,7 @@ use crate::terminal::{COLUMNS, Colour, Column, Table, width};
 
 /// What `supervisor tasks` takes.
 #[derive(Debug, Args)]
-pub struct TasksArguments {
+pub(crate) struct TasksArguments {
     /// Only tasks in this state; can be repeated.
     #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(STATES))]
     pub state: Vec<String>,

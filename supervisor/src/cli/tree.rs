@@ -10,7 +10,7 @@ use crate::tree::{Node, Scope, grow, load, render};
 
 /// What `supervisor tree` takes.
 #[derive(Debug, Args)]
-pub struct TreeArguments {
+pub(crate) struct TreeArguments {
     /// Show the tree of this task [default: the newest task].
     #[arg(long, value_name = "TASK", conflicts_with_all = ["id", "all"])]
     pub task: Option<String>,

@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use super::error::ControlError;
 
 /// A body, as read from the connection.
-pub type Body = Result<Bytes, BytesRejection>;
+pub(crate) type Body = Result<Bytes, BytesRejection>;
 
 /// Parses a body; `hint` shows the right shape.
-pub fn parse<T: DeserializeOwned>(
+pub(crate) fn parse<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: Body,
     hint: &'static str,
@@ -23,7 +23,7 @@ pub fn parse<T: DeserializeOwned>(
 }
 
 /// An error with a hint.
-pub fn invalid(message: impl Into<String>, hint: &'static str) -> ControlError {
+pub(crate) fn invalid(message: impl Into<String>, hint: &'static str) -> ControlError {
     ControlError::Invalid { message: message.into(), hint }
 }
 

@@ -12,23 +12,17 @@ use crate::store::StoreError;
 
 /// Why a request was refused.
 #[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    /// The token is missing or wrong.
+pub(crate) enum ControlError {
     #[error("the control token is missing or wrong")]
     Unauthorized,
-    /// The Host or Origin is not ours.
     #[error("{0} is not an address of this supervisor")]
     ForeignHost(String),
-    /// The route does not exist.
     #[error("no such route")]
     NoSuchRoute,
-    /// The route does not accept this method.
     #[error("method not allowed")]
     MethodNotAllowed,
-    /// The body is not declared as JSON.
     #[error("the body is not declared as JSON")]
     UnsupportedMediaType,
-    /// The body or the query is invalid.
     #[error("{message}")]
     Invalid {
         /// What is wrong.
@@ -36,34 +30,24 @@ pub enum ControlError {
         /// What would be right.
         hint: &'static str,
     },
-    /// The body is too large or broke off.
     #[error("could not read the body, or it is too large")]
     Body,
-    /// The task does not exist.
     #[error("no such task")]
     NoSuchTask,
-    /// The task has ended already.
     #[error("the task has already ended: it is {0}")]
     TaskEnded(String),
-    /// The task has not ended.
     #[error("the task has not ended: it is {0}")]
     TaskOpen(String),
-    /// The task is done, and running it again was not forced.
     #[error("the task is done already")]
     TaskDone,
-    /// The message was stored without a text.
     #[error("the message was stored without a text, so there is nothing to run")]
     NothingToRun,
-    /// The channel does not accept the message.
     #[error("{}", rejected(.0, .1))]
     Rejected(ChannelName, Rejection),
-    /// The row does not exist.
     #[error("no such message in the outbox")]
     NoSuchDeparture,
-    /// Pruning stopped early.
     #[error("some old records could not be pruned")]
     PruneFailed,
-    /// The database failed.
     #[error("the database is not available right now")]
     Store(#[from] StoreError),
 }

@@ -14,7 +14,7 @@ use super::Control;
 use super::error::ControlError;
 
 /// Requires the token.
-pub async fn require_token(
+pub(crate) async fn require_token(
     State(control): State<Arc<Control>>,
     request: Request,
     next: Next,
@@ -28,7 +28,7 @@ pub async fn require_token(
 }
 
 /// Requires one of our own names as Host, and no foreign Origin.
-pub async fn require_own_host(
+pub(crate) async fn require_own_host(
     State(control): State<Arc<Control>>,
     request: Request,
     next: Next,

@@ -11,13 +11,13 @@ use super::Control;
 use crate::store::kv;
 
 /// The process is alive.
-pub async fn livez() -> Json<Value> {
+pub(crate) async fn livez() -> Json<Value> {
     Json(json!({"status": "alive"}))
 }
 
 /// Whether a message would be handled now: 503 until both children are ready, and while the database does not
 /// accept changes, with the reason.
-pub async fn readyz(State(control): State<Arc<Control>>) -> (StatusCode, Json<Value>) {
+pub(crate) async fn readyz(State(control): State<Arc<Control>>) -> (StatusCode, Json<Value>) {
     let answers = control.store.write(|tx| kv::get(tx, kv::JOURNAL_POSITION)).await.is_ok();
     let trouble = control.store.trouble().await;
     let database = answers && trouble.is_none();

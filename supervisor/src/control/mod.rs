@@ -3,13 +3,13 @@
 //! Every route except `/livez` and `/readyz` needs the control token, and no route accepts a foreign Host or
 //! Origin, so that a web page cannot reach it by DNS rebinding.
 
-pub mod body;
-pub mod error;
-pub mod guard;
-pub mod health;
-pub mod outbox;
-pub mod retention;
-pub mod tasks;
+pub(crate) mod body;
+pub(crate) mod error;
+pub(crate) mod guard;
+pub(crate) mod health;
+pub(crate) mod outbox;
+pub(crate) mod retention;
+pub(crate) mod tasks;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// What the routes need.
 #[derive(Debug)]
-pub struct Control {
+pub(crate) struct Control {
     /// Required by all but the health routes.
     pub token: Secret,
     /// Its address.
@@ -57,7 +57,7 @@ pub struct Control {
 }
 
 /// Serves until `stop`. `channel_routes` are those of channels that receive on this port.
-pub async fn serve(
+pub(crate) async fn serve(
     listener: TcpListener,
     control: Control,
     channel_routes: Router<Arc<Control>>,

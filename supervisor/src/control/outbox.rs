@@ -18,9 +18,9 @@ use crate::channel::content::{Content, File};
 use crate::store::outbox::{self, Departure};
 
 /// The maximum size of a file: it is stored in the database until it is sent.
-pub const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
+pub(crate) const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
 /// The maximum size of a body: base64 adds a third, and there are other fields.
-pub const MAX_BODY_BYTES: usize = MAX_FILE_BYTES / 3 * 4 + 64 * 1024;
+pub(crate) const MAX_BODY_BYTES: usize = MAX_FILE_BYTES / 3 * 4 + 64 * 1024;
 /// No emoji is longer than this, in bytes.
 const MAX_EMOJI_BYTES: usize = 64;
 
@@ -31,7 +31,7 @@ pub(super) const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"t
 /// What `POST /outbox` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum NewDeparture {
+pub(crate) enum NewDeparture {
     /// A message; a long one leaves in several.
     Text {
         /// The chat.
@@ -83,14 +83,14 @@ pub enum NewDeparture {
 
 /// What `POST /outbox` answers.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Queued {
+pub(crate) struct Queued {
     /// The rows that it became, in order: one, but for a long text.
     pub outbox_ids: Vec<i64>,
 }
 
 /// What `GET /outbox/{id}` answers.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct DepartureStatus {
+pub(crate) struct DepartureStatus {
     /// The row.
     pub outbox_id: i64,
     /// Its chat.
@@ -110,7 +110,7 @@ pub struct DepartureStatus {
 }
 
 /// Queues a message; it is stored durably before this responds.
-pub async fn post_outbox(
+pub(crate) async fn post_outbox(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,
     body: Body,
@@ -130,7 +130,7 @@ pub async fn post_outbox(
 }
 
 /// How something that leaves is.
-pub async fn get_outbox(
+pub(crate) async fn get_outbox(
     State(control): State<Arc<Control>>,
     Path(id): Path<String>,
 ) -> Result<Json<DepartureStatus>, ControlError> {

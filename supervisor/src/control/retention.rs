@@ -21,13 +21,13 @@ const HINT: &str = "Send {\"older_than_seconds\": 2592000}; the minimum is 3600.
 /// What `POST /prune` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PruneRequest {
+pub(crate) struct PruneRequest {
     /// How long ago a task must have ended, in seconds.
     pub older_than_seconds: u64,
 }
 
 /// Responds when it is done. It finishes even if the client disconnects.
-pub async fn post_prune(
+pub(crate) async fn post_prune(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,
     body: Body,

@@ -26,7 +26,7 @@ const FORCE_HINT: &str = "The only parameter is ?force=true.";
 
 /// The state of a task after the request.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct TaskState {
+pub(crate) struct TaskState {
     /// The task.
     pub task_id: TaskId,
     /// `cancelled`, `cancelling` or `queued`.
@@ -36,7 +36,7 @@ pub struct TaskState {
 /// What `POST /tasks/requeue` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RequeueMany {
+pub(crate) struct RequeueMany {
     /// How the tasks ended.
     pub state: Ended,
     /// Only those that ended at this time or later, in milliseconds since the epoch.
@@ -52,7 +52,7 @@ pub struct RequeueMany {
 
 /// The response.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct RequeuedMany {
+pub(crate) struct RequeuedMany {
     /// The requeued tasks, oldest first; at most 1000.
     pub task_ids: Vec<TaskId>,
     /// Whether more tasks match: call again.
@@ -62,13 +62,13 @@ pub struct RequeuedMany {
 /// The query of `POST /tasks/{id}/requeue`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Force {
+pub(crate) struct Force {
     #[serde(default)]
     force: bool,
 }
 
 /// Cancels a task: 200 if it was queued, 202 if it is running and will be stopped.
-pub async fn cancel(
+pub(crate) async fn cancel(
     State(control): State<Arc<Control>>,
     Path(task): Path<String>,
 ) -> Result<(StatusCode, Json<TaskState>), ControlError> {
@@ -86,7 +86,7 @@ pub async fn cancel(
 }
 
 /// Puts an ended task back into the queue.
-pub async fn requeue(
+pub(crate) async fn requeue(
     State(control): State<Arc<Control>>,
     Path(task): Path<String>,
     force: Result<Query<Force>, QueryRejection>,
@@ -104,7 +104,7 @@ pub async fn requeue(
 }
 
 /// Puts all matching tasks back into the queue.
-pub async fn requeue_many(
+pub(crate) async fn requeue_many(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,
     body: Body,

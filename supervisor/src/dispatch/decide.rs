@@ -14,7 +14,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
 
 /// What becomes of a task whose attempt ended so, counted from 1 since it was put into the queue. `jitter` lies between 0 and 1.
-pub fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f64) -> Ending {
+pub(crate) fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f64) -> Ending {
     match outcome {
         Outcome::Done { reply } => Ending::Done { reply },
         Outcome::Cancelled { reply } => Ending::Cancelled { reply },
@@ -27,7 +27,7 @@ pub fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f
 }
 
 /// The name of an ending, for the log.
-pub fn name(ending: &Ending) -> &'static str {
+pub(crate) fn name(ending: &Ending) -> &'static str {
     match ending {
         Ending::Done { .. } => "done",
         Ending::Cancelled { .. } => "cancelled",
@@ -41,7 +41,7 @@ const WORKERS_NOUNS: [&str; 7] = ["agent", "context", "turn", "control", "progre
 
 /// Whether the worker may record an event of this type, a newer one included. What the supervisor and the
 /// tool server do, they record themselves, and nobody else is believed about it.
-pub fn is_for_the_worker_to_tell(event_type: &str) -> bool {
+pub(crate) fn is_for_the_worker_to_tell(event_type: &str) -> bool {
     event_type.split_once('.').is_some_and(|(noun, _)| WORKERS_NOUNS.contains(&noun))
 }
 

@@ -3,11 +3,11 @@
 //! A result is committed only after the journal was read to its end, so a finished task has its whole event tree.
 //! A task that is in progress while no worker runs goes back to the queue as a failed attempt.
 
-pub mod decide;
+pub(crate) mod decide;
 mod requeue_abandoned;
 mod state;
-pub mod task_template;
-pub mod worker;
+pub(crate) mod task_template;
+pub(crate) mod worker;
 mod worker_messages;
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Gives tasks to the worker.
 #[derive(Debug, Clone)]
-pub struct Dispatcher {
+pub(crate) struct Dispatcher {
     /// The queue.
     pub store: Store,
     /// Read to its end before each result.
@@ -58,24 +58,20 @@ pub struct Dispatcher {
 
 /// Why the dispatcher stopped serving a worker.
 #[derive(Debug, thiserror::Error)]
-pub enum DisconnectReason {
-    /// It closed its output.
+pub(crate) enum DisconnectReason {
     #[error("it closed its output")]
     Left,
-    /// It was silent for too long.
     #[error("it was silent for {} s", SILENCE.as_secs())]
     Silent,
-    /// It kept working on a cancelled task.
     #[error("it did not end a cancelled task within {} s", CANCEL_GRACE_PERIOD.as_secs())]
     WillNotStop,
-    /// It broke the protocol.
     #[error(transparent)]
     Line(#[from] LineError),
 }
 
 impl Dispatcher {
     /// Serves one worker until it exits or has to be ended.
-    pub async fn serve(
+    pub(crate) async fn serve(
         &self,
         mut link: WorkerLink,
         child_state: &watch::Sender<ChildState>,

@@ -10,7 +10,7 @@ use crate::store::claim::{self, Claimed};
 
 impl Dispatcher {
     /// Requeues the tasks that no worker is running, as failed attempts.
-    pub async fn requeue_abandoned(&self, why: &str) {
+    pub(crate) async fn requeue_abandoned(&self, why: &str) {
         let (settings, why, jitter) = (self.settings, why.to_owned(), jitter());
         self.end_all(move |task| {
             let outcome = Outcome::Failed { error: why.clone(), retryable: true, retry_after_ms: None };
@@ -20,7 +20,7 @@ impl Dispatcher {
     }
 
     /// Requeues the task that a shutdown interrupted: this is not a failure of the task, so it always runs again.
-    pub async fn requeue_at_shutdown(&self) {
+    pub(crate) async fn requeue_at_shutdown(&self) {
         let error = "The supervisor was stopped during the task.";
         self.end_all(|_| Ending::Retry { error: error.to_owned(), after: Duration::ZERO }).await;
     }

@@ -8,7 +8,7 @@ use crate::store::{StoreError, history, prior_context};
 
 /// What every task gets.
 #[derive(Debug)]
-pub struct TaskTemplate {
+pub(crate) struct TaskTemplate {
     /// Replaces the worker's system prompt.
     pub system_prompt: Option<String>,
     /// The directories that tools may use.
@@ -17,14 +17,14 @@ pub struct TaskTemplate {
 
 /// What happened before an attempt.
 #[derive(Debug)]
-pub struct PriorContext {
+pub(crate) struct PriorContext {
     history: Vec<HistoryMessage>,
     earlier: EarlierAttempts,
 }
 
 impl PriorContext {
     /// Reads the history of the chat and what earlier attempts did.
-    pub fn of(connection: &Connection, task: &Claimed) -> Result<Self, StoreError> {
+    pub(crate) fn of(connection: &Connection, task: &Claimed) -> Result<Self, StoreError> {
         let earlier = match task.attempt {
             0 | 1 => EarlierAttempts::default(),
             _ => prior_context::earlier_attempts(connection, &task.id)?,
@@ -35,7 +35,7 @@ impl PriorContext {
 
 impl TaskTemplate {
     /// The message for the worker. The parent of its events is `run`.
-    pub fn task(&self, task: &Claimed, prior: PriorContext, run: &EventId) -> Task {
+    pub(crate) fn task(&self, task: &Claimed, prior: PriorContext, run: &EventId) -> Task {
         Task {
             task_id: task.id.clone(),
             attempt: task.attempt,

@@ -14,7 +14,7 @@ use crate::children::link::WorkerLink;
 use crate::children::spawn::{SpawnError, SpawnSpec};
 
 /// What is needed to start and serve the worker.
-pub struct Worker {
+pub(crate) struct Worker {
     /// The user's settings.
     pub settings: ChildSettings,
     /// The tool server's URL.

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A handle to the follower.
 #[derive(Debug, Clone)]
-pub struct Journal {
+pub(crate) struct Journal {
     requests: mpsc::Sender<oneshot::Sender<()>>,
 }
 
@@ -37,7 +37,7 @@ enum FollowError {
 
 impl Journal {
     /// Resolves once everything that is in the journal by now is stored as events.
-    pub async fn drain(&self) {
+    pub(crate) async fn drain(&self) {
         let (done, drained) = oneshot::channel();
         if self.requests.send(done).await.is_ok() {
             let _ = drained.await;
@@ -46,7 +46,7 @@ impl Journal {
 }
 
 /// The handle, and the work behind it, which runs until `stop`.
-pub fn follow(
+pub(crate) fn follow(
     path: PathBuf,
     store: Store,
     stop: CancellationToken,

@@ -5,8 +5,8 @@
 
 pub(crate) mod chain;
 pub(crate) mod files;
-pub mod follower;
+pub(crate) mod follower;
 mod read;
 mod watch;
 
-pub use follower::{Journal, follow};
+pub(crate) use follower::{Journal, follow};

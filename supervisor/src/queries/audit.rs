@@ -15,7 +15,7 @@ use crate::store::events;
 
 /// Which calls to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub(crate) enum Question {
     /// Those that changed a file.
     File {
         /// Its possible absolute paths.
@@ -31,7 +31,7 @@ pub enum Question {
 
 /// A tool call, from its start and its end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Call {
+pub(crate) struct Call {
     /// Its ID.
     pub id: String,
     /// The task it belongs to.
@@ -55,14 +55,14 @@ pub struct Call {
 
 impl Call {
     /// The journal's record of its end.
-    pub fn ended(&self) -> Option<&CallEnded> {
+    pub(crate) fn ended(&self) -> Option<&CallEnded> {
         let end = self.end.as_ref()?;
         let completed = ToolCallCompleted::of(end).map(|completed| &completed.call);
         completed.or_else(|| ToolCallFailed::of(end).map(|failed| &failed.call))
     }
 
     /// Why it failed, or why nobody knows how it ended.
-    pub fn error(&self) -> Option<&str> {
+    pub(crate) fn error(&self) -> Option<&str> {
         let interrupted = ToolCallInterrupted::of(self.end.as_ref()?).map(|interrupted| &interrupted.error);
         let failed = || self.ended()?.failure.as_ref().map(|failure| &failure.error);
         interrupted.or_else(failed).map(String::as_str)
@@ -74,7 +74,7 @@ fn payload<S: Serializer>(end: &Option<EventBody>, serializer: S) -> Result<S::O
 }
 
 /// The newest calls that match, oldest first.
-pub fn calls(
+pub(crate) fn calls(
     connection: &Connection,
     question: &Question,
     since_ms: i64,

@@ -3,11 +3,11 @@
 //! Nothing here writes: the file is opened read-only. Where SQLite cannot create its index file beside the
 //! database (a read-only disk, a backup), the database is read as one that does not change.
 
-pub mod audit;
+pub(crate) mod audit;
 #[cfg(test)]
 mod golden;
-pub mod short_id;
-pub mod tasks;
+pub(crate) mod short_id;
+pub(crate) mod tasks;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,46 +18,37 @@ use crate::store::{StoreError, open};
 
 /// Why a query has no result.
 #[derive(Debug, thiserror::Error)]
-pub enum QueryError {
-    /// There is no database.
+pub(crate) enum QueryError {
     #[error("no database at {}; `supervisor run` creates it", .0.display())]
     Missing(PathBuf),
-    /// This user may not read it.
     #[error("cannot read the database {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, io::Error),
-    /// It was not closed cleanly, and reading it needs a file beside it.
     #[error(
         "the database {} has changes that are not merged yet, and its directory is not writable. Copy the \
          directory to where you can write, and pass the copy with --data-dir",
         .0.display()
     )]
     Unmerged(PathBuf),
-    /// It is damaged.
     #[error(
         "the database {} is damaged ({}). Stop the supervisor, keep the file, and restore a backup: see \
          docs/operations.md",
         .0.display(), .1
     )]
     Damaged(PathBuf, rusqlite::Error),
-    /// There is no such task.
     #[error("no such task: {0}. List tasks with `supervisor tasks`")]
     NoTask(String),
-    /// Several tasks have an ID that begins or ends like this.
     #[error("{0} matches several tasks: {1}. Type more of the ID")]
     Ambiguous(String, String),
-    /// There are no such events.
     #[error("{0}")]
     NoEvents(String),
-    /// The database cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A query failed.
     #[error("could not read the database")]
     Sqlite(#[from] rusqlite::Error),
 }
 
 /// Opens a database for reading.
-pub fn open(path: &Path) -> Result<Connection, QueryError> {
+pub(crate) fn open(path: &Path) -> Result<Connection, QueryError> {
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(QueryError::Missing(path.to_owned()));

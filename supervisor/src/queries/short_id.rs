@@ -14,13 +14,13 @@ const SHOWN: usize = 8;
 const SHORTEST: usize = 4;
 
 /// The end of an ID, as tables show it.
-pub fn shown(id: &str) -> &str {
+pub(crate) fn shown(id: &str) -> &str {
     let cut = id.len().saturating_sub(SHOWN);
     id.get(cut..).unwrap_or(id)
 }
 
 /// The whole ID of the one task that matches.
-pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryError> {
+pub(crate) fn resolve(connection: &Connection, given: &str) -> Result<String, QueryError> {
     let exact = "select id from inbox where id = ?1";
     if let Some(id) = connection.query_row(exact, [given], |row| row.get(0)).optional()? {
         return Ok(id);

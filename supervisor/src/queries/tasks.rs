@@ -6,11 +6,11 @@ use serde::Serialize;
 use super::{QueryError, oldest_first};
 
 /// The states of a task, in the order of its life.
-pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
+pub(crate) const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
 
 /// Which tasks.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub(crate) struct Filter {
     /// Those in these states, of [`STATES`]; empty: in any.
     pub states: Vec<&'static str>,
     /// Those of this chat.
@@ -21,7 +21,7 @@ pub struct Filter {
 
 /// A task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Task {
+pub(crate) struct Task {
     /// Its id.
     pub id: String,
     /// Its state.
@@ -46,7 +46,7 @@ pub struct Task {
 
 /// A message that will never be delivered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Undelivered {
+pub(crate) struct Undelivered {
     /// The task whose reply it is; none for a message that somebody sent through the control port.
     pub task_id: Option<String>,
     /// The channel.
@@ -65,7 +65,7 @@ pub struct Undelivered {
 
 /// Numbers of tasks and replies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Tasks by state, in the order of [`STATES`].
     pub tasks: Vec<(&'static str, i64)>,
     /// Replies that could not be delivered.
@@ -73,7 +73,7 @@ pub struct Counts {
 }
 
 /// The newest tasks that match, oldest first.
-pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, QueryError> {
+pub(crate) fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, QueryError> {
     let mut conditions = vec!["true".to_owned()];
     let mut values: Vec<&dyn ToSql> = Vec::new();
     if !filter.states.is_empty() {
@@ -95,7 +95,7 @@ pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, Quer
 }
 
 /// The newest replies that could not be delivered, oldest first.
-pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, QueryError> {
+pub(crate) fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, QueryError> {
     let sql = "select task_id, channel, chat_id, part, attempt, error, finished_at_ms
                from outbox where state = 'dead' order by seq desc limit ?1";
     let undelivered = |row: &Row<'_>| {
@@ -114,7 +114,7 @@ pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivere
 
 /// How many tasks and undelivered replies there are. Most tasks are done, so these are computed from the
 /// total: the other states have indexes.
-pub fn counts(connection: &Connection) -> Result<Counts, QueryError> {
+pub(crate) fn counts(connection: &Connection) -> Result<Counts, QueryError> {
     let number =
         |sql: &str| -> Result<i64, QueryError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
     let all = number("select count(*) from inbox")?;

@@ -8,7 +8,7 @@ use super::{StoreError, events};
 use crate::channel::ChannelName;
 
 /// Skips the oldest of the queued tasks after `since_seq` if there are more than `most`.
-pub fn keep_newest(
+pub(crate) fn keep_newest(
     connection: &Connection,
     channel: &ChannelName,
     since_seq: i64,
@@ -33,7 +33,7 @@ pub fn keep_newest(
 }
 
 /// The newest row of the inbox; later rows have higher numbers.
-pub fn newest_seq(connection: &Connection) -> Result<i64, StoreError> {
+pub(crate) fn newest_seq(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("select coalesce(max(seq), 0) from inbox", [], |row| row.get(0))?)
 }
 

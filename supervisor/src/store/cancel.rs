@@ -16,7 +16,7 @@ const MAX_CALLS_NAMED: usize = 10;
 
 /// The result of cancelling a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cancellation {
+pub(crate) enum Cancellation {
     /// It was waiting and is cancelled.
     Cancelled,
     /// It is running and will be stopped.
@@ -32,7 +32,7 @@ pub enum Cancellation {
 
 /// What was cancelled in a chat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InChat {
+pub(crate) struct InChat {
     /// Whether a running task will be stopped.
     pub running: bool,
     /// How many waiting tasks were cancelled.
@@ -48,7 +48,7 @@ struct Open {
 }
 
 /// Cancels a task. Its chat gets one reply: now if the task was waiting, else when it has stopped.
-pub fn task(
+pub(crate) fn task(
     connection: &Connection,
     channels: &Channels,
     id: &TaskId,
@@ -72,7 +72,12 @@ pub fn task(
 
 /// Cancels a chat's running task, or else its newest waiting one; with `all`, every one. The caller replies
 /// to the chat.
-pub fn in_chat(connection: &Connection, chat: &Chat, all: bool, by: &str) -> Result<InChat, StoreError> {
+pub(crate) fn in_chat(
+    connection: &Connection,
+    chat: &Chat,
+    all: bool,
+    by: &str,
+) -> Result<InChat, StoreError> {
     let open = open_in(connection, chat)?;
     let runs = open.iter().any(|task| task.runs);
     let mut done = InChat::default();
@@ -89,7 +94,7 @@ pub fn in_chat(connection: &Connection, chat: &Chat, all: bool, by: &str) -> Res
 }
 
 /// Who asked to cancel this attempt, if anyone.
-pub fn requested_by(
+pub(crate) fn requested_by(
     connection: &Connection,
     task: &TaskId,
     attempt: u32,
@@ -101,7 +106,7 @@ pub fn requested_by(
 }
 
 /// The reply for a cancelled task whose worker gave none.
-pub fn reply_for(connection: &Connection, task: &TaskId) -> Result<String, StoreError> {
+pub(crate) fn reply_for(connection: &Connection, task: &TaskId) -> Result<String, StoreError> {
     Ok(describe(&prior_context::trace(connection, task)?))
 }
 

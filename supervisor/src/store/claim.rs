@@ -61,7 +61,7 @@ pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<
 }
 
 /// The tasks in progress.
-pub fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
+pub(crate) fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
     let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
                       attempt - attempt_base
                from inbox where state = 'in_progress' order by seq";
@@ -71,7 +71,7 @@ pub fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> 
 }
 
 /// Renews a lease. Returns false if another attempt has the task by now.
-pub fn renew(
+pub(crate) fn renew(
     connection: &Connection,
     task: &TaskId,
     attempt: u32,
@@ -83,7 +83,7 @@ pub fn renew(
 }
 
 /// A time plus a pause, in milliseconds.
-pub fn after(time_ms: i64, pause: Duration) -> i64 {
+pub(crate) fn after(time_ms: i64, pause: Duration) -> i64 {
     time_ms.saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX))
 }
 

@@ -16,7 +16,7 @@ use crate::channel::{ChannelName, Chat, Content};
 
 /// A message to send.
 #[derive(Debug, Clone)]
-pub struct Outgoing {
+pub(crate) struct Outgoing {
     /// The row.
     pub seq: i64,
     /// The task whose reply it is; none if somebody sent it through the control port.
@@ -33,7 +33,7 @@ pub struct Outgoing {
 
 /// The next thing to send.
 #[derive(Debug)]
-pub enum Next {
+pub(crate) enum Next {
     /// Send this message now.
     Message(Box<Outgoing>),
     /// Nothing is due yet.
@@ -44,7 +44,7 @@ pub enum Next {
 }
 
 /// The oldest message of a channel that may be sent now. Later ones of the same chat wait for it.
-pub fn next(connection: &Connection, channel: &ChannelName) -> Result<Next, StoreError> {
+pub(crate) fn next(connection: &Connection, channel: &ChannelName) -> Result<Next, StoreError> {
     const FIRST_OF_ITS_CHAT: &str = "state = 'queued' and channel = ?1 and not exists (
         select 1 from outbox as earlier
         where earlier.state = 'queued' and earlier.channel = message.channel
@@ -70,7 +70,7 @@ pub fn next(connection: &Connection, channel: &ChannelName) -> Result<Next, Stor
 
 /// Marks a message as sent, with the number that the channel gave it. A file's bytes are deleted: nobody
 /// needs them any more.
-pub fn mark_sent(
+pub(crate) fn mark_sent(
     connection: &Connection,
     message: &Outgoing,
     message_id: Option<i64>,
@@ -85,7 +85,7 @@ pub fn mark_sent(
 }
 
 /// Delays a message after a failure.
-pub fn put_off(
+pub(crate) fn put_off(
     connection: &Connection,
     message: &Outgoing,
     error: &str,
@@ -102,7 +102,7 @@ pub fn put_off(
 }
 
 /// Gives up on a message that cannot be delivered.
-pub fn give_up(connection: &Connection, message: &Outgoing, error: &str) -> Result<(), StoreError> {
+pub(crate) fn give_up(connection: &Connection, message: &Outgoing, error: &str) -> Result<(), StoreError> {
     let sql = "update outbox set state = 'dead', attempt = attempt + 1, error = ?2, updated_at_ms = ?3,
                                  finished_at_ms = ?3
                where seq = ?1 and state = 'queued'";

@@ -25,7 +25,7 @@ pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> 
 }
 
 /// Adds an event of a task that happens now, and returns its ID.
-pub fn record(
+pub(crate) fn record(
     connection: &Connection,
     body: impl Into<EventBody>,
     parent: Option<&EventId>,
@@ -37,7 +37,7 @@ pub fn record(
 }
 
 /// The ID of a task's newest event of a type.
-pub fn newest_of<T: EventPayload>(
+pub(crate) fn newest_of<T: EventPayload>(
     connection: &Connection,
     task: &TaskId,
 ) -> Result<Option<EventId>, StoreError> {
@@ -46,7 +46,7 @@ pub fn newest_of<T: EventPayload>(
 }
 
 /// The newest `process.started`: what commands do while no supervisor runs is recorded under the last run.
-pub fn newest_run(connection: &Connection) -> Result<Option<EventId>, StoreError> {
+pub(crate) fn newest_run(connection: &Connection) -> Result<Option<EventId>, StoreError> {
     let sql = "select id from events where type = ?1 order by seq desc limit 1";
     newest(connection, sql, [ProcessStarted::TYPE])
 }
@@ -62,10 +62,10 @@ fn newest(
 }
 
 /// The columns that [`from_row`] reads.
-pub const COLUMNS: &str = "id, parent_id, task_id, type, payload, time_ms";
+pub(crate) const COLUMNS: &str = "id, parent_id, task_id, type, payload, time_ms";
 
 /// Reads an event from a row with the [`COLUMNS`].
-pub fn from_row(row: &Row<'_>) -> rusqlite::Result<Event> {
+pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Event> {
     let (id, parent, task): (String, Option<String>, Option<String>) =
         (row.get(0)?, row.get(1)?, row.get(2)?);
     Ok(Event {
@@ -78,7 +78,7 @@ pub fn from_row(row: &Row<'_>) -> rusqlite::Result<Event> {
 }
 
 /// Reads an event's body from a column with its type and the next one with its payload.
-pub fn body(row: &Row<'_>, column: usize) -> rusqlite::Result<EventBody> {
+pub(crate) fn body(row: &Row<'_>, column: usize) -> rusqlite::Result<EventBody> {
     let payload: String = row.get(column + 1)?;
     let payload = serde_json::from_str(&payload).map_err(|error| malformed(column + 1, error))?;
     Ok(EventBody::new(row.get(column)?, payload))

@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 const MAX_TRACES: usize = 20;
 
 /// Stores both sides of a task that has ended. A task without a reply is not stored here.
-pub fn keep(
+pub(crate) fn keep(
     connection: &Connection,
     chat: &Chat,
     task: &TaskId,
@@ -32,14 +32,14 @@ pub fn keep(
 }
 
 /// Deletes both sides of a task that is about to run again.
-pub fn forget(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
+pub(crate) fn forget(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     connection.prepare_cached("delete from history where task_id = ?1")?.execute([task.as_str()])?;
     Ok(())
 }
 
 /// The last messages of a chat, oldest first, with the tool calls of each answer. The worker fits them to its
 /// model's window; the bounds here only keep them from growing without end.
-pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessage>, StoreError> {
+pub(crate) fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessage>, StoreError> {
     let sql = "select role, text, task_id from history where channel = ?1 and chat_id = ?2
                order by seq desc limit ?3";
     let mut query = connection.prepare_cached(sql)?;

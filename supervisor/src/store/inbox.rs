@@ -22,7 +22,7 @@ pub struct Arrival {
 
 /// The status of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub(crate) struct Status {
     /// Its state, as in the table.
     pub state: String,
     /// Whether it has ended.
@@ -51,7 +51,7 @@ pub fn enqueue(
 
 /// Stores a message that is deliberately not run, with the reason. Returns none for an update that is already
 /// stored.
-pub fn store_skipped(
+pub(crate) fn store_skipped(
     connection: &Connection,
     arrival: &Arrival,
     reason: &str,
@@ -68,7 +68,7 @@ pub fn store_skipped(
 }
 
 /// The state of a task, and the reply once it has ended.
-pub fn status(connection: &Connection, task: &TaskId) -> Result<Option<Status>, StoreError> {
+pub(crate) fn status(connection: &Connection, task: &TaskId) -> Result<Option<Status>, StoreError> {
     let mut query =
         connection.prepare_cached("select state, finished_at_ms is not null from inbox where id = ?1")?;
     let found = query.query_row([task.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;

@@ -5,28 +5,28 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::StoreError;
 
 /// How far the tool server's journal has been read.
-pub const JOURNAL_POSITION: &str = "journal.position";
+pub(crate) const JOURNAL_POSITION: &str = "journal.position";
 /// The event up to which every tool call has an end.
-pub const SETTLED_EVENTS: &str = "tool_calls.settled";
+pub(crate) const SETTLED_EVENTS: &str = "tool_calls.settled";
 
 /// When the supervisor last tried whether the database takes changes again.
-pub const LAST_PROBE: &str = "store.last_probe";
+pub(crate) const LAST_PROBE: &str = "store.last_probe";
 
 /// The value of a key.
-pub fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
+pub(crate) fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
     let value =
         connection.prepare_cached("select value from kv where key = ?1")?.query_row([key], |row| row.get(0));
     Ok(value.optional()?)
 }
 
 /// Removes a key.
-pub fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
+pub(crate) fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
     connection.prepare_cached("delete from kv where key = ?1")?.execute([key])?;
     Ok(())
 }
 
 /// Sets a key.
-pub fn set(connection: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
+pub(crate) fn set(connection: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
     let sql =
         "insert into kv (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value";
     connection.prepare_cached(sql)?.execute(params![key, value])?;

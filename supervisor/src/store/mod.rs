@@ -7,26 +7,26 @@
 //! Every commit that changed something increments a counter. Code that waits for work waits for that counter;
 //! nothing polls.
 
-pub mod attempt;
-pub mod backlog;
-pub mod cancel;
-pub mod claim;
+pub(crate) mod attempt;
+pub(crate) mod backlog;
+pub(crate) mod cancel;
+pub(crate) mod claim;
 mod columns;
-pub mod delivery;
-pub mod events;
+pub(crate) mod delivery;
+pub(crate) mod events;
 #[cfg(test)]
 pub(crate) mod fixture;
-pub mod history;
-pub mod inbox;
-pub mod kv;
-pub mod open;
-pub mod outbox;
-pub mod prior_context;
+pub(crate) mod history;
+pub(crate) mod inbox;
+pub(crate) mod kv;
+pub(crate) mod open;
+pub(crate) mod outbox;
+pub(crate) mod prior_context;
 #[cfg(test)]
 mod properties;
-pub mod requeue;
-pub mod retention;
-pub mod tool_calls;
+pub(crate) mod requeue;
+pub(crate) mod retention;
+pub(crate) mod tool_calls;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -49,17 +49,14 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Why the database could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite returned an error.
     #[error("database error: {0}")]
     Sqlite(rusqlite::Error),
-    /// The file is damaged.
     #[error(
         "the database {} is damaged ({}). The file was not changed. Keep it, and restore a backup: see \
          docs/operations.md",
         .0.display(), .1
     )]
     Damaged(PathBuf, rusqlite::Error),
-    /// A newer program made the file.
     #[error(
         "the database {} has version {found}, but this program only knows version {known}. The file was not \
          changed. Use the newer program, or restore a backup from before it",
@@ -73,19 +70,14 @@ pub enum StoreError {
         /// The newest version that this program knows.
         known: i64,
     },
-    /// The schema could not be migrated.
     #[error("could not migrate the database: {0}")]
     Migration(rusqlite_migration::Error),
-    /// A stored value does not parse.
     #[error("the database contains a malformed value")]
     Malformed(#[from] serde_json::Error),
-    /// A channel whose replies are fetched was given something else.
     #[error("a chat of the channel {0} only gets replies to its own messages")]
     NotAReply(ChannelName),
-    /// The writer's thread could not be started.
     #[error("could not start the database's thread")]
     Thread(#[source] std::io::Error),
-    /// The writer's thread has ended.
     #[error("the database is closed")]
     Closed,
 }

@@ -12,7 +12,7 @@ use super::StoreError;
 static MIGRATIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../migrations");
 
 /// The schema version of this program: the number of migrations.
-pub fn known_version() -> i64 {
+pub(crate) fn known_version() -> i64 {
     i64::try_from(MIGRATIONS.dirs().count()).unwrap_or(i64::MAX)
 }
 
@@ -52,12 +52,12 @@ fn prepared(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Returns the space of deleted rows to the disk. This rewrites the whole file, so nobody else may use it.
-pub fn make_smaller(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn make_smaller(path: &Path) -> Result<(), StoreError> {
     Ok(for_writing(path)?.execute_batch("vacuum")?)
 }
 
 /// Opens the database for reading, whether a supervisor runs or not.
-pub fn for_reading(path: &Path) -> Result<Connection, StoreError> {
+pub(crate) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;

@@ -14,7 +14,7 @@ const EMPTY_REPLY: &str = "(The answer is empty.)";
 
 /// The status of an outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Departure {
+pub(crate) struct Departure {
     /// Its chat.
     pub chat_id: String,
     /// What it is: `text`, `edit`, `document`, `voice` or `reaction`.
@@ -30,7 +30,7 @@ pub struct Departure {
 }
 
 /// Queues a task's reply as the messages that its channel sends it as.
-pub fn queue_reply(
+pub(crate) fn queue_reply(
     connection: &Connection,
     channels: &Channels,
     task: &TaskId,
@@ -50,7 +50,7 @@ pub fn queue_reply(
 /// Queues messages that belong together, and returns the numbers of their rows. A reply of a pulled channel
 /// is sent once it is stored; such a channel takes nothing but the texts of a task's reply, because nobody
 /// would fetch anything else.
-pub fn queue(
+pub(crate) fn queue(
     connection: &Connection,
     task: Option<&TaskId>,
     chat: &Chat,
@@ -75,7 +75,7 @@ pub fn queue(
 }
 
 /// The status of an outgoing message.
-pub fn departure(connection: &Connection, seq: i64) -> Result<Option<Departure>, StoreError> {
+pub(crate) fn departure(connection: &Connection, seq: i64) -> Result<Option<Departure>, StoreError> {
     let sql = "select chat_id, kind, state, attempt, error, message_id from outbox where seq = ?1";
     let found = connection.prepare_cached(sql)?.query_row([seq], |row| {
         Ok(Departure {
@@ -91,7 +91,7 @@ pub fn departure(connection: &Connection, seq: i64) -> Result<Option<Departure>,
 }
 
 /// The reply to a task's user when it last ended: all messages, in order.
-pub fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
+pub(crate) fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
     let sql = "select text from outbox
                where task_id = ?1 and round = (select requeues from inbox where id = ?1) order by part";
     let mut query = connection.prepare_cached(sql)?;

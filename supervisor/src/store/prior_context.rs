@@ -25,14 +25,17 @@ const CUT: char = '…';
 
 /// What earlier attempts at a task did. A call without an end counts as interrupted, marked or not. A task
 /// that was done and is requeued starts without earlier work, because somebody asked to do it again.
-pub fn earlier_attempts(connection: &Connection, task: &TaskId) -> Result<EarlierAttempts, StoreError> {
+pub(crate) fn earlier_attempts(
+    connection: &Connection,
+    task: &TaskId,
+) -> Result<EarlierAttempts, StoreError> {
     let since = newest_end(connection, task)?;
     let calls = calls_of(connection, task, since, &EARLIER)?;
     Ok(EarlierAttempts { calls, summary: summary_of(connection, task, since)? })
 }
 
 /// The calls that led to a task's answer.
-pub fn trace(connection: &Connection, task: &TaskId) -> Result<Vec<PastCall>, StoreError> {
+pub(crate) fn trace(connection: &Connection, task: &TaskId) -> Result<Vec<PastCall>, StoreError> {
     calls_of(connection, task, 0, &TRACE)
 }
 

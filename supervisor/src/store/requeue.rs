@@ -13,11 +13,11 @@ use super::columns::task_id;
 use super::{StoreError, events, history};
 
 /// The most tasks that one call requeues, so that the writer is never busy for long.
-pub const MOST_AT_ONCE: usize = 1000;
+pub(crate) const MOST_AT_ONCE: usize = 1000;
 
 /// The result of requeueing a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Requeued {
+pub(crate) enum Requeued {
     /// It is queued again.
     Queued,
     /// It has not ended.
@@ -36,7 +36,7 @@ pub enum Requeued {
 /// A final state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub(crate) enum Ended {
     /// It was answered.
     Done,
     /// Its last attempt failed.
@@ -49,7 +49,7 @@ pub enum Ended {
 
 /// Which tasks to requeue.
 #[derive(Debug, Clone)]
-pub struct Filter {
+pub(crate) struct Filter {
     /// Only those in this state.
     pub state: Ended,
     /// Only those that ended at this time or later, in milliseconds since the epoch.
@@ -60,7 +60,7 @@ pub struct Filter {
 
 /// The tasks that were requeued.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Many {
+pub(crate) struct Many {
     /// Their IDs, oldest first.
     pub tasks: Vec<TaskId>,
     /// Whether more are left.
@@ -68,7 +68,7 @@ pub struct Many {
 }
 
 /// Requeues a task. A task that is done needs `force`, because it would be done twice.
-pub fn task(
+pub(crate) fn task(
     connection: &Connection,
     id: &TaskId,
     force: bool,
@@ -89,7 +89,7 @@ pub fn task(
 }
 
 /// Requeues all tasks that match and have a text, oldest first.
-pub fn matching(
+pub(crate) fn matching(
     connection: &Connection,
     filter: &Filter,
     by: &str,
@@ -115,7 +115,7 @@ pub fn matching(
 
 impl Ended {
     /// The state as in the table.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Dead => "dead",

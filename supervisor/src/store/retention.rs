@@ -12,10 +12,10 @@ use super::{StoreError, kv};
 const PERMIT: &str = "prune.permit";
 
 /// The most tasks in a batch.
-pub const TASKS_AT_ONCE: i64 = 50;
+pub(crate) const TASKS_AT_ONCE: i64 = 50;
 
 /// How many events a batch looks at.
-pub const EVENTS_AT_ONCE: i64 = 2000;
+pub(crate) const EVENTS_AT_ONCE: i64 = 2000;
 
 /// The tasks to delete: ended before a time, with nothing left to send. The newest task of all stays, so that
 /// no row number is used twice.
@@ -30,7 +30,7 @@ const OLD_EVENTS: &str = "time_ms < ?1
 
 /// How much was deleted, or would be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pruned {
+pub(crate) struct Pruned {
     /// Tasks, with their history and outbox.
     pub tasks: i64,
     /// Their events.
@@ -42,7 +42,7 @@ pub struct Pruned {
 }
 
 /// What would be deleted. This counts all old events without a task; those with younger children will stay.
-pub fn count(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
+pub(crate) fn count(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
     let number = |sql: &str| connection.query_row(sql, [before_ms], |row| row.get::<_, i64>(0));
     Ok(Pruned {
         tasks: number(&format!("select count(*) from inbox where {OLD_TASKS}"))?,
@@ -55,7 +55,7 @@ pub fn count(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreErr
 }
 
 /// Deletes a batch of the oldest tasks with everything of theirs. All counts are 0 when none are left.
-pub fn tasks(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
+pub(crate) fn tasks(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
     let sql = format!("select id from inbox where {OLD_TASKS} order by seq limit ?2");
     let mut query = connection.prepare_cached(&sql)?;
     let rows = query.query_map(params![before_ms, TASKS_AT_ONCE], |row| row.get(0))?;
@@ -75,7 +75,11 @@ pub fn tasks(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreErr
 
 /// Deletes events up to `until_seq` that have no children any more; newer ones go first, so children go
 /// before their parents. Also returns the number of the event to continue from.
-pub fn events(connection: &Connection, before_ms: i64, until_seq: i64) -> Result<(Pruned, i64), StoreError> {
+pub(crate) fn events(
+    connection: &Connection,
+    before_ms: i64,
+    until_seq: i64,
+) -> Result<(Pruned, i64), StoreError> {
     let from_seq = until_seq.saturating_sub(EVENTS_AT_ONCE);
     let sql =
         format!("select seq, id from events where seq > ?2 and seq <= ?3 and {OLD_EVENTS} order by seq desc");

@@ -7,13 +7,17 @@ use rusqlite::{Connection, params};
 use super::{StoreError, events, kv};
 
 /// The number of the newest event; later ones have higher numbers.
-pub fn newest_event(connection: &Connection) -> Result<i64, StoreError> {
+pub(crate) fn newest_event(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("select coalesce(max(seq), 0) from events", [], |row| row.get(0))?)
 }
 
 /// Marks calls that started up to `until_seq` and have no end as interrupted, and counts them. Calls that
 /// were settled earlier are not checked again.
-pub fn mark_interrupted(connection: &Connection, until_seq: i64, reason: &str) -> Result<usize, StoreError> {
+pub(crate) fn mark_interrupted(
+    connection: &Connection,
+    until_seq: i64,
+    reason: &str,
+) -> Result<usize, StoreError> {
     let settled: i64 = kv::get(connection, kv::SETTLED_EVENTS)?.and_then(|seq| seq.parse().ok()).unwrap_or(0);
     let sql = "select started.id, started.task_id, started.payload ->> 'tool_name' from events as started
                where started.type = 'tool_call.started' and started.seq > ?1 and started.seq <= ?2

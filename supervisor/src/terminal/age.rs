@@ -7,12 +7,12 @@ use std::time::Duration;
 const UNITS: &[(char, u64)] = &[('w', 604_800), ('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
 
 /// How long ago a time was, in its largest whole unit; a time in the future is `0s`.
-pub fn since(time_ms: i64, now_ms: i64) -> String {
+pub(crate) fn since(time_ms: i64, now_ms: i64) -> String {
     short(Duration::from_millis(u64::try_from(now_ms.saturating_sub(time_ms)).unwrap_or(0)))
 }
 
 /// A span in its largest whole unit, up to days.
-pub fn short(span: Duration) -> String {
+pub(crate) fn short(span: Duration) -> String {
     let seconds = span.as_secs();
     let days_and_less = UNITS.iter().filter(|(unit, _)| *unit != 'w');
     let filled = days_and_less.into_iter().find(|(_, length)| seconds >= *length);
@@ -21,11 +21,11 @@ pub fn short(span: Duration) -> String {
 
 /// A time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span(pub Duration);
+pub(crate) struct Span(pub Duration);
 
 impl Span {
     /// The time this long before another, in milliseconds since the epoch.
-    pub fn before(self, time_ms: i64) -> i64 {
+    pub(crate) fn before(self, time_ms: i64) -> i64 {
         time_ms.saturating_sub(i64::try_from(self.0.as_millis()).unwrap_or(i64::MAX))
     }
 }
@@ -33,7 +33,7 @@ impl Span {
 /// The text is not a time span.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write a number and a unit, such as 45s, 30m, 12h, 30d or 4w")]
-pub struct InvalidSpan;
+pub(crate) struct InvalidSpan;
 
 impl FromStr for Span {
     type Err = InvalidSpan;

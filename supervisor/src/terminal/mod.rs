@@ -2,13 +2,13 @@
 //!
 //! Pure functions: nothing here reads the environment or writes anywhere.
 
-pub mod age;
-pub mod paint;
-pub mod table;
-pub mod width;
+pub(crate) mod age;
+pub(crate) mod paint;
+pub(crate) mod table;
+pub(crate) mod width;
 
-pub use paint::{Colour, Paint};
-pub use table::{Column, Table};
+pub(crate) use paint::{Colour, Paint};
+pub(crate) use table::{Column, Table};
 
 /// The default width of a terminal.
-pub const COLUMNS: usize = 80;
+pub(crate) const COLUMNS: usize = 80;

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 /// What a text means; each meaning has one style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
+pub(crate) enum Colour {
     /// As it should be.
     Good,
     /// Worth a look.
@@ -21,11 +21,11 @@ pub enum Colour {
 
 /// Whether colours are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Paint(pub bool);
+pub(crate) struct Paint(pub bool);
 
 impl Paint {
     /// The text in its style, or plain.
-    pub fn paint(self, colour: Colour, text: &str) -> String {
+    pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
         let style = if self.0 && !text.is_empty() { colour.style() } else { Style::new() };
         format!("{style}{text}{style:#}")
     }

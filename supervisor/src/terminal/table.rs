@@ -13,7 +13,7 @@ const NARROWEST_LAST: usize = 10;
 
 /// One column.
 #[derive(Debug, Clone, Copy)]
-pub struct Column {
+pub(crate) struct Column {
     /// Its title.
     pub title: &'static str,
     /// Its maximum width; ignored for the last column.
@@ -24,19 +24,19 @@ pub struct Column {
 
 impl Column {
     /// A column of text.
-    pub const fn text(title: &'static str, most: usize) -> Self {
+    pub(crate) const fn text(title: &'static str, most: usize) -> Self {
         Self { title, most, right: false }
     }
 
     /// A column of numbers.
-    pub const fn number(title: &'static str, most: usize) -> Self {
+    pub(crate) const fn number(title: &'static str, most: usize) -> Self {
         Self { title, most, right: true }
     }
 }
 
 /// Rows, and lines below a row.
 #[derive(Debug)]
-pub struct Table<'a> {
+pub(crate) struct Table<'a> {
     columns: &'a [Column],
     rows: Vec<Row>,
 }
@@ -49,25 +49,25 @@ struct Row {
 
 impl<'a> Table<'a> {
     /// An empty table.
-    pub fn new(columns: &'a [Column]) -> Self {
+    pub(crate) fn new(columns: &'a [Column]) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
     /// Adds a row.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Option<Colour>)>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Option<Colour>)>) {
         let cells = cells.into_iter().map(|(text, colour)| (in_one_line(&text), colour)).collect();
         self.rows.push(Row { cells, notes: Vec::new() });
     }
 
     /// Adds a line below the newest row.
-    pub fn note(&mut self, colour: Colour, text: &str) {
+    pub(crate) fn note(&mut self, colour: Colour, text: &str) {
         if let Some(row) = self.rows.last_mut() {
             row.notes.push((colour, in_one_line(text)));
         }
     }
 
     /// The lines, each at most `width` columns wide.
-    pub fn lines(&self, width: usize, paint: Paint) -> Vec<String> {
+    pub(crate) fn lines(&self, width: usize, paint: Paint) -> Vec<String> {
         let widths = self.widths(width);
         let titles = self.columns.iter().map(|column| (column.title.to_owned(), Some(Colour::Head)));
         let mut lines = vec![self.line(&titles.collect::<Vec<_>>(), &widths, paint)];

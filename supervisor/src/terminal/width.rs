@@ -9,12 +9,12 @@ use unicode_width::UnicodeWidthChar;
 const ELISION: char = '…';
 
 /// The columns that a text takes.
-pub fn of(text: &str) -> usize {
+pub(crate) fn of(text: &str) -> usize {
     text.chars().map(of_char).sum()
 }
 
 /// The text, cut to at most `columns` and then ending in `…`.
-pub fn fitted(text: &str, columns: usize) -> String {
+pub(crate) fn fitted(text: &str, columns: usize) -> String {
     if of(text) <= columns {
         return text.to_owned();
     }
@@ -32,7 +32,7 @@ pub fn fitted(text: &str, columns: usize) -> String {
 }
 
 /// The whole text in lines of at most `columns`, broken between words.
-pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in in_one_line(text).split(' ').flat_map(|word| pieces(word, columns)) {
         match lines.last_mut() {
@@ -64,7 +64,7 @@ fn pieces(word: &str, columns: usize) -> Vec<String> {
 }
 
 /// The text in one line: white space becomes one space, and no control character is left.
-pub fn in_one_line(text: &str) -> String {
+pub(crate) fn in_one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace(char::is_control, "·")
 }

@@ -10,7 +10,7 @@ use crate::store::events::{self, COLUMNS};
 
 /// Which events to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// Those of the newest task.
     NewestTask,
     /// Those of one task.
@@ -22,7 +22,7 @@ pub enum Scope {
 }
 
 /// The events of a scope in the order in which they were stored, with their ancestors.
-pub fn load(path: &Path, scope: &Scope) -> Result<Vec<Event>, QueryError> {
+pub(crate) fn load(path: &Path, scope: &Scope) -> Result<Vec<Event>, QueryError> {
     let connection = queries::open(path)?;
     let events = match scope {
         Scope::All => query(&connection, &format!("select {COLUMNS} from events order by seq"), None)?,

@@ -1,8 +1,8 @@
 //! `supervisor tree`: the events as a tree, read from the database without changing it.
 
-pub mod load;
-pub mod node;
-pub mod render;
+pub(crate) mod load;
+pub(crate) mod node;
+pub(crate) mod render;
 
-pub use load::{Scope, load};
-pub use node::{Node, grow};
+pub(crate) use load::{Scope, load};
+pub(crate) use node::{Node, grow};

@@ -22,7 +22,7 @@ const FIRST_FIELDS: &[&str] = &[
 ];
 
 /// Renders trees, one below the other.
-pub fn render(trees: &[Node], columns: usize) -> String {
+pub(crate) fn render(trees: &[Node], columns: usize) -> String {
     let mut lines = Vec::new();
     for tree in trees {
         add(tree, "", "", columns, &mut lines);

@@ -27,7 +27,7 @@ const WAIT_HINT: &str = "The only parameter is ?wait_seconds=, 0 to 600.";
 /// What `POST /messages` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewMessage {
+pub(crate) struct NewMessage {
     /// What to do.
     pub text: String,
     /// Which conversation it belongs to.
@@ -37,7 +37,7 @@ pub struct NewMessage {
 
 /// What both routes answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct MessageStatus {
+pub(crate) struct MessageStatus {
     /// The message's task.
     pub task_id: TaskId,
     /// Its state: `queued`, `in_progress`, `done`, `dead`, `cancelled` or `skipped`.
@@ -50,13 +50,13 @@ pub struct MessageStatus {
 /// The query of `GET /messages/{task_id}`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wait {
+pub(crate) struct Wait {
     #[serde(default)]
     wait_seconds: u64,
 }
 
 /// Stores a message durably before it responds.
-pub async fn post_message(
+pub(crate) async fn post_message(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,
     body: Body,
@@ -71,7 +71,7 @@ pub async fn post_message(
 }
 
 /// How a message's task is; with `wait_seconds`, once it has ended or the time is over.
-pub async fn get_message(
+pub(crate) async fn get_message(
     State(control): State<Arc<Control>>,
     Path(task_id): Path<String>,
     wait: Result<Query<Wait>, QueryRejection>,

@@ -2,7 +2,7 @@
 //!
 //! Messages come in over `POST /messages`; whoever sent one fetches its reply.
 
-pub mod messages;
+pub(crate) mod messages;
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::channel::{BoxFuture, Channel, ChannelName, Content, Delivery, Rejecti
 use crate::control::Control;
 
 /// The channel's name.
-pub const NAME: ChannelName = ChannelName::new("local");
+pub(crate) const NAME: ChannelName = ChannelName::new("local");
 
 /// The longest name of a chat.
 const MAX_CHAT_BYTES: usize = 64;
 
 /// The local channel.
 #[derive(Debug)]
-pub struct Local;
+pub(crate) struct Local;
 
 impl Channel for Local {
     fn name(&self) -> ChannelName {
@@ -52,14 +52,14 @@ impl Channel for Local {
 }
 
 /// The channel's routes on the control port.
-pub fn routes() -> Router<Arc<Control>> {
+pub(crate) fn routes() -> Router<Arc<Control>> {
     Router::new()
         .route("/messages", post(messages::post_message))
         .route("/messages/{task_id}", get(messages::get_message))
 }
 
 /// Whether a text can name a local chat: a letter, then letters, digits, `.`, `_` and `-`.
-pub fn is_chat_name(name: &str) -> bool {
+pub(crate) fn is_chat_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.len() <= MAX_CHAT_BYTES
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))

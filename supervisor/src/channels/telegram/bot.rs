@@ -11,7 +11,7 @@ use crate::config::TelegramSettings;
 use crate::error_chain::error_chain;
 
 /// How long Telegram may hold a request for updates open.
-pub const LONG_POLL: Duration = Duration::from_secs(50);
+pub(crate) const LONG_POLL: Duration = Duration::from_secs(50);
 
 /// A request that takes this much longer than the long poll is dead.
 const BEYOND_LONG_POLL: Duration = Duration::from_secs(20);
@@ -24,7 +24,7 @@ const AFTER_ANOTHER_RECEIVER: Duration = Duration::from_secs(5);
 
 /// How to go on after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RetryPolicy {
+pub(crate) enum RetryPolicy {
     /// Wait as long as Telegram says.
     Wait(Duration),
     /// Try again with growing pauses: a network or server error.
@@ -44,7 +44,7 @@ pub enum RetryPolicy {
 
 /// A bot, and its token, which is removed from errors.
 #[derive(Clone)]
-pub struct TelegramBot {
+pub(crate) struct TelegramBot {
     /// The client of the API.
     pub api: Bot,
     token: Secret,
@@ -52,7 +52,7 @@ pub struct TelegramBot {
 
 impl TelegramBot {
     /// Creates the client; nothing is sent yet.
-    pub fn new(settings: &TelegramSettings) -> Result<Self, reqwest::Error> {
+    pub(crate) fn new(settings: &TelegramSettings) -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(10))
             .timeout(LONG_POLL + BEYOND_LONG_POLL)
@@ -68,7 +68,7 @@ impl TelegramBot {
     }
 
     /// An error as text, without the token.
-    pub fn describe(&self, error: &RequestError) -> String {
+    pub(crate) fn describe(&self, error: &RequestError) -> String {
         let words = match error {
             // The invalid text may be a proxy's whole web page.
             RequestError::InvalidJson { source, .. } => {
@@ -85,7 +85,7 @@ impl TelegramBot {
 }
 
 /// How to go on after an error.
-pub fn retry_policy(error: &RequestError) -> RetryPolicy {
+pub(crate) fn retry_policy(error: &RequestError) -> RetryPolicy {
     match error {
         RequestError::RetryAfter(seconds) => RetryPolicy::Wait(seconds.duration()),
         RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => {
@@ -106,7 +106,7 @@ pub fn retry_policy(error: &RequestError) -> RetryPolicy {
 }
 
 /// A pause that doubles with each failure in a row.
-pub fn pause(first: Duration, failures: u32, most: Duration) -> Duration {
+pub(crate) fn pause(first: Duration, failures: u32, most: Duration) -> Duration {
     first.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(most)
 }
 

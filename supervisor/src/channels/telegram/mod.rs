@@ -4,7 +4,7 @@
 //! message is marked as sent only after Telegram has accepted it. Nothing here runs a task.
 
 mod batch;
-pub mod bot;
+pub(crate) mod bot;
 mod classify;
 mod methods;
 mod receive;
@@ -27,14 +27,14 @@ pub const NAME: ChannelName = ChannelName::new("telegram");
 const MAX_CAPTION_UNITS: usize = 1024;
 
 /// The Telegram channel; without a bot it is off.
-pub struct Telegram {
+pub(crate) struct Telegram {
     bot: Option<(TelegramBot, TelegramSettings)>,
     inbound: Inbound,
 }
 
 impl Telegram {
     /// Creates the client; nothing is sent yet.
-    pub fn new(settings: Option<&TelegramSettings>, inbound: Inbound) -> Result<Self, reqwest::Error> {
+    pub(crate) fn new(settings: Option<&TelegramSettings>, inbound: Inbound) -> Result<Self, reqwest::Error> {
         let connect = |settings: &TelegramSettings| Ok((TelegramBot::new(settings)?, settings.clone()));
         Ok(Self { bot: settings.map(connect).transpose()?, inbound })
     }

@@ -1,0 +1,173 @@
+//! Reads the command line and the settings, and runs the command.
+//!
+//! Secrets are removed from the environment first, before any thread starts.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::cli::audit::AuditArguments;
+use crate::cli::backup::BackupArguments;
+use crate::cli::chat::{ChatArguments, chat};
+use crate::cli::next_steps::next_steps;
+use crate::cli::queue::CommandOutput;
+use crate::cli::{self, Arguments, Command, RunArguments, Screen, TokenArguments, WhichToken};
+use crate::config::{Config, SECRET_VARIABLES, data_dir_from};
+use crate::data_dir::DataDir;
+use crate::run::RunError;
+use crate::terminal::Paint;
+use crate::tokens::Tokens;
+use anyhow::Context;
+use clap::Parser;
+use process::Variables;
+use process::exit::BadSetting;
+use tokio_util::sync::CancellationToken;
+
+/// Enough for one task at a time and a few clients.
+const THREADS: usize = 2;
+
+/// Runs the command that the command line names.
+pub fn main() -> ExitCode {
+    run_command().unwrap_or_else(|error| {
+        let _ = writeln!(std::io::stderr(), "supervisor: {error:#}");
+        process::exit::code_of(&error)
+    })
+}
+
+fn run_command() -> anyhow::Result<ExitCode> {
+    process::secrets::leave_environment(SECRET_VARIABLES)?;
+    let arguments = Arguments::parse();
+    let variables = Variables::of_this_process()?;
+    let data = data_dir_from(&variables, arguments.data_dir.as_deref())?;
+    match arguments.command {
+        Command::Run(run) => run_all(&run, &variables, data.path()),
+        Command::Chat(chat) => send_chat(&data, chat),
+        Command::Tasks(tasks) => print_output(cli::tasks::run(&data, &tasks, screen(&variables))),
+        Command::Audit(audit) => show_audit(&data, &audit, screen(&variables)),
+        Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
+        Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
+        Command::Check(check) => {
+            let config = Config::from_variables(&variables, Some(data.path()));
+            exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, screen(&variables))))
+        }
+        Command::Backup(backup) => make_backup(&data, &backup),
+        Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(&data, &prune))),
+        Command::Tree(tree) => print_output(cli::tree::run(&data, &tree)),
+        Command::Token(token) => show_token(&data, &token),
+    }
+}
+
+fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyhow::Result<ExitCode> {
+    process::logs::start(variables)?;
+    let config = Config::from_variables(variables, Some(data))?;
+    if variables.secret("AUTONOUS_TOOL_TOKEN").is_some() {
+        tracing::warn!("AUTONOUS_TOOL_TOKEN is ignored: the supervisor generates one at each start");
+    }
+    let prints_next_steps = arguments.print_next_steps || std::io::stdout().is_terminal();
+    let (program, data) = (program_name(), data.to_owned());
+    let announce = move |tokens: &Tokens| {
+        let text = if prints_next_steps {
+            next_steps(tokens, &program, &data)
+        } else {
+            format!("ready: control {} tools {}", tokens.control_url, tokens.tool_url)
+        };
+        print(&text);
+    };
+    runtime()?.block_on(async {
+        let stop = CancellationToken::new();
+        tokio::spawn(cancel_on_request(stop.clone()));
+        match crate::run::run(config, stop, announce).await {
+            Err(error @ RunError::BadSettings(_)) => {
+                Err(error).context(BadSetting("cannot run with these settings"))
+            }
+            ended => Ok(ended?),
+        }
+    })?;
+    tracing::info!("stopped");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn cancel_on_request(stop: CancellationToken) {
+    match process::shutdown::requested().await {
+        Ok(signal) => tracing::info!(signal, "stopping"),
+        Err(error) => tracing::error!(%error, "cannot receive signals; stopping"),
+    }
+    stop.cancel();
+}
+
+fn send_chat(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCode> {
+    let json = arguments.json;
+    let status = runtime()?.block_on(chat(data, arguments))?;
+    if json {
+        print(&serde_json::to_string(&status).context("could not encode the reply as JSON")?);
+    } else {
+        print(status.reply.as_deref().unwrap_or("(no reply)"));
+    }
+    Ok(if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints a command's output.
+fn print_output<E: std::error::Error + Send + Sync + 'static>(
+    text: Result<String, E>,
+) -> anyhow::Result<ExitCode> {
+    print(&text?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The path may be a symlink: both it and its target are looked up.
+fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> anyhow::Result<ExitCode> {
+    let mut paths = Vec::new();
+    if let Some(file) = &arguments.file {
+        paths.extend(std::fs::canonicalize(file));
+        paths.push(std::path::absolute(file).context("--file has no absolute path")?);
+    }
+    print_output(cli::audit::run(data, arguments, &paths, screen))
+}
+
+fn make_backup(data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
+    let file = std::path::absolute(&arguments.file).context("the backup's file has no absolute path")?;
+    print_output(cli::backup::run(data, arguments, &file))
+}
+
+/// Prints a command's output; the exit code shows whether it succeeded.
+fn exit_with(output: CommandOutput) -> anyhow::Result<ExitCode> {
+    print(&output.text);
+    Ok(if output.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Colours are for terminals without `NO_COLOR`.
+fn screen(variables: &Variables) -> Screen {
+    Screen { paint: Paint(std::io::stdout().is_terminal() && variables.text("NO_COLOR").is_none()) }
+}
+
+fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<ExitCode> {
+    let tokens = Tokens::read(&data.tokens())?;
+    match arguments.which {
+        None if arguments.json => {
+            print(&serde_json::to_string(&tokens).context("could not encode the tokens as JSON")?);
+        }
+        Some(WhichToken::Control) => print(&tokens.control_token),
+        Some(WhichToken::Tool) => print(&tokens.tool_token),
+        None => {
+            print(&format!("AUTONOUS_CONTROL_TOKEN={}", tokens.control_token));
+            print(&format!("AUTONOUS_TOOL_TOKEN={}", tokens.tool_token));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+    runtime.context("could not start the async runtime")
+}
+
+/// How this program was called, for the commands it suggests.
+fn program_name() -> String {
+    std::env::args().next().unwrap_or_else(|| "supervisor".to_owned())
+}
+
+/// Prints a line; a closed pipe is not an error.
+fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+}
