@@ -15,20 +15,14 @@ use serde::Serialize;
 use crate::queries::{self, QueryError};
 use crate::store::open;
 
-/// A finished and checked backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Backup {
-    /// Its file.
     pub file: PathBuf,
-    /// Its size.
     pub bytes: u64,
-    /// The number of tasks in it.
     pub tasks: i64,
-    /// The number of events in it.
     pub events: i64,
 }
 
-/// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BackupError {
     #[error(transparent)]

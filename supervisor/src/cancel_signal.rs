@@ -14,7 +14,6 @@ pub(crate) struct CancelSignal {
 }
 
 impl CancelSignal {
-    /// Says that somebody asked.
     pub(crate) fn notify(&self) {
         self.notify.notify_one();
     }

@@ -27,7 +27,6 @@ pub(crate) const SECRET_VARIABLES: &[&str] = &[
 /// The maximum size of `AUTONOUS.md`: a longer system prompt would leave no room for the task.
 const MAX_PROMPT_BYTES: usize = 256 * 1024;
 
-/// The settings of `supervisor run`.
 #[derive(Debug)]
 pub(crate) struct Config {
     /// `--data-dir` or `AUTONOUS_DATA_DIR` (`./data`).
@@ -42,11 +41,8 @@ pub(crate) struct Config {
     pub roots: Vec<String>,
     /// `AUTONOUS.md` in `AUTONOUS_CONFIG_DIR`: replaces the worker's system prompt.
     pub system_prompt: Option<String>,
-    /// How often a task is tried.
     pub tasks: TaskSettings,
-    /// The channels.
     pub channels: ChannelSettings,
-    /// The children's settings.
     pub children: ChildSettings,
 }
 
@@ -59,14 +55,12 @@ pub(crate) struct TaskSettings {
     pub retry_base: Duration,
 }
 
-/// The channels that need settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChannelSettings {
     /// The bot; none without `AUTONOUS_TELEGRAM_TOKEN`.
     pub telegram: Option<TelegramSettings>,
 }
 
-/// The bot and who may talk to it.
 #[derive(Debug, Clone)]
 pub(crate) struct TelegramSettings {
     /// `AUTONOUS_TELEGRAM_TOKEN`.

@@ -14,7 +14,6 @@ use rustix::fs::{FlockOperation, flock};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DataDir(PathBuf);
 
-/// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataDirError {
     #[error("could not create the directory {}", .0.display())]
@@ -33,22 +32,18 @@ pub(crate) enum DataDirError {
 pub(crate) struct DataDirLock(#[expect(dead_code, reason = "held open for its lock")] File);
 
 impl DataDir {
-    /// The data directory at an absolute path.
     pub(crate) fn at(absolute: PathBuf) -> Self {
         Self(absolute)
     }
 
-    /// The directory itself.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The database.
     pub(crate) fn database(&self) -> PathBuf {
         self.0.join("db/autonous.db")
     }
 
-    /// The tokens of the running supervisor.
     pub(crate) fn tokens(&self) -> PathBuf {
         self.0.join("tokens")
     }
@@ -73,12 +68,10 @@ impl DataDir {
         self.0.join("state")
     }
 
-    /// The skills.
     pub(crate) fn skills(&self) -> PathBuf {
         self.0.join("skills")
     }
 
-    /// Creates the missing directories.
     pub(crate) fn create(&self) -> Result<(), DataDirError> {
         for part in ["", "db", "journal", "output", "workspace", "state", "skills"] {
             let directory = self.0.join(part);

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-/// The error, then each of its sources.
 pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     anyhow::Chain::new(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

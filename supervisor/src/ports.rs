@@ -3,7 +3,6 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
-/// A bound port.
 #[derive(Debug)]
 pub(crate) struct Port {
     /// The socket, in non-blocking mode.
@@ -23,7 +22,6 @@ impl Port {
         bind(wanted).map_err(|error| PortError(name, wanted, error))
     }
 
-    /// Its URL on this machine.
     pub(crate) fn url(&self) -> String {
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

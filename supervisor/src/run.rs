@@ -37,7 +37,6 @@ const CONTROL_PATIENCE: Duration = Duration::from_secs(2);
 /// The pause before a locked database is tried again; each attempt waits as well.
 const LOCKED_PAUSE: Duration = Duration::from_millis(500);
 
-/// Why the supervisor could not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
     #[error(transparent)]

@@ -24,17 +24,12 @@ pub(crate) fn random_token() -> Result<String, getrandom::Error> {
 /// Tokens and addresses of one start.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Tokens {
-    /// For the control port.
     pub control_token: String,
-    /// For the tool server.
     pub tool_token: String,
-    /// Where the control port is.
     pub control_url: String,
-    /// Where the tool server is.
     pub tool_url: String,
 }
 
-/// Why the tokens could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokensError {
     #[error("could not write the token file")]

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use protocol::SessionId;
 
-/// The longest name of a channel.
 const MAX_NAME_BYTES: usize = 32;
 
 /// The name of a channel: lower-case letters, digits, `_` and `-`, beginning with a letter. It never has a
@@ -14,7 +13,6 @@ const MAX_NAME_BYTES: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ChannelName(Cow<'static, str>);
 
-/// A text that does not name a channel.
 #[derive(Debug, thiserror::Error)]
 #[error("invalid channel name: {0:?}")]
 pub struct InvalidChannelName(String);
@@ -35,7 +33,6 @@ impl ChannelName {
         Self(Cow::Borrowed(name))
     }
 
-    /// The name, as in the tables.
     pub fn as_str(&self) -> &str {
         &self.0
     }

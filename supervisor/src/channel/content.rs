@@ -1,22 +1,16 @@
 //! The content of an outgoing message: a text, an edit, a file or a reaction.
 
-/// The content of an outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
-    /// A message.
     Text(String),
-    /// A new text for a message that was sent before.
     Edit {
         /// That message, by its number in the chat.
         message_id: i64,
-        /// The new text.
         text: String,
     },
-    /// A file.
     Document(File),
     /// A voice message, a file in OGG with Opus.
     Voice(File),
-    /// A reaction to a message.
     Reaction {
         /// That message, by its number in the chat.
         message_id: i64,
@@ -25,19 +19,15 @@ pub enum Content {
     },
 }
 
-/// An outgoing file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
     pub name: String,
     /// Its caption; may be empty.
     pub caption: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Content {
-    /// The kind, as in the table.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -48,7 +38,6 @@ impl Content {
         }
     }
 
-    /// The text, caption or emoji.
     pub fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Edit { text, .. } => text,
@@ -65,7 +54,6 @@ impl Content {
         }
     }
 
-    /// The file, if it is one.
     pub const fn file(&self) -> Option<&File> {
         match self {
             Self::Document(file) | Self::Voice(file) => Some(file),

@@ -20,7 +20,6 @@ pub(crate) use content::Content;
 /// A future behind a pointer, so that channels can be kept in one list.
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A channel.
 pub trait Channel: Send + Sync {
     /// Its name in the tables and in session IDs.
     fn name(&self) -> ChannelName;
@@ -56,23 +55,14 @@ pub enum Delivery {
 /// What became of an attempt to send a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// It was sent.
     Sent {
         /// The number that the channel gave to it, if any.
         message_id: Option<i64>,
     },
     /// Try again after a pause.
-    Retry {
-        /// Why it was not sent.
-        error: String,
-        /// How long to wait.
-        pause: Duration,
-    },
+    Retry { error: String, pause: Duration },
     /// It will never be sent.
-    GiveUp {
-        /// Why.
-        error: String,
-    },
+    GiveUp { error: String },
 }
 
 /// Why a channel does not accept an outgoing message.
@@ -80,12 +70,9 @@ pub enum SendOutcome {
 pub enum Rejection {
     /// The channel is not configured.
     Off {
-        /// How to turn it on.
         hint: &'static str,
     },
-    /// The channel may not write to this chat.
     ChatNotAllowed {
-        /// How to allow it.
         hint: &'static str,
     },
     /// The message or the chat's ID is invalid.

@@ -8,7 +8,6 @@ use crate::store::Store;
 /// Where received messages go.
 #[derive(Debug, Clone)]
 pub(crate) struct Inbound {
-    /// Where they are stored.
     pub store: Store,
     /// This run's `process.started`.
     pub run: EventId,

@@ -12,28 +12,20 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 
-/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
-    /// Works.
     Ok,
     /// Works, but needs attention.
     Warn,
-    /// Does not work.
     Fail,
 }
 
-/// What one check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
-    /// What was checked.
     pub name: &'static str,
-    /// The result.
     pub verdict: Verdict,
-    /// The details.
     pub what: String,
-    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }

@@ -53,7 +53,6 @@ pub(crate) struct SettingsRejection {
 }
 
 impl SettingsRejection {
-    /// The child's name.
     pub(crate) fn child(&self) -> Option<&'static str> {
         self.child.get().copied()
     }

@@ -58,11 +58,8 @@ pub(crate) const WORKER_SECRETS: &[&str] = &["AUTONOUS_MODEL_API_KEY", "OPENAI_A
 pub(crate) struct ChildSettings {
     /// The directory of the children's programs: that of this program.
     pub programs: PathBuf,
-    /// The tool server's environment.
     pub tool_server: Vec<(String, String)>,
-    /// The worker's environment.
     pub worker: Vec<(String, String)>,
-    /// The worker's keys.
     pub worker_secrets: HashMap<String, Secret>,
 }
 

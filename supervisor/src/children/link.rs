@@ -17,7 +17,6 @@ pub(crate) struct WorkerLink {
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
-/// Why a line could not be sent or received.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LineError {
     #[error("could not read its output: {0}")]
@@ -33,7 +32,6 @@ pub(crate) enum LineError {
 }
 
 impl WorkerLink {
-    /// Starts reading and writing.
     pub(crate) fn new(
         stdin: impl AsyncWrite + Send + Unpin + 'static,
         stdout: impl AsyncRead + Send + Unpin + 'static,
@@ -46,7 +44,6 @@ impl WorkerLink {
         Self { outgoing, incoming, _tasks }
     }
 
-    /// Sends a message.
     pub(crate) async fn send(&self, message: &ToWorker) -> Result<(), LineError> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');

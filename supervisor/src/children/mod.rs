@@ -14,34 +14,26 @@ pub(crate) mod tool_server;
 use serde::Serialize;
 use tokio::sync::watch;
 
-/// The state of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChildState {
-    /// Started, not ready yet.
     Starting,
-    /// Ready.
     Ready,
     /// Exited, waiting for its next start.
     Restarting,
 }
 
-/// The states of both children.
 #[derive(Debug, Clone)]
 pub(crate) struct ChildrenStates {
-    /// The tool server.
     pub tool_server: watch::Receiver<ChildState>,
-    /// The worker.
     pub worker: watch::Receiver<ChildState>,
 }
 
 impl ChildrenStates {
-    /// Whether both are ready.
     pub(crate) fn all_ready(&self) -> bool {
         [&self.tool_server, &self.worker].iter().all(|state| *state.borrow() == ChildState::Ready)
     }
 
-    /// Resolves once both are ready.
     pub(crate) async fn until_all_ready(&mut self) {
         while !self.all_ready() {
             let changed = tokio::select! {

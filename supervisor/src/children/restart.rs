@@ -13,18 +13,14 @@ const LIFE_THAT_RESETS: Duration = Duration::from_secs(10);
 const LOOP_EXITS: usize = 5;
 const LOOP_WINDOW: Duration = Duration::from_secs(60);
 
-/// How a child's run ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exit {
     /// When, since the supervisor started.
     pub at: Duration,
-    /// How long the child ran.
     pub lived: Duration,
-    /// Whether it was ever ready.
     pub was_ready: bool,
 }
 
-/// When to restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Restart {
     /// How long to wait before the next start.

@@ -18,12 +18,10 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// The first descriptor after stdin, stdout and stderr.
 const FIRST_DESCRIPTOR: i32 = 3;
 
-/// What to start a child with.
 #[derive(Debug)]
 pub(crate) struct SpawnSpec {
     /// The program, by its absolute path.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: &'static [&'static str],
     /// Its whole environment, except for the number of the secrets' descriptor.
     pub environment: Vec<(String, String)>,
@@ -31,13 +29,11 @@ pub(crate) struct SpawnSpec {
     pub secrets: HashMap<String, String>,
     /// Its file descriptors from 3 on; the pipe with the secrets comes after them.
     pub descriptors: Vec<OwnedFd>,
-    /// Whether its stdout is read.
     pub reads_stdout: bool,
     /// Whether its stderr is read; otherwise it is inherited.
     pub reads_stderr: bool,
 }
 
-/// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpawnError {
     #[error(transparent)]

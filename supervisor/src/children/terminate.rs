@@ -13,7 +13,6 @@ const AFTER_STDIN: Duration = Duration::from_secs(3);
 /// How long it may take to exit after SIGTERM.
 const AFTER_TERM: Duration = Duration::from_secs(2);
 
-/// How a child ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExitReport {
     /// Its exit code or signal, in words.
@@ -34,7 +33,6 @@ pub(crate) async fn terminate(child: &mut Child) -> ExitReport {
 }
 
 impl ExitReport {
-    /// A child that could not be started.
     pub(crate) fn never_started() -> Self {
         Self { status: "it could not be started".to_owned(), rejected_settings: false }
     }

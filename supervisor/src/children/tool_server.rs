@@ -22,17 +22,12 @@ const READY_PATIENCE: Duration = Duration::from_secs(2);
 /// The pause before the next readiness check.
 const READY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What is needed to start and watch the tool server.
 pub(crate) struct ToolServer {
-    /// The user's settings.
     pub settings: ChildSettings,
     /// Where its files are.
     pub data: DataDir,
-    /// The directories that tools may use.
     pub roots: Vec<String>,
-    /// Its listening socket.
     pub socket: TcpListener,
-    /// The address of that socket.
     pub address: SocketAddr,
     /// Its URL, for readiness checks.
     pub url: String,

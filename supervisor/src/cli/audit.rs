@@ -17,7 +17,6 @@ use crate::terminal::{COLUMNS, Colour, Column, Table};
 /// How many changed lines are shown below a change.
 const LINES_SHOWN: usize = 4;
 
-/// How many digits of a hash are shown.
 const HASH_SHOWN: usize = 12;
 
 /// What `supervisor audit` takes.
@@ -57,7 +56,7 @@ const CALL_COLUMNS: &[Column] = &[
 ];
 
 /// The text to print; `file` is the path of `--file` made absolute, as it stands and with links resolved.
-pub fn run(
+pub(super) fn run(
     data: &DataDir,
     arguments: &AuditArguments,
     file: &[PathBuf],

@@ -19,7 +19,7 @@ pub(crate) struct BackupArguments {
 }
 
 /// The text to print; `file` is where the copy goes, absolute.
-pub fn run(data: &DataDir, arguments: &BackupArguments, file: &Path) -> Result<String, BackupError> {
+pub(super) fn run(data: &DataDir, arguments: &BackupArguments, file: &Path) -> Result<String, BackupError> {
     let made = backup(&data.database(), file)?;
     if arguments.json {
         return Ok(super::pretty(&json!(made)));

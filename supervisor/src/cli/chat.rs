@@ -28,9 +28,8 @@ pub(crate) struct ChatArguments {
     pub json: bool,
 }
 
-/// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
-pub enum ChatError {
+pub(super) enum ChatError {
     #[error(transparent)]
     Control(#[from] ControlClientError),
     #[error("no reply after {0} s; task {1} continues: see `supervisor tree --task {1}`")]
@@ -38,7 +37,7 @@ pub enum ChatError {
 }
 
 /// Sends the message and waits until its task has ended.
-pub async fn chat(data: &DataDir, arguments: ChatArguments) -> Result<MessageStatus, ChatError> {
+pub(super) async fn chat(data: &DataDir, arguments: ChatArguments) -> Result<MessageStatus, ChatError> {
     let client = ControlClient::new(data)?;
     let deadline = Instant::now() + Duration::from_secs(arguments.wait);
     let message = NewMessage { text: arguments.text, chat: arguments.chat };

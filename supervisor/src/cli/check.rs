@@ -23,7 +23,7 @@ pub(crate) struct CheckArguments {
 const INDENT: usize = 22;
 
 /// Runs all checks; succeeds if none fails.
-pub async fn run(
+pub(super) async fn run(
     data: &DataDir,
     config: anyhow::Result<Config>,
     arguments: &CheckArguments,

@@ -7,9 +7,8 @@ use serde_json::Value;
 use crate::data_dir::DataDir;
 use crate::tokens::{Tokens, TokensError};
 
-/// Why a request to the running supervisor failed.
 #[derive(Debug, thiserror::Error)]
-pub enum ControlClientError {
+pub(super) enum ControlClientError {
     #[error(transparent)]
     Tokens(#[from] TokensError),
     #[error("no supervisor answers at {0} for {1}: start one with `supervisor run`")]
@@ -21,7 +20,7 @@ pub enum ControlClientError {
 }
 
 /// Sends requests to one supervisor.
-pub struct ControlClient {
+pub(super) struct ControlClient {
     client: Client,
     tokens: Tokens,
     data: String,
@@ -29,24 +28,25 @@ pub struct ControlClient {
 
 impl ControlClient {
     /// A client for the supervisor of a data directory, whether or not it is running.
-    pub fn new(data: &DataDir) -> Result<Self, ControlClientError> {
+    pub(super) fn new(data: &DataDir) -> Result<Self, ControlClientError> {
         let tokens = Tokens::read(&data.tokens())?;
         let client = Client::builder().no_proxy().build().map_err(ControlClientError::Response)?;
         Ok(Self { client, tokens, data: data.path().display().to_string() })
     }
 
-    /// A GET request for a path.
-    pub fn get(&self, path: &str) -> RequestBuilder {
+    pub(super) fn get(&self, path: &str) -> RequestBuilder {
         self.client.get(format!("{}{path}", self.tokens.control_url))
     }
 
-    /// A POST request to a path.
-    pub fn post(&self, path: &str) -> RequestBuilder {
+    pub(super) fn post(&self, path: &str) -> RequestBuilder {
         self.client.post(format!("{}{path}", self.tokens.control_url))
     }
 
     /// Sends a request with the token and reads the response.
-    pub async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ControlClientError> {
+    pub(super) async fn send<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<T, ControlClientError> {
         let response = request.bearer_auth(&self.tokens.control_token).send().await.map_err(|error| {
             if error.is_connect() {
                 ControlClientError::NotRunning(self.tokens.control_url.clone(), self.data.clone())

@@ -12,16 +12,14 @@ use crate::run::channels;
 use crate::store::{Store, StoreError, events};
 
 /// Who may write to the database.
-pub enum DatabaseAccess {
+pub(super) enum DatabaseAccess {
     /// The running supervisor: send it a request.
     ViaSupervisor,
-    /// This process.
     Exclusive(ExclusiveStore),
 }
 
 /// The database, opened under the lock that a running supervisor would hold.
-pub struct ExclusiveStore {
-    /// The database.
+pub(super) struct ExclusiveStore {
     pub store: Store,
     /// All channels, without their settings: enough to format replies.
     pub channels: Channels,
@@ -30,9 +28,8 @@ pub struct ExclusiveStore {
     _lock: DataDirLock,
 }
 
-/// Why the database could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum DatabaseAccessError {
+pub(super) enum DatabaseAccessError {
     #[error(transparent)]
     Query(#[from] QueryError),
     #[error(transparent)]
@@ -44,7 +41,7 @@ pub enum DatabaseAccessError {
 }
 
 /// Locks and opens the database, unless a running supervisor holds the lock.
-pub async fn database_access(data: &DataDir) -> Result<DatabaseAccess, DatabaseAccessError> {
+pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, DatabaseAccessError> {
     queries::open(&data.database())?;
     let lock = match data.lock() {
         Err(DataDirError::InUse(_)) => return Ok(DatabaseAccess::ViaSupervisor),

@@ -19,10 +19,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::terminal::Paint;
 
-/// How output is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
-    /// Whether to use colours.
     pub paint: Paint,
 }
 
@@ -41,7 +39,6 @@ pub(crate) struct Arguments {
     pub command: Command,
 }
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start everything and run until SIGTERM or Ctrl-C.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::tokens::Tokens;
 
 /// The text; `program` is how the supervisor was called.
-pub fn next_steps(tokens: &Tokens, program: &str, data: &Path) -> String {
+pub(super) fn next_steps(tokens: &Tokens, program: &str, data: &Path) -> String {
     let Tokens { control_url, tool_url, tool_token, .. } = tokens;
     let command = format!("{} --data-dir {}", quoted(program), quoted(&data.display().to_string()));
     format!(
@@ -30,7 +30,6 @@ Stop it with Ctrl-C."
     )
 }
 
-/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -106,7 +106,6 @@ fn send_chat(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCod
     Ok(if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints a command's output.
 fn print_output<E: std::error::Error + Send + Sync + 'static>(
     text: Result<String, E>,
 ) -> anyhow::Result<ExitCode> {

@@ -28,9 +28,8 @@ pub(crate) struct PruneArguments {
     pub json: bool,
 }
 
-/// Why pruning failed.
 #[derive(Debug, thiserror::Error)]
-pub enum PruneCommandError {
+pub(super) enum PruneCommandError {
     #[error(transparent)]
     Query(#[from] QueryError),
     #[error(transparent)]
@@ -43,8 +42,7 @@ pub enum PruneCommandError {
     Vacuum(#[from] StoreError),
 }
 
-/// The text to print.
-pub async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, PruneCommandError> {
+pub(super) async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, PruneCommandError> {
     let before_ms = arguments.older_than.before(now_ms());
     if arguments.dry_run {
         let would = count(&queries::open(&data.database())?, before_ms).map_err(QueryError::from)?;

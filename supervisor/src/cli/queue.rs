@@ -59,9 +59,8 @@ pub(crate) struct CancelArguments {
     pub json: bool,
 }
 
-/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum QueueError {
+pub(super) enum QueueError {
     #[error(transparent)]
     Look(#[from] QueryError),
     #[error(transparent)]
@@ -72,30 +71,25 @@ pub enum QueueError {
     Store(#[from] StoreError),
 }
 
-/// The result for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Outcome {
-    /// The task.
+pub(super) struct Outcome {
     pub task_id: String,
-    /// Its new state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// What to print, and whether the command succeeded.
 #[derive(Debug)]
-pub struct CommandOutput {
-    /// The text.
+pub(super) struct CommandOutput {
     pub text: String,
-    /// Whether nothing failed or was refused.
     pub succeeded: bool,
 }
 
-/// Puts tasks back into the queue.
-pub async fn requeue(data: &DataDir, arguments: &RequeueArguments) -> Result<CommandOutput, QueueError> {
+pub(super) async fn requeue(
+    data: &DataDir,
+    arguments: &RequeueArguments,
+) -> Result<CommandOutput, QueueError> {
     let state = arguments.state.or(arguments.all_dead.then_some(Ended::Dead));
     let outcomes = match state {
         Some(state) => requeue_all(data, arguments, state).await?,
@@ -118,8 +112,7 @@ pub async fn requeue(data: &DataDir, arguments: &RequeueArguments) -> Result<Com
     Ok(output(&outcomes, arguments.json))
 }
 
-/// Cancels tasks.
-pub async fn cancel(data: &DataDir, arguments: &CancelArguments) -> Result<CommandOutput, QueueError> {
+pub(super) async fn cancel(data: &DataDir, arguments: &CancelArguments) -> Result<CommandOutput, QueueError> {
     let outcomes = each(data, &arguments.tasks, "cancel", async |exclusive, task| {
         let channels = exclusive.channels.clone();
         Ok(match exclusive.store.write(move |tx| cancel::task(tx, &channels, &task, BY)).await? {
@@ -206,7 +199,6 @@ async fn requeue_all(
     Ok(tasks.into_iter().map(queued).collect())
 }
 
-/// Parses a state in which tasks end.
 fn ended(text: &str) -> Result<Ended, String> {
     let all = [Ended::Dead, Ended::Cancelled, Ended::Skipped, Ended::Done];
     let names = || all.map(Ended::as_str).join(", ");

@@ -48,8 +48,7 @@ const UNDELIVERED_COLUMNS: &[Column] = &[
     Column::text("NOT DELIVERED BECAUSE", 0),
 ];
 
-/// The text to print.
-pub fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) -> Result<String, QueryError> {
+pub(super) fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) -> Result<String, QueryError> {
     let connection = queries::open(&data.database())?;
     let filter = Filter {
         states: STATES.into_iter().filter(|state| arguments.state.iter().any(|s| s == state)).collect(),

@@ -31,8 +31,7 @@ pub(crate) struct TreeArguments {
     pub no_payload: bool,
 }
 
-/// The text to print.
-pub fn run(data: &DataDir, arguments: &TreeArguments) -> Result<String, QueryError> {
+pub(super) fn run(data: &DataDir, arguments: &TreeArguments) -> Result<String, QueryError> {
     let scope = match (&arguments.task, &arguments.id) {
         (Some(task), _) => Scope::Task(task.clone()),
         (None, Some(event)) => Scope::Event(event.clone()),

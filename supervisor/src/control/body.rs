@@ -8,7 +8,6 @@ use serde::de::DeserializeOwned;
 
 use super::error::ControlError;
 
-/// A body, as read from the connection.
 pub(crate) type Body = Result<Bytes, BytesRejection>;
 
 /// Parses a body; `hint` shows the right shape.
@@ -22,7 +21,6 @@ pub(crate) fn parse<T: DeserializeOwned>(
     serde_json::from_slice(&body).map_err(|error| invalid(format!("the body: {error}"), hint))
 }
 
-/// An error with a hint.
 pub(crate) fn invalid(message: impl Into<String>, hint: &'static str) -> ControlError {
     ControlError::Invalid { message: message.into(), hint }
 }

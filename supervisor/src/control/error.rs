@@ -10,7 +10,6 @@ use serde_json::json;
 use crate::channel::{ChannelName, Rejection};
 use crate::store::StoreError;
 
-/// Why a request was refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
     #[error("the control token is missing or wrong")]
@@ -53,7 +52,6 @@ pub(crate) enum ControlError {
 }
 
 impl ControlError {
-    /// The status, the code and the hint.
     fn parts(&self) -> (StatusCode, Cow<'static, str>, &'static str) {
         let (status, code, hint) = match self {
             Self::Unauthorized => (

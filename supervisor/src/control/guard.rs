@@ -13,7 +13,6 @@ use axum::response::Response;
 use super::Control;
 use super::error::ControlError;
 
-/// Requires the token.
 pub(crate) async fn require_token(
     State(control): State<Arc<Control>>,
     request: Request,

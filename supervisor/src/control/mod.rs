@@ -30,23 +30,18 @@ use crate::children::ChildrenStates;
 use crate::store::Store;
 use error::ControlError;
 
-/// The maximum size of a body.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// What the routes need.
 #[derive(Debug)]
 pub(crate) struct Control {
     /// Required by all but the health routes.
     pub token: Secret,
-    /// Its address.
     pub address: SocketAddr,
-    /// The database.
     pub store: Store,
     /// The tool server's journal.
     pub journal: PathBuf,
     /// This run's `process.started`.
     pub run: EventId,
-    /// The children's states.
     pub children: ChildrenStates,
     /// Sent when a task is cancelled.
     pub cancel_signal: CancelSignal,

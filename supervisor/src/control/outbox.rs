@@ -28,33 +28,22 @@ pub(super) const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"t
                     (message_id, text), reaction (message_id, emoji), document (file_name, content_base64, \
                     caption) and voice (content_base64, caption).";
 
-/// What `POST /outbox` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum NewDeparture {
     /// A message; a long one leaves in several.
-    Text {
-        /// The chat.
-        chat: String,
-        /// What it says.
-        text: String,
-    },
+    Text { chat: String, text: String },
     /// Another text for one of the bot's messages.
     Edit {
-        /// The chat.
         chat: String,
         /// The message's number in the chat.
         message_id: i32,
         /// What it says from now on.
         text: String,
     },
-    /// A file.
     Document {
-        /// The chat.
         chat: String,
-        /// Its name.
         file_name: String,
-        /// What is in it.
         content_base64: String,
         /// What stands below it.
         #[serde(default)]
@@ -62,38 +51,29 @@ pub(crate) enum NewDeparture {
     },
     /// A voice message: OGG with Opus.
     Voice {
-        /// The chat.
         chat: String,
-        /// What is in it.
         content_base64: String,
         /// What stands below it.
         #[serde(default)]
         caption: String,
     },
-    /// A reaction to a message.
     Reaction {
-        /// The chat.
         chat: String,
         /// The message's number in the chat.
         message_id: i32,
-        /// The emoji.
         emoji: String,
     },
 }
 
-/// What `POST /outbox` answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Queued {
     /// The rows that it became, in order: one, but for a long text.
     pub outbox_ids: Vec<i64>,
 }
 
-/// What `GET /outbox/{id}` answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct DepartureStatus {
-    /// The row.
     pub outbox_id: i64,
-    /// Its chat.
     pub chat: String,
     /// `text`, `edit`, `document`, `voice` or `reaction`.
     pub kind: String,
@@ -101,7 +81,6 @@ pub(crate) struct DepartureStatus {
     pub status: String,
     /// How often sending it has failed.
     pub failures: u32,
-    /// Why, the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Its number in the chat, once it was sent.

@@ -18,7 +18,6 @@ use crate::terminal::age::Span;
 
 const HINT: &str = "Send {\"older_than_seconds\": 2592000}; the minimum is 3600.";
 
-/// What `POST /prune` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PruneRequest {

@@ -27,22 +27,18 @@ const FORCE_HINT: &str = "The only parameter is ?force=true.";
 /// The state of a task after the request.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct TaskState {
-    /// The task.
     pub task_id: TaskId,
     /// `cancelled`, `cancelling` or `queued`.
     pub state: String,
 }
 
-/// What `POST /tasks/requeue` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RequeueMany {
-    /// How the tasks ended.
     pub state: Ended,
     /// Only those that ended at this time or later, in milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<i64>,
-    /// Only those of this chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_id: Option<String>,
     /// Required for tasks that are done: they run again.
@@ -50,7 +46,6 @@ pub(crate) struct RequeueMany {
     pub force: bool,
 }
 
-/// The response.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RequeuedMany {
     /// The requeued tasks, oldest first; at most 1000.
@@ -85,7 +80,6 @@ pub(crate) async fn cancel(
     Ok((status, Json(TaskState { task_id, state: state.to_owned() })))
 }
 
-/// Puts an ended task back into the queue.
 pub(crate) async fn requeue(
     State(control): State<Arc<Control>>,
     Path(task): Path<String>,
@@ -103,7 +97,6 @@ pub(crate) async fn requeue(
     }
 }
 
-/// Puts all matching tasks back into the queue.
 pub(crate) async fn requeue_many(
     State(control): State<Arc<Control>>,
     headers: HeaderMap,

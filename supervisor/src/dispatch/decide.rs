@@ -7,7 +7,6 @@ use protocol::Outcome;
 use crate::config::TaskSettings;
 use crate::store::attempt::Ending;
 
-/// The longest backoff.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The longest pause that a worker may ask for.

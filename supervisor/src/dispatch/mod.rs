@@ -37,10 +37,8 @@ const LEASE: Duration = Duration::from_secs(60);
 /// The pause after the database failed.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Gives tasks to the worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Dispatcher {
-    /// The queue.
     pub store: Store,
     /// Read to its end before each result.
     pub journal: Journal,
@@ -48,15 +46,11 @@ pub(crate) struct Dispatcher {
     pub run: EventId,
     /// Sent when the running task may have to be cancelled.
     pub cancel_signal: CancelSignal,
-    /// Formats replies.
     pub channels: Channels,
-    /// How often a task is tried.
     pub settings: TaskSettings,
-    /// What every task gets.
     pub task_template: Arc<TaskTemplate>,
 }
 
-/// Why the dispatcher stopped serving a worker.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DisconnectReason {
     #[error("it closed its output")]
@@ -143,7 +137,6 @@ impl Dispatcher {
         claim.await
     }
 
-    /// Tells the worker to stop, if somebody asked for it.
     async fn forward_cancel(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
         let Some(running) = state.running.as_mut().filter(|running| running.stop_by.is_none()) else {
             return Ok(());

@@ -5,18 +5,15 @@ use tokio::time::Instant;
 use super::task_template::PriorContext;
 use crate::store::claim::Claimed;
 
-/// The dispatcher's state between two messages.
 #[derive(Default)]
 pub(super) struct DispatchState {
     /// Whether the worker accepts tasks.
     pub(super) ready: bool,
-    /// The task it is working on.
     pub(super) running: Option<Running>,
     /// When to look for work again.
     pub(super) due: Option<Instant>,
 }
 
-/// The next thing to do.
 pub(super) enum Work {
     /// Give this task to the worker, with what happened before it.
     Task(Box<Claimed>, PriorContext),
@@ -24,7 +21,6 @@ pub(super) enum Work {
     Nothing { until_ms: Option<i64> },
 }
 
-/// The task the worker is working on.
 pub(super) struct Running {
     pub(super) task: Claimed,
     /// When its lease was last renewed.

@@ -6,16 +6,13 @@ use rusqlite::Connection;
 use crate::store::claim::Claimed;
 use crate::store::{StoreError, history, prior_context};
 
-/// What every task gets.
 #[derive(Debug)]
 pub(crate) struct TaskTemplate {
     /// Replaces the worker's system prompt.
     pub system_prompt: Option<String>,
-    /// The directories that tools may use.
     pub roots: Vec<String>,
 }
 
-/// What happened before an attempt.
 #[derive(Debug)]
 pub(crate) struct PriorContext {
     history: Vec<HistoryMessage>,

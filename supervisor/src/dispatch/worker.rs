@@ -13,15 +13,10 @@ use crate::children::environment::ChildSettings;
 use crate::children::link::WorkerLink;
 use crate::children::spawn::{SpawnError, SpawnSpec};
 
-/// What is needed to start and serve the worker.
 pub(crate) struct Worker {
-    /// The user's settings.
     pub settings: ChildSettings,
-    /// The tool server's URL.
     pub tool_url: String,
-    /// The tool server's token.
     pub tool_token: Secret,
-    /// Gives it tasks.
     pub dispatcher: Dispatcher,
 }
 

@@ -19,7 +19,6 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// The start of a journal.
     pub(crate) fn start() -> Self {
         Self::start_at(first_file())
     }
@@ -44,21 +43,17 @@ fn first_file() -> u64 {
 /// A line that does not continue the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChainBreak {
-    /// The offset of the line.
     pub(crate) offset: u64,
-    /// What is wrong with it.
     pub(crate) reason: &'static str,
 }
 
 /// What a piece of the journal contains.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Batch {
-    /// The events of its complete lines.
     pub(crate) events: Vec<Event>,
     /// The lines that break the chain. Their events are kept if they parse: a record that may be forged is
     /// worth more than a gap, and the break itself is reported.
     pub(crate) breaks: Vec<ChainBreak>,
-    /// Where the next piece starts.
     pub(crate) position: Position,
 }
 

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use protocol::journal::archive_number;
 
-/// The files at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Files {
     current: PathBuf,
@@ -18,7 +17,6 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Lists the files.
     pub(crate) fn list(journal: &Path) -> io::Result<Self> {
         let name = journal.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let directory = journal.parent().unwrap_or(Path::new("."));
@@ -35,12 +33,10 @@ impl Files {
         Ok(Self { current: journal.to_owned(), archives })
     }
 
-    /// The number of the oldest file.
     pub(crate) fn oldest(&self) -> u64 {
         self.archives.first_key_value().map_or_else(|| self.newest(), |(number, _)| *number)
     }
 
-    /// The number of the current file.
     pub(crate) fn newest(&self) -> u64 {
         self.archives.last_key_value().map_or(1, |(number, _)| number + 1)
     }

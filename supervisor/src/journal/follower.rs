@@ -21,7 +21,6 @@ use crate::store::{Store, StoreError, events, kv};
 /// The pause after a failure of the disk or the database.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A handle to the follower.
 #[derive(Debug, Clone)]
 pub(crate) struct Journal {
     requests: mpsc::Sender<oneshot::Sender<()>>,

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 use super::{QueryError, oldest_first, short_id};
 use crate::store::events;
 
-/// Which calls to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Question {
     /// Those that changed a file.
@@ -23,18 +22,14 @@ pub(crate) enum Question {
         /// A relative path: files whose path ends with it match too.
         end: Option<String>,
     },
-    /// Those of a task.
     Task(String),
-    /// Those that were refused.
     Refused,
 }
 
 /// A tool call, from its start and its end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Call {
-    /// Its ID.
     pub id: String,
-    /// The task it belongs to.
     pub task_id: Option<String>,
     /// Whose reads and locks it used.
     pub session_id: Option<SessionId>,
@@ -42,7 +37,6 @@ pub(crate) struct Call {
     pub started_at_ms: i64,
     /// The same as a date and a time of day, in UTC.
     pub started_at: String,
-    /// The tool.
     pub tool_name: String,
     /// The arguments, bounded and redacted.
     pub arguments: Map<String, Value>,

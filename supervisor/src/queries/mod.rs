@@ -16,7 +16,6 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row};
 
 use crate::store::{StoreError, open};
 
-/// Why a query has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QueryError {
     #[error("no database at {}; `supervisor run` creates it", .0.display())]
@@ -47,7 +46,6 @@ pub(crate) enum QueryError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// Opens a database for reading.
 pub(crate) fn open(path: &Path) -> Result<Connection, QueryError> {
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

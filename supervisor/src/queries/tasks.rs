@@ -8,39 +8,29 @@ use super::{QueryError, oldest_first};
 /// The states of a task, in the order of its life.
 pub(crate) const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
 
-/// Which tasks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     /// Those in these states, of [`STATES`]; empty: in any.
     pub states: Vec<&'static str>,
-    /// Those of this chat.
     pub chat: Option<String>,
     /// At most so many of the newest.
     pub limit: u32,
 }
 
-/// A task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Task {
-    /// Its id.
     pub id: String,
-    /// Its state.
     pub state: String,
-    /// The channel it came from.
     pub channel: String,
-    /// The chat there.
     pub chat_id: String,
-    /// What was asked.
     pub text: String,
     /// How many attempts began.
     pub attempt: u32,
     /// Why the last attempt failed, or why it never ran.
     pub error: Option<String>,
-    /// When it arrived.
     pub created_at_ms: i64,
     /// When a queued task may run.
     pub available_at_ms: i64,
-    /// When it ended.
     pub finished_at_ms: Option<i64>,
 }
 
@@ -49,21 +39,16 @@ pub(crate) struct Task {
 pub(crate) struct Undelivered {
     /// The task whose reply it is; none for a message that somebody sent through the control port.
     pub task_id: Option<String>,
-    /// The channel.
     pub channel: String,
-    /// The chat that did not get it.
     pub chat_id: String,
     /// Which part of the reply, from 1.
     pub part: u32,
     /// How often sending failed.
     pub attempt: u32,
-    /// Why sending failed.
     pub error: Option<String>,
-    /// When the supervisor gave up.
     pub finished_at_ms: Option<i64>,
 }
 
-/// Numbers of tasks and replies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
     /// Tasks by state, in the order of [`STATES`].

@@ -34,7 +34,7 @@ pub enum Ending {
     },
     /// It failed for good.
     Dead {
-        /// Why.
+        /// Why this attempt failed.
         error: String,
         /// The reply to the user.
         reply: String,

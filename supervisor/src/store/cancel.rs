@@ -14,23 +14,18 @@ use crate::channel::{Channels, Chat};
 /// The most calls that a reply names; the event tree has all of them.
 const MAX_CALLS_NAMED: usize = 10;
 
-/// The result of cancelling a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cancellation {
     /// It was waiting and is cancelled.
     Cancelled,
     /// It is running and will be stopped.
     Asked,
-    /// It has ended already.
     Ended {
-        /// In which state.
         state: String,
     },
-    /// There is no such task.
     NoSuchTask,
 }
 
-/// What was cancelled in a chat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct InChat {
     /// Whether a running task will be stopped.
@@ -39,7 +34,6 @@ pub(crate) struct InChat {
     pub queued: usize,
 }
 
-/// A task that has not ended.
 struct Open {
     id: TaskId,
     chat: Chat,

@@ -60,7 +60,6 @@ pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<
     }
 }
 
-/// The tasks in progress.
 pub(crate) fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
     let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
                       attempt - attempt_base

@@ -9,7 +9,6 @@ use rusqlite::Row;
 use crate::channel::Chat;
 use crate::channel::content::{Content, File};
 
-/// Reads a task's ID from a column.
 pub(super) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
     parsed(row, column)
 }

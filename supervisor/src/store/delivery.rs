@@ -14,16 +14,12 @@ use super::columns::{chat, content};
 use super::{StoreError, events};
 use crate::channel::{ChannelName, Chat, Content};
 
-/// A message to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Outgoing {
-    /// The row.
     pub seq: i64,
     /// The task whose reply it is; none if somebody sent it through the control port.
     pub task: Option<TaskId>,
-    /// Where it goes.
     pub chat: Chat,
-    /// What it is.
     pub content: Content,
     /// How often sending has failed.
     pub attempt: u32,
@@ -34,7 +30,6 @@ pub(crate) struct Outgoing {
 /// The next thing to send.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Send this message now.
     Message(Box<Outgoing>),
     /// Nothing is due yet.
     Nothing {

@@ -86,7 +86,6 @@ impl TestDatabase {
         self.directory.path().join("autonous.db")
     }
 
-    /// Adds an event and returns its ID.
     pub(crate) fn append(
         &self,
         body: impl Into<EventBody>,

@@ -20,7 +20,6 @@ pub struct Arrival {
     pub text: String,
 }
 
-/// The status of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
     /// Its state, as in the table.
@@ -67,7 +66,6 @@ pub(crate) fn store_skipped(
     Ok(Some(task))
 }
 
-/// The state of a task, and the reply once it has ended.
 pub(crate) fn status(connection: &Connection, task: &TaskId) -> Result<Option<Status>, StoreError> {
     let mut query =
         connection.prepare_cached("select state, finished_at_ms is not null from inbox where id = ?1")?;

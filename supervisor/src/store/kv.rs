@@ -12,20 +12,17 @@ pub(crate) const SETTLED_EVENTS: &str = "tool_calls.settled";
 /// When the supervisor last tried whether the database takes changes again.
 pub(crate) const LAST_PROBE: &str = "store.last_probe";
 
-/// The value of a key.
 pub(crate) fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
     let value =
         connection.prepare_cached("select value from kv where key = ?1")?.query_row([key], |row| row.get(0));
     Ok(value.optional()?)
 }
 
-/// Removes a key.
 pub(crate) fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
     connection.prepare_cached("delete from kv where key = ?1")?.execute([key])?;
     Ok(())
 }
 
-/// Sets a key.
 pub(crate) fn set(connection: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
     let sql =
         "insert into kv (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value";

@@ -49,14 +49,17 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Why the database could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// SQLite returned an error.
     #[error("database error: {0}")]
     Sqlite(rusqlite::Error),
+    /// The file is damaged.
     #[error(
         "the database {} is damaged ({}). The file was not changed. Keep it, and restore a backup: see \
          docs/operations.md",
         .0.display(), .1
     )]
     Damaged(PathBuf, rusqlite::Error),
+    /// A newer program made the file.
     #[error(
         "the database {} has version {found}, but this program only knows version {known}. The file was not \
          changed. Use the newer program, or restore a backup from before it",
@@ -70,14 +73,19 @@ pub enum StoreError {
         /// The newest version that this program knows.
         known: i64,
     },
+    /// The schema could not be migrated.
     #[error("could not migrate the database: {0}")]
     Migration(rusqlite_migration::Error),
+    /// A stored value does not parse.
     #[error("the database contains a malformed value")]
     Malformed(#[from] serde_json::Error),
+    /// A channel whose replies are fetched was given something else.
     #[error("a chat of the channel {0} only gets replies to its own messages")]
     NotAReply(ChannelName),
+    /// The writer's thread could not be started.
     #[error("could not start the database's thread")]
     Thread(#[source] std::io::Error),
+    /// The writer's thread has ended.
     #[error("the database is closed")]
     Closed,
 }
@@ -112,7 +120,6 @@ impl StoreError {
         }
     }
 
-    /// Whether the file is damaged.
     fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged(..)) || matches!(self, Self::Sqlite(error) if open::is_damage(error))
     }

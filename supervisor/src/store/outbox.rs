@@ -12,10 +12,8 @@ use crate::channel::{Channels, Chat, Content, Delivery};
 /// Sent in place of an empty reply: no channel accepts an empty message.
 const EMPTY_REPLY: &str = "(The answer is empty.)";
 
-/// The status of an outgoing message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Departure {
-    /// Its chat.
     pub chat_id: String,
     /// What it is: `text`, `edit`, `document`, `voice` or `reaction`.
     pub kind: String,
@@ -23,7 +21,6 @@ pub(crate) struct Departure {
     pub state: String,
     /// How often sending it has failed.
     pub attempt: u32,
-    /// Why, the last time.
     pub error: Option<String>,
     /// Its number in the chat, once it was sent.
     pub message_id: Option<i64>,
@@ -74,7 +71,6 @@ pub(crate) fn queue(
     (1..).zip(contents).map(queue_row).collect()
 }
 
-/// The status of an outgoing message.
 pub(crate) fn departure(connection: &Connection, seq: i64) -> Result<Option<Departure>, StoreError> {
     let sql = "select chat_id, kind, state, attempt, error, message_id from outbox where seq = ?1";
     let found = connection.prepare_cached(sql)?.query_row([seq], |row| {
@@ -99,7 +95,6 @@ pub(crate) fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<
     Ok((!parts.is_empty()).then(|| parts.join("\n")))
 }
 
-/// A row to add.
 struct NewRow<'a> {
     task: Option<&'a TaskId>,
     chat: &'a Chat,

@@ -15,7 +15,6 @@ use super::fixture::{self, channels};
 use super::inbox::{self, Arrival};
 use super::{cancel, open, requeue};
 
-/// Something that can happen.
 #[derive(Debug, Clone)]
 enum Step {
     Message { chat: u8, update: Option<u8> },

@@ -15,55 +15,40 @@ use super::{StoreError, events, history};
 /// The most tasks that one call requeues, so that the writer is never busy for long.
 pub(crate) const MOST_AT_ONCE: usize = 1000;
 
-/// The result of requeueing a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Requeued {
-    /// It is queued again.
     Queued,
-    /// It has not ended.
     Open {
-        /// Its state.
         state: String,
     },
     /// It is done, and `force` was not set.
     Done,
     /// It was stored without a text, so there is nothing to run.
     NothingToRun,
-    /// There is no such task.
     NoSuchTask,
 }
 
-/// A final state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ended {
-    /// It was answered.
     Done,
-    /// Its last attempt failed.
     Dead,
-    /// A person cancelled it.
     Cancelled,
-    /// It never ran.
     Skipped,
 }
 
-/// Which tasks to requeue.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
-    /// Only those in this state.
     pub state: Ended,
     /// Only those that ended at this time or later, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
-    /// Only those of this chat.
     pub chat_id: Option<String>,
 }
 
-/// The tasks that were requeued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Many {
     /// Their IDs, oldest first.
     pub tasks: Vec<TaskId>,
-    /// Whether more are left.
     pub more: bool,
 }
 
@@ -114,7 +99,6 @@ pub(crate) fn matching(
 }
 
 impl Ended {
-    /// The state as in the table.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -33,7 +33,6 @@ const OLD_EVENTS: &str = "time_ms < ?1
 pub(crate) struct Pruned {
     /// Tasks, with their history and outbox.
     pub tasks: i64,
-    /// Their events.
     pub events_of_tasks: i64,
     /// Events without a task: starts and ends of processes, calls made by hand.
     pub other_events: i64,

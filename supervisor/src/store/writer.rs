@@ -67,7 +67,6 @@ where
     }
 }
 
-/// What the writer reports.
 pub(super) struct Notices {
     /// Increments with every commit that changed something.
     pub(super) changed: Arc<watch::Sender<u64>>,

@@ -19,7 +19,6 @@ pub(crate) fn short(span: Duration) -> String {
     filled.map_or_else(|| "0s".to_owned(), |(unit, length)| format!("{}{unit}", seconds / length))
 }
 
-/// A time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span(pub Duration);
 
@@ -30,7 +29,6 @@ impl Span {
     }
 }
 
-/// The text is not a time span.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write a number and a unit, such as 45s, 30m, 12h, 30d or 4w")]
 pub(crate) struct InvalidSpan;

@@ -11,20 +11,16 @@ pub(crate) enum Colour {
     Doubtful,
     /// Somebody has to act.
     Bad,
-    /// In progress.
     Busy,
     /// Less important than the rest.
     Faint,
-    /// A heading.
     Head,
 }
 
-/// Whether colours are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint(pub bool);
 
 impl Paint {
-    /// The text in its style, or plain.
     pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
         let style = if self.0 && !text.is_empty() { colour.style() } else { Style::new() };
         format!("{style}{text}{style:#}")

@@ -5,16 +5,13 @@
 use super::paint::{Colour, Paint};
 use super::width::{fitted, in_one_line, of};
 
-/// Between two columns.
 const GAP: &str = "  ";
 
 /// The minimum width of the last column.
 const NARROWEST_LAST: usize = 10;
 
-/// One column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
-    /// Its title.
     pub title: &'static str,
     /// Its maximum width; ignored for the last column.
     pub most: usize,
@@ -23,12 +20,10 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column of text.
     pub(crate) const fn text(title: &'static str, most: usize) -> Self {
         Self { title, most, right: false }
     }
 
-    /// A column of numbers.
     pub(crate) const fn number(title: &'static str, most: usize) -> Self {
         Self { title, most, right: true }
     }
@@ -48,12 +43,10 @@ struct Row {
 }
 
 impl<'a> Table<'a> {
-    /// An empty table.
     pub(crate) fn new(columns: &'a [Column]) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
-    /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Option<Colour>)>) {
         let cells = cells.into_iter().map(|(text, colour)| (in_one_line(&text), colour)).collect();
         self.rows.push(Row { cells, notes: Vec::new() });

@@ -8,7 +8,6 @@ use unicode_width::UnicodeWidthChar;
 /// Ends a text that was cut.
 const ELISION: char = '…';
 
-/// The columns that a text takes.
 pub(crate) fn of(text: &str) -> usize {
     text.chars().map(of_char).sum()
 }

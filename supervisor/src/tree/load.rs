@@ -8,16 +8,12 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use crate::queries::{self, QueryError, short_id};
 use crate::store::events::{self, COLUMNS};
 
-/// Which events to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Those of the newest task.
     NewestTask,
-    /// Those of one task.
     Task(String),
     /// One event and everything below it.
     Event(String),
-    /// Everything.
     All,
 }
 

@@ -6,10 +6,8 @@ use protocol::{Event, EventBody, EventId};
 use serde::Serialize;
 use serde_json::Value;
 
-/// An event and its children.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Node {
-    /// The event.
     #[serde(flatten)]
     pub event: Event,
     /// The events below it, in order.
@@ -59,7 +57,6 @@ impl Node {
         self
     }
 
-    /// The tree without payloads.
     #[must_use]
     pub(crate) fn without_payload(mut self) -> Self {
         let event_type = self.event.body.event_type().to_owned();

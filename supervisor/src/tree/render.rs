@@ -21,7 +21,6 @@ const FIRST_FIELDS: &[&str] = &[
     "latency_ms",
 ];
 
-/// Renders trees, one below the other.
 pub(crate) fn render(trees: &[Node], columns: usize) -> String {
     let mut lines = Vec::new();
     for tree in trees {
@@ -43,7 +42,6 @@ fn add(node: &Node, own: &str, rest: &str, columns: usize, lines: &mut Vec<Strin
     }
 }
 
-/// The time of day, in UTC.
 fn clock(time_ms: i64) -> String {
     let ms = time_ms.rem_euclid(86_400_000);
     format!("{:02}:{:02}:{:02}.{:03}", ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000)

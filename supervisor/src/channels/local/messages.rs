@@ -24,21 +24,16 @@ const MAX_WAIT_SECONDS: u64 = 600;
 const HINT: &str = "Send {\"text\": \"…\"}, optionally with \"chat\".";
 const WAIT_HINT: &str = "The only parameter is ?wait_seconds=, 0 to 600.";
 
-/// What `POST /messages` takes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMessage {
-    /// What to do.
     pub text: String,
-    /// Which conversation it belongs to.
     #[serde(default = "local")]
     pub chat: String,
 }
 
-/// What both routes answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct MessageStatus {
-    /// The message's task.
     pub task_id: TaskId,
     /// Its state: `queued`, `in_progress`, `done`, `dead`, `cancelled` or `skipped`.
     pub status: String,

@@ -13,13 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::channel::{BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendOutcome};
 use crate::control::Control;
 
-/// The channel's name.
 pub(crate) const NAME: ChannelName = ChannelName::new("local");
 
-/// The longest name of a chat.
 const MAX_CHAT_BYTES: usize = 64;
 
-/// The local channel.
 #[derive(Debug)]
 pub(crate) struct Local;
 

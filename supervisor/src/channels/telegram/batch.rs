@@ -27,7 +27,6 @@ pub(super) struct Backlog {
 
 /// The updates of one response.
 pub(super) struct Batch {
-    /// The updates, and what to do with each.
     pub(super) updates: Vec<ClassifiedUpdate>,
     /// The offset that confirms them.
     pub(super) next_offset: i64,

@@ -25,7 +25,6 @@ const AFTER_ANOTHER_RECEIVER: Duration = Duration::from_secs(5);
 /// How to go on after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryPolicy {
-    /// Wait as long as Telegram says.
     Wait(Duration),
     /// Try again with growing pauses: a network or server error.
     Retry,
@@ -33,19 +32,16 @@ pub(crate) enum RetryPolicy {
     RetryLimited,
     /// A person has to act: the token is rejected, or another program uses it.
     NeedsOperator {
-        /// What to do.
         what: &'static str,
         /// The minimum pause.
         pause: Duration,
     },
-    /// Never try this request again.
     Never,
 }
 
 /// A bot, and its token, which is removed from errors.
 #[derive(Clone)]
 pub(crate) struct TelegramBot {
-    /// The client of the API.
     pub api: Bot,
     token: Secret,
 }

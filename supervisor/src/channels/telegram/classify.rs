@@ -12,45 +12,36 @@ use crate::channel::Chat;
 /// An update, and what to do with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClassifiedUpdate {
-    /// The update's number.
     pub(super) update_id: i64,
     /// The number of the message in its chat, if it is one.
     pub(super) message_id: Option<i64>,
-    /// Where it comes from.
     pub(super) chat: Chat,
-    /// What to do with it.
     pub(super) action: UpdateAction,
 }
 
 /// Whether to run it, or why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UpdateAction {
-    /// Run this text.
     Run(String),
     /// It waited too long: do not run it, but store its text, so that a person can requeue it.
     Late(String),
     /// Cancel what is running in this chat, or else the newest waiting message; with `all`, everything.
     Cancel {
-        /// Whether to cancel everything.
         all: bool,
     },
     /// Store a row, do not run it, and do not answer.
     Skip(&'static str),
     /// Store a row, do not run it, and tell the chat why.
     Answer {
-        /// Why, for the row.
         reason: &'static str,
-        /// The answer to the chat.
         reply: &'static str,
     },
     /// The chat is not on the allowlist: tell it its own number, but not every time.
     UnknownChat,
 }
 
-/// The rules to decide by.
 #[derive(Debug)]
 pub(super) struct Rules<'a> {
-    /// Who may talk to the bot.
     pub(super) allowed_chats: &'a HashSet<i64>,
     /// Messages from before this time, in seconds since the epoch, waited too long.
     pub(super) not_before: Option<i64>,
@@ -60,7 +51,6 @@ const ONLY_TEXT: &str = "I understand text messages only. Please write what you 
 const CANCEL_USAGE: &str = "/cancel stops what I am doing, or else cancels the newest waiting message. /cancel all stops everything.";
 const NO_CHAT: &str = "none";
 
-/// Classifies one update.
 pub(super) fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
     let chat = update.chat().map_or_else(|| Chat::new(NAME, NO_CHAT), |chat| Chat::new(NAME, chat.id));
     let action = match &update.kind {

@@ -19,13 +19,11 @@ use crate::channels::inbound::Inbound;
 use crate::config::TelegramSettings;
 use crate::store::{StoreError, kv};
 
-/// The maximum number of updates in one response.
 const BATCH: u8 = 100;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The loop that receives updates.
 pub(super) struct Receiver {
     bot: TelegramBot,
     inbound: Inbound,

@@ -15,7 +15,6 @@ const NOTICE: &str = "I cannot store messages at the moment: my database, or the
                      no changes. Your message is not lost. It waits at Telegram, and I go on by myself as \
                      soon as there is room.";
 
-/// The chats that were told.
 #[derive(Debug, Default)]
 pub(super) struct StoreOutage {
     notified: HashSet<Chat>,
