@@ -18,10 +18,8 @@ use crate::program::Program;
 /// The argument that makes this program a bare server.
 pub(crate) const COMMAND: &str = "serve-bare";
 
-/// A running bare server.
 #[derive(Debug)]
 pub(crate) struct Bare {
-    /// Where it listens.
     pub address: SocketAddr,
     _program: Program,
 }

@@ -24,7 +24,6 @@ const LEAST_GAIN: f64 = 1.5;
 /// The most that the sandbox and the server may add to a bare command, in milliseconds.
 const MOST_ADDED_MS: f64 = 4.0;
 
-/// Measures a command in the server's sandbox, bare, and in bubblewrap; and the memory of the spawner.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|_| Ok(()))?;
     let mut call = served.post("bash", BODY)?;
@@ -74,7 +73,6 @@ fn bare(root: &Path) -> Command {
     quietly(command, root)
 }
 
-/// Bubblewrap with the server's namespaces and mounts.
 fn bubblewrap(program: &Path, root: &Path) -> Command {
     let mut command = Command::new(program);
     let namespaces = "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL";

@@ -19,13 +19,11 @@ use crate::table::Table;
 
 const BODY: &str = r#"{"path":"."}"#;
 
-/// How many entries are listed.
 const ENTRIES: usize = 20;
 
 const CALLS: usize = 10_000;
 const CONNECTIONS: usize = 64;
 
-/// Measures a call, the bare route, and where the difference goes.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
     let mut ls = served.post("ls", BODY)?;
@@ -48,7 +46,6 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     pieces(table, &served, &answer, ls_time.p50_us())
 }
 
-/// Measures the pieces of a call that takes `call_us` over HTTP and is answered with `answer`.
 fn pieces(table: &mut Table, served: &ServedRoot, answer: &[u8], call_us: f64) -> anyhow::Result<()> {
     let config = in_process::config(&served.root, &served.place.path().join("pieces"))?;
     let server = InProcess::new(&config)?;

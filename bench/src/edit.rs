@@ -40,7 +40,6 @@ impl Switch {
     }
 }
 
-/// Measures an edit in the middle of the file, the bare loop, and the edit's pieces.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let root = place.path().join("root");

@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Creates a directory with this many small files.
 pub(crate) fn fill(directory: &Path, entries: usize) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     (0..entries).try_for_each(|number| fs::write(directory.join(format!("file-{number:06}.txt")), "x"))

@@ -41,12 +41,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A connection that posts a JSON body.
     pub(crate) fn post(address: SocketAddr, path: &str, body: &str) -> io::Result<Self> {
         Self::open(address, "POST", path, None, body)
     }
 
-    /// A connection that sends this request, with a token if there is one.
     pub(crate) fn open(
         address: SocketAddr,
         method: &str,
@@ -64,7 +62,6 @@ impl Connection {
         Ok(Self { stream, request: request.into_bytes(), received: Vec::with_capacity(64 * 1024) })
     }
 
-    /// Sends the request and waits for its answer.
     pub(crate) fn call(&mut self) -> anyhow::Result<()> {
         Ok(self.exchange().map(drop)?)
     }
@@ -98,7 +95,6 @@ impl Connection {
     }
 }
 
-/// The length of the body that a head announces.
 fn body_length(head: &[u8]) -> io::Result<usize> {
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     if !head.starts_with("http/1.1 20") {

@@ -28,7 +28,6 @@ pub(crate) struct InProcess {
 }
 
 impl InProcess {
-    /// The server that these settings describe.
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
@@ -65,13 +64,11 @@ pub(crate) fn config(root: &Path, place: &Path) -> anyhow::Result<Config> {
     Config::from_variables(&variables, Path::new("/"))
 }
 
-/// The roots of these settings.
 pub(crate) fn roots(config: &Config) -> anyhow::Result<Roots> {
     let files = &config.files;
     Ok(Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |_| None)?)
 }
 
-/// The file tools of these settings.
 pub(crate) fn registry(config: &Config) -> anyhow::Result<Registry> {
     let files = &config.files;
     std::fs::create_dir_all(&files.output_dir)?;
@@ -124,18 +121,7 @@ fn started(tool: &str, body: &str) -> CallStarted {
 }
 
 fn ended(tool: &str, output: &str) -> CallEnded {
-    CallEnded {
-        tool_name: tool.to_owned(),
-        latency_ms: 0,
-        exit_code: 0,
-        truncated_lines: false,
-        truncated_bytes: false,
-        output_text: output.to_owned(),
-        path_resolved: None,
-        change: None,
-        created_control_files: Vec::new(),
-        failure: None,
-    }
+    CallEnded { tool_name: tool.to_owned(), output_text: output.to_owned(), ..CallEnded::default() }
 }
 
 /// Records nothing.

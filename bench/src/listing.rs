@@ -10,7 +10,6 @@ use crate::table::Table;
 const ENTRIES: usize = 100_000;
 const CALLS: usize = 30;
 
-/// Measures a page of 200 entries.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
     let mut page = served.post("ls", r#"{"path":".","limit":200}"#)?;

@@ -31,7 +31,6 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use table::Table;
 
-/// Measures something and adds its rows.
 type Section<'a> = &'a dyn Fn(&mut Table) -> anyhow::Result<()>;
 
 fn main() -> anyhow::Result<()> {

@@ -3,7 +3,6 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Many durations of the same thing.
 #[derive(Debug, Clone)]
 pub(crate) struct Durations(Vec<Duration>);
 
@@ -47,7 +46,6 @@ impl Durations {
         Ok(durations.map(Self::new))
     }
 
-    /// The percentile, in microseconds.
     pub(crate) fn percentile_us(&self, percent: usize) -> f64 {
         let index = (self.0.len() * percent / 100).min(self.0.len() - 1);
         self.0[index].as_secs_f64() * 1e6
@@ -58,7 +56,6 @@ impl Durations {
         self.percentile_us(50)
     }
 
-    /// The median, in milliseconds.
     pub(crate) fn p50_ms(&self) -> f64 {
         self.p50_us() / 1e3
     }

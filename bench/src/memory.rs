@@ -10,7 +10,6 @@ use crate::table::Table;
 /// The most that each program may have, in MiB.
 const TARGETS: [(&str, f64); 3] = [("tool-server", 20.0), ("agent-worker", 20.0), ("supervisor", 40.0)];
 
-/// Measures each program of a running system.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let data = place.path().join("data");

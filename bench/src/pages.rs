@@ -18,7 +18,6 @@ const FILES_EACH: usize = 1000;
 const PAGE: usize = 1000;
 const ROUNDS: usize = 5;
 
-/// Measures the pages of `ls`, `find` and `grep` over the same tree.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|root| {
         (0..DIRECTORIES).try_for_each(|number| Ok(fill(&root.join(format!("d-{number:02}")), FILES_EACH)?))

@@ -19,10 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait between two tries; short against every start.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// The `PATH` of the programs.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A running program.
 #[derive(Debug)]
 pub(crate) struct Program(Child);
 
@@ -40,7 +38,6 @@ impl Program {
         Self::spawn(&mut command)
     }
 
-    /// Starts a command.
     pub(crate) fn spawn(command: &mut Command) -> anyhow::Result<Self> {
         let child = command.spawn();
         Ok(Self(child.with_context(|| format!("cannot start {}", command.get_program().display()))?))
@@ -53,7 +50,6 @@ impl Program {
         Ok((stdin, BufReader::new(stdout)))
     }
 
-    /// A tool server with one root, and where it listens.
     pub(crate) fn tool_server(root: &Path, data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
         let address = free_address()?;
         let variables = [
@@ -64,7 +60,6 @@ impl Program {
         Ok((Self::start("tool-server", &["serve"], &variables)?, address))
     }
 
-    /// The whole system in a data directory, and where its control port listens.
     pub(crate) fn system(data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
         let (control, tools) = (free_address()?, free_address()?);
         let variables = [
@@ -75,7 +70,6 @@ impl Program {
         Ok((Self::start("supervisor", &["run"], &variables)?, control))
     }
 
-    /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
         self.0.id()
     }
@@ -88,12 +82,10 @@ impl Drop for Program {
     }
 }
 
-/// A tool server over a fresh root, ready to be called.
 #[derive(Debug)]
 pub(crate) struct ServedRoot {
     /// The server; it ends before its directories do.
     pub server: Program,
-    /// The only root.
     pub root: PathBuf,
     /// What the root and the server's own data lie in.
     pub place: TempDir,
@@ -101,7 +93,6 @@ pub(crate) struct ServedRoot {
 }
 
 impl ServedRoot {
-    /// Fills a root and serves it.
     pub(crate) fn start(fill: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<Self> {
         let place = tempfile::tempdir()?;
         let root = place.path().join("root");
@@ -112,7 +103,6 @@ impl ServedRoot {
         Ok(Self { server, root, place, address })
     }
 
-    /// A connection that calls a tool.
     pub(crate) fn post(&self, tool: &str, arguments: &str) -> io::Result<Connection> {
         Connection::post(self.address, &format!("/tools/{tool}"), arguments)
     }
@@ -144,7 +134,6 @@ pub(crate) fn until_ready(address: SocketAddr) -> anyhow::Result<()> {
     }
 }
 
-/// The IDs and names of the children of a process.
 pub(crate) fn children_of(parent: u32) -> anyhow::Result<Vec<(u32, String)>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {
@@ -157,7 +146,6 @@ pub(crate) fn children_of(parent: u32) -> anyhow::Result<Vec<(u32, String)>> {
     Ok(children)
 }
 
-/// Resident memory of a process, in MiB.
 pub(crate) fn resident_mib(pid: u32) -> anyhow::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib = field(&status, "VmRSS").and_then(|value| value.split(' ').next()?.parse::<f64>().ok());

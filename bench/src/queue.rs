@@ -26,14 +26,12 @@ const TURNS: usize = 10;
 const COMMITS: u32 = 3;
 /// How many people ask at once.
 const AT_ONCE: u32 = 64;
-/// Tasks per person.
 const TASKS_EACH: u32 = 50;
 /// How many finished tasks lie beside the one that is claimed.
 const FINISHED: [u32; 2] = [1000, 1_000_000];
 const CLAIMS: usize = 2000;
 const LEASE: Duration = Duration::from_secs(60);
 
-/// Measures the queue.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let [bare, alone] = one_by_one(place.path())?;

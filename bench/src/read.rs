@@ -25,7 +25,6 @@ const BODY: &str = r#"{"path":"source.rs","limit":2000,"line_numbers":false}"#;
 const FILE_BYTES: usize = 50_000;
 const CALLS: usize = 3_000;
 
-/// Measures a call, the bare route, and the pieces of the call.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let text = source(FILE_BYTES);
     let served = ServedRoot::start(|root| Ok(fs::write(root.join("source.rs"), &text)?))?;

@@ -30,7 +30,6 @@ struct Rival {
     pattern: &'static str,
 }
 
-/// Measures both tools against their programs.
 pub(crate) fn bench(table: &mut Table, sources: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(sources.is_dir(), "cargo has unpacked no sources in {}", sources.display());
     let place = tempfile::tempdir()?;

@@ -10,7 +10,6 @@ use crate::table::Table;
 
 const STARTS: usize = 15;
 
-/// Measures the starts of the tool server alone and of the whole system.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let alone = starts(|place| {
         let root = place.join("root");

@@ -18,7 +18,6 @@ struct Row {
 }
 
 impl Table {
-    /// A table without rows.
     pub(crate) fn new(title: &'static str) -> Self {
         Self { title, rows: Vec::new() }
     }

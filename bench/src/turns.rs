@@ -30,7 +30,6 @@ const TURNS: usize = 400;
 const MESSAGES: usize = 10_000;
 const FITS: usize = 50;
 
-/// Measures the turns of a task, and the fitting of a long conversation.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let exchanges = Arc::new(Exchanges::default());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;

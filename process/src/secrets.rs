@@ -50,20 +50,16 @@ impl std::fmt::Debug for Secret {
 
 /// Why secrets could not be passed or received.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum SecretsError {
-    /// The pipe could not be created or written.
     #[error("cannot write the secrets to a pipe")]
     Pipe(#[source] io::Error),
-    /// The secrets together are too long.
     #[error("all secrets together are longer than {MAX_SECRETS_BYTES} bytes")]
     TooLong,
-    /// The process could not execute itself.
     #[error("cannot restart without secrets in the environment")]
     Exec(#[source] io::Error),
-    /// The descriptor could not be read.
     #[error("cannot read secrets from {SECRETS_FD}={0:?}")]
     Descriptor(String, #[source] io::Error),
-    /// The content is not an object of strings.
     #[error("the content of {SECRETS_FD} is not a JSON object of strings")]
     Malformed,
 }

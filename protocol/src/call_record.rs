@@ -8,11 +8,9 @@ use crate::{ErrorClass, Risk};
 /// A call that is about to act.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallStarted {
-    /// The tool's name, as called.
     pub tool_name: String,
     /// The arguments, bounded and redacted.
     pub arguments: Map<String, Value>,
-    /// The worst that the call can do.
     pub risk: Risk,
     /// The caller's `X-Request-Id`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -23,22 +21,17 @@ pub struct CallStarted {
 }
 
 /// A call that ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallEnded {
-    /// The tool's name, as called.
     pub tool_name: String,
-    /// The envelope's exit code.
     pub exit_code: i32,
     /// Why it failed; absent when it did not.
     #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<CallFailure>,
     /// The first bytes of the result, at most [`OUTPUT_TEXT_BYTES`](crate::journal::OUTPUT_TEXT_BYTES).
     pub output_text: String,
-    /// Wall time in milliseconds.
     pub latency_ms: u64,
-    /// Whether the result was cut at the line bound.
     pub truncated_lines: bool,
-    /// Whether the result was cut at the byte bound.
     pub truncated_bytes: bool,
     /// The absolute path that the path argument led to, with links resolved.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -46,12 +39,10 @@ pub struct CallEnded {
     /// What the call changed at that path; absent when it changed nothing there.
     #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
     pub change: Option<CallChange>,
-    /// Control files that a command created.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub created_control_files: Vec<String>,
 }
 
-/// What a call changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallChange {
     /// `create`, `update`, `append` or `delete`.
@@ -64,14 +55,10 @@ pub struct CallChange {
     pub sha256_after: Option<String>,
 }
 
-/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallFailure {
-    /// The message that the caller got.
     pub error: String,
-    /// Who must act.
     pub error_class: ErrorClass,
-    /// The error code.
     pub error_code: String,
     /// Whether a secret was replaced in this record.
     pub redacted: bool,

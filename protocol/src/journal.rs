@@ -121,14 +121,8 @@ mod tests {
         let ended = CallEnded {
             tool_name: "ls".into(),
             latency_ms: 1,
-            exit_code: 0,
-            truncated_lines: false,
-            truncated_bytes: false,
             output_text: "a\n".into(),
-            path_resolved: None,
-            change: None,
-            created_control_files: Vec::new(),
-            failure: None,
+            ..CallEnded::default()
         };
         let failure = CallFailure {
             error: "gone".into(),

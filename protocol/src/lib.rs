@@ -4,6 +4,7 @@
 //! the supervisor gives to the worker, the events that come back, the journal records that the supervisor
 //! follows. This crate does no I/O and knows no process: it has types and pure functions over them.
 
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 mod call_record;
 pub mod envelope;
 pub mod error;
@@ -11,9 +12,11 @@ pub mod event;
 pub mod hash;
 pub mod ids;
 pub mod journal;
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod task;
 pub mod text_form;
 pub mod tool_spec;
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod worker_message;
 
 pub use envelope::{Context, Envelope, FullOutput, Meta, Stats, Status};

@@ -9,7 +9,6 @@ use crate::{EventId, SessionId, TaskId};
 /// What the supervisor gives to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// The task's ID.
     pub task_id: TaskId,
     /// Which attempt this is, from 1; results of an older attempt are ignored.
     pub attempt: u32,
@@ -17,7 +16,6 @@ pub struct Task {
     pub session_id: SessionId,
     /// The event that the worker's events hang under.
     pub parent_event_id: EventId,
-    /// What the user wrote.
     pub text: String,
     /// The chat's earlier messages, oldest first.
     #[serde(default)]
@@ -54,22 +52,16 @@ impl Task {
     }
 }
 
-/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person in the chat.
     User,
-    /// Autonous.
     Assistant,
 }
 
-/// An earlier message of the chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryMessage {
-    /// Its author.
     pub role: Role,
-    /// Its text.
     pub text: String,
     /// The tool calls that led to it, in order, without full results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,25 +87,20 @@ impl EarlierAttempts {
     }
 }
 
-/// An earlier tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCall {
-    /// The tool's name.
     pub tool_name: String,
     /// Its arguments as JSON text, shortened if long.
     pub arguments: String,
-    /// How it ended.
     pub status: PastCallStatus,
     /// The beginning of its output or error; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
 }
 
-/// How an earlier tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PastCallStatus {
-    /// It succeeded.
     Done,
     /// It failed; nothing was done except what the error says.
     Failed,

@@ -11,10 +11,7 @@ pub enum ToWorker {
     /// Do this task. The worker gets one at a time.
     Task(Box<Task>),
     /// Stop this task if it is running.
-    Cancel {
-        /// Which task.
-        task_id: TaskId,
-    },
+    Cancel { task_id: TaskId },
 }
 
 /// Sent by the worker on stdout.
@@ -22,42 +19,30 @@ pub enum ToWorker {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "most lines are events")]
 pub enum FromWorker {
-    /// Something happened.
     Event {
-        /// The event.
         event: Event,
     },
     /// The worker is alive. The first heartbeat means that it is ready for a task.
     Heartbeat {
-        /// The running task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task_id: Option<TaskId>,
     },
-    /// The task ended.
     Result(TaskResult),
 }
 
-/// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// Which task.
     pub task_id: TaskId,
-    /// Which attempt at it.
     pub attempt: u32,
-    /// How the attempt ended.
     pub outcome: Outcome,
 }
 
-/// The outcome of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It has a reply for the user.
     Done {
-        /// What to tell the user.
         reply: String,
     },
-    /// The attempt failed.
     Failed {
         /// What went wrong, in a sentence for the user and the log.
         error: String,

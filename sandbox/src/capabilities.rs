@@ -7,7 +7,6 @@ use crate::syscalls;
 /// The Landlock version that scopes signals and abstract sockets.
 pub(crate) const LANDLOCK_WITH_SCOPES: i64 = 6;
 
-/// What tier B cannot prevent.
 const LOSSES_OF_TIER_B: &[&str] = &[
     "Commands can see, watch and change the metadata of this user's files outside the roots (stat, inotify, \
      chmod, timestamps), but not their content.",
@@ -19,7 +18,6 @@ const LOSSES_OF_TIER_B: &[&str] = &[
     "Commands have no access to /tmp; TMPDIR names a private directory of unlimited size.",
 ];
 
-/// What tier A cannot prevent.
 const LOSSES_OF_TIER_A: &[&str] = &[
     "A command can move away and replace a git repository that is not itself a root; what replaces it is \
      reported.",

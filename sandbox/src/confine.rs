@@ -36,14 +36,12 @@ pub enum Confinement {
 
 /// Which step failed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ConfineError {
-    /// The kernel refused the set of handled rights.
     #[error("cannot create the Landlock rules")]
     Create(#[source] RulesetError),
-    /// The kernel refused a directory.
     #[error("cannot add a directory to the Landlock rules")]
     Allow(#[source] RulesetError),
-    /// The kernel refused to enforce the rules.
     #[error("cannot enforce the Landlock rules")]
     Enforce(#[source] RulesetError),
 }

@@ -39,7 +39,6 @@ impl Job {
     }
 }
 
-/// The targets of the self-check's probe.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ProbePlan {
     /// A private file outside the roots.
@@ -112,7 +111,6 @@ pub(crate) fn socket_pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
-/// A message as bytes.
 pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_stdvec(message).expect("messages have only types that postcard supports")
 }

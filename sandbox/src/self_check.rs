@@ -41,7 +41,6 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How soon after a command's end its output must be closed, even if it left processes behind.
 const CLOSED_WITHIN: Duration = Duration::from_millis(200);
 
-/// What the confined process attacks.
 struct Targets {
     directory: PathBuf,
     tcp: TcpListener,

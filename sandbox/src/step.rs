@@ -82,7 +82,6 @@ impl StepError {
 
 /// Adds the step to an error of the kernel.
 pub(crate) trait During<T> {
-    /// Turns the error into a [`StepError`].
     fn during(self, step: Step) -> Result<T, StepError>;
 }
 
@@ -94,49 +93,34 @@ impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
 
 /// Why there is no sandbox, or why a command did not run in it.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum SandboxError {
     /// A fork of a process with threads would copy locks that nobody releases.
     #[error("the spawner must start before the first thread, but this process has {0} threads")]
     ThreadsExist(usize),
-    /// Neither tier works here.
     #[error("commands cannot be confined here; tier A (namespaces): {tier_a}; tier B (Landlock): {tier_b}")]
-    NoTier {
-        /// Why namespaces do not work.
-        tier_a: StepError,
-        /// Why Landlock alone does not work.
-        tier_b: StepError,
-    },
-    /// The required tier does not work here.
+    NoTier { tier_a: StepError, tier_b: StepError },
     #[error("the required sandbox is not available here")]
     TierUnavailable(#[source] StepError),
-    /// A setup step failed; the command did not run.
     #[error("the command did not run")]
     Setup(#[source] StepError),
     /// All layers are in force, but the program could not be executed.
     #[error("cannot execute {program}")]
     Exec {
-        /// The program as it was named.
         program: String,
-        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// The command's working directory could not be entered.
     #[error("cannot enter the working directory {workdir}")]
     Workdir {
-        /// The directory as it was named.
         workdir: String,
-        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// The request could not be sent.
     #[error("cannot reach the spawner")]
     Unreachable(#[source] io::Error),
-    /// The sandbox processes ended without a report.
     #[error("the sandbox ended without reporting on the command")]
     NoReport,
-    /// The self-check could not be set up.
     #[error("cannot set up the self-check")]
     SelfCheck(#[source] io::Error),
     /// Something got through that must not; no command may run.

@@ -10,15 +10,12 @@ use std::ptr;
 
 use libc::{sock_filter, sock_fprog};
 
-/// Which side of a fork this is.
 pub(crate) enum ForkResult {
     /// The process that forked, with the child's process ID.
     Parent(i32),
-    /// The new process.
     Child,
 }
 
-/// How a child ended, and what it used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChildExit {
     pub(crate) status: i32,
@@ -54,7 +51,6 @@ pub(crate) fn fork_into(namespaces: c_int) -> io::Result<ForkResult> {
     fork_result(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })
 }
 
-/// Moves this process into new namespaces.
 pub(crate) fn unshare(namespaces: c_int) -> io::Result<()> {
     // SAFETY: no memory is involved; CLONE_FILES and CLONE_VM are never passed.
     checked(unsafe { libc::unshare(namespaces) }.into()).map(drop)
@@ -66,7 +62,6 @@ pub(crate) fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Waits for a child to end.
 pub(crate) fn wait_for(child: i32) -> io::Result<ChildExit> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is valid, and both pointers are valid for the call.
@@ -183,7 +178,6 @@ pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, set: u64, recursive: b
     .map(drop)
 }
 
-/// Brings up the loopback interface of this network namespace.
 pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: an all-zero request is valid; the name fits; the pointer is valid for the call.
     unsafe {
@@ -206,7 +200,6 @@ pub(crate) fn drop_from_bounding_set(capability: c_ulong) -> io::Result<bool> {
     }
 }
 
-/// Installs a system call filter for this process and its descendants.
 pub(crate) fn install_filter(filter: &[sock_filter]) -> io::Result<()> {
     let program = sock_fprog {
         len: u16::try_from(filter.len()).map_err(io::Error::other)?,
@@ -247,13 +240,11 @@ pub(crate) mod probe_calls {
         super::exit(0);
     }
 
-    /// Loads a program into the kernel.
     pub(crate) fn bpf() -> io::Result<()> {
         // SAFETY: size 0 with a null pointer is refused before memory is read.
         checked(unsafe { libc::syscall(libc::SYS_bpf, 0, ptr::null::<u8>(), 0) }).map(drop)
     }
 
-    /// Pushes a character into the input of a terminal.
     pub(crate) fn push_into_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
         // SAFETY: the pointer is to one byte, valid for the call.
         checked(unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSTI, c"x".as_ptr()) }.into()).map(drop)

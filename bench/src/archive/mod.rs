@@ -32,7 +32,6 @@ const QUESTIONS: [(&str, &[&str]); 7] = [
     ("requeue of a task, without a supervisor", &["requeue", "DEAD"]),
 ];
 
-/// Queries both databases in turns.
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let places = [tempfile::tempdir()?, tempfile::tempdir()?];
     for (place, tasks) in places.iter().zip(TASKS) {

@@ -3,9 +3,12 @@
 //! The tree is process → agent → turn → tool call: `parent_id` is the ID of the event that something
 //! happened under; a completion's is the ID of its start.
 
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 mod agent;
 mod body;
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 mod supervisor;
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 mod tool_call;
 
 use serde::{Deserialize, Serialize};

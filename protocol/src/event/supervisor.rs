@@ -7,68 +7,53 @@ use super::RequestFailed;
 /// The supervisor started; the root of everything in this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessStarted {
-    /// The process id.
     pub pid: u32,
-    /// The supervisor's version.
     pub version: String,
-    /// Where the control port answers.
     pub control_url: String,
-    /// Where the tool server answers.
     pub tool_url: String,
 }
 
 /// A child process started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerSpawned {
-    /// The program's name.
     pub child: String,
-    /// The process id; none if it ended at once.
+    /// None if it ended at once.
     pub pid: Option<u32>,
 }
 
 /// A child process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerExited {
-    /// The program's name.
     pub child: String,
-    /// The process id.
     pub pid: Option<u32>,
     /// The exit code or signal, in words.
     pub status: String,
-    /// How long it ran.
     pub lived_ms: u64,
 }
 
 /// A child keeps ending before it is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashLoopDetected {
-    /// The program's name.
     pub child: String,
     /// How it ended the last time, in words.
     pub status: String,
 }
 
-/// Old records were deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabasePruned {
     /// Records older than this were deleted, in milliseconds since the epoch.
     pub before_ms: i64,
-    /// How many tasks.
     pub tasks: i64,
     /// How many full files of the journal.
     pub journal_files: i64,
-    /// How many events.
     pub events: i64,
 }
 
 /// A message was stored as a task, or a task that had ended was queued again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskQueued {
-    /// The channel it came from.
     pub channel: String,
-    /// The chat there.
     pub chat_id: String,
-    /// What was asked.
     pub text: String,
     /// The channel's number of the message.
     pub message_id: Option<i64>,
@@ -82,9 +67,7 @@ pub struct TaskQueued {
 pub struct Requeued {
     /// Always `requeued`.
     pub reason: String,
-    /// Who asked.
     pub by: String,
-    /// How often the task has been requeued by now.
     pub requeues: u32,
     /// How many attempts it has had.
     pub attempt: u32,
@@ -93,55 +76,46 @@ pub struct Requeued {
 /// A task was given to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskClaimed {
-    /// Which attempt begins.
     pub attempt: u32,
 }
 
 /// A task ended and its reply was queued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskDone {
-    /// Which attempt succeeded.
     pub attempt: u32,
 }
 
 /// A task failed for the last time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskDead {
-    /// Which attempt was the last.
     pub attempt: u32,
-    /// Why it failed.
     pub error: String,
 }
 
 /// A task was cancelled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskCancelled {
-    /// Which attempt was cancelled; absent when none was running.
+    /// Absent when no attempt was running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Who asked, where it is known.
     pub by: Option<String>,
 }
 
 /// A message was stored and deliberately not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSkipped {
-    /// The channel it came from; absent when the task had been queued before.
+    /// Absent, as `chat_id`, when the task had been queued before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// The chat there; absent when the task had been queued before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat_id: Option<String>,
-    /// Why it does not run.
     pub reason: String,
 }
 
 /// An attempt at a task, or at sending a message, that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptFailed {
-    /// Which attempt.
     pub attempt: u32,
-    /// Why.
     pub error: String,
 }
 
@@ -151,15 +125,12 @@ pub struct AttemptFailed {
 pub enum RetryScheduled {
     /// An attempt at a task or at sending a message.
     Attempt {
-        /// What failed.
         #[serde(flatten)]
         failed: AttemptFailed,
         /// When the next attempt may begin.
         delay_ms: u64,
     },
-    /// A request to the model.
     Request {
-        /// What failed.
         #[serde(flatten)]
         failed: RequestFailed,
         /// When the next request begins.
@@ -173,7 +144,6 @@ pub enum RetryScheduled {
 pub enum RetryExhausted {
     /// Sending a message.
     Attempt(AttemptFailed),
-    /// A request to the model.
     Request(RequestFailed),
 }
 
@@ -187,19 +157,14 @@ pub struct ReplyQueued {
     /// The message that is edited or reacted to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_message_id: Option<i64>,
-    /// A file's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
-    /// A file's size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<usize>,
-    /// The channel it leaves by.
     pub channel: String,
-    /// The chat there.
     pub chat_id: String,
     /// Which part of the reply it is, from 1.
     pub part: u32,
-    /// How many parts the reply has.
     pub of: usize,
 }
 

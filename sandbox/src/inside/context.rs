@@ -12,14 +12,12 @@ use crate::settings::{SpawnerSettings, Tier};
 pub(super) struct SpawnerContext<'a> {
     pub(super) tier: Tier,
     pub(super) settings: &'a SpawnerSettings,
-    /// The system call filter.
     pub(super) filter: Vec<sock_filter>,
 }
 
 /// What belongs to one command.
 pub(super) struct CommandContext<'a> {
     pub(super) spawner: &'a SpawnerContext<'a>,
-    /// Denied names and control files in the roots.
     pub(super) matches: &'a [Match],
     /// User and group ID, as outside.
     pub(super) user: u32,

@@ -6,7 +6,6 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, openat, symlinkat};
 
 use super::mounts;
-use crate::step::{During as _, Step, StepError};
 
 /// Character devices without state.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
@@ -19,31 +18,24 @@ const LINKS: [(&str, &str); 4] = [
 ];
 
 /// Copies the machine's devices; call this before its file tree is left.
-pub(super) fn copies() -> Result<Vec<(&'static str, OwnedFd)>, StepError> {
-    DEVICES
-        .into_iter()
-        .map(|name| {
-            let device = mounts::open(&Path::new("/dev").join(name)).during(Step::DeviceView)?;
-            let copy = mounts::restricted_copy(device, mounts::DEVICE).during(Step::DeviceView)?;
-            Ok((name, copy))
-        })
-        .collect()
+pub(super) fn copies() -> std::io::Result<Vec<(&'static str, OwnedFd)>> {
+    let copy = |name| {
+        let device = mounts::open(&Path::new("/dev").join(name))?;
+        Ok((name, mounts::restricted_copy(device, mounts::DEVICE)?))
+    };
+    DEVICES.into_iter().map(copy).collect()
 }
 
-/// Mounts them in `/dev` of the new tree.
-pub(super) fn show(root: BorrowedFd<'_>, copies: &[(&str, OwnedFd)]) -> Result<(), StepError> {
-    let fill = || -> rustix::io::Result<()> {
-        mounts::make_directories(root, Path::new("dev/shm"))?;
-        let dev = openat(root, "dev", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        for (name, copy) in copies {
-            let name = Path::new(name);
-            mounts::create_file(&dev, name, Mode::from_raw_mode(0o644))?;
-            mounts::attach(copy, mounts::open_without_links(dev.as_fd(), name)?)?;
-        }
-        for (target, link) in LINKS {
-            symlinkat(target, root, link)?;
-        }
-        Ok(())
-    };
-    fill().during(Step::DeviceView)
+pub(super) fn show(root: BorrowedFd<'_>, copies: &[(&str, OwnedFd)]) -> rustix::io::Result<()> {
+    mounts::make_directories(root, Path::new("dev/shm"))?;
+    let dev = openat(root, "dev", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    for (name, copy) in copies {
+        let name = Path::new(name);
+        mounts::create_file(&dev, name, Mode::from_raw_mode(0o644))?;
+        mounts::attach(copy, mounts::open_without_links(dev.as_fd(), name)?)?;
+    }
+    for (target, link) in LINKS {
+        symlinkat(target, root, link)?;
+    }
+    Ok(())
 }

@@ -12,7 +12,6 @@ use super::mounts;
 use crate::command::HOME;
 use crate::step::{During as _, Step, StepError};
 
-/// Files to copy.
 pub(super) const FILES: [&str; 17] = [
     "debian_version",
     "gai.conf",
@@ -69,12 +68,7 @@ impl Etc {
         Ok(Self { files, directories })
     }
 
-    /// Creates them in `/etc` of the new tree.
-    pub(super) fn show(&self, root: BorrowedFd<'_>) -> Result<(), StepError> {
-        self.write(root).during(Step::EtcView)
-    }
-
-    fn write(&self, root: BorrowedFd<'_>) -> std::io::Result<()> {
+    pub(super) fn show(&self, root: BorrowedFd<'_>) -> std::io::Result<()> {
         mounts::make_directories(root, Path::new("etc/ssl"))?;
         for (name, content) in &self.files {
             let path = Path::new("etc").join(name);

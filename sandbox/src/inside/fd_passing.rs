@@ -14,7 +14,6 @@ use rustix::net::{
 /// The descriptors that a monitor gets for one command.
 #[derive(Debug)]
 pub(super) struct CommandRequest {
-    /// The file with the job.
     pub(super) job: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,

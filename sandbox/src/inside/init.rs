@@ -31,7 +31,6 @@ const BACKGROUND_GRACE: Duration = Duration::from_millis(100);
 /// How many processes are reaped before the monitor's socket is checked again.
 const REAP_BATCH: u32 = 64;
 
-/// Runs as the init process until the command and all its processes ended.
 pub(super) fn run(context: &CommandContext<'_>, job: &Job) -> ! {
     match start(context, job) {
         Ok((command, child_signals)) => {
@@ -130,7 +129,6 @@ fn reap_until_done(command: i32, child_signals: &OwnedFd, monitor: &OwnedFd) {
     }
 }
 
-/// The result of one round of reaping.
 enum Reaped {
     Command(i32),
     Some,
@@ -138,7 +136,6 @@ enum Reaped {
     Everything,
 }
 
-/// Reaps at most [`REAP_BATCH`] processes.
 fn reap(command: i32) -> Reaped {
     for round in 0..REAP_BATCH {
         match wait(WaitOptions::NOHANG) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
-    RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 
 use super::context::SpawnerContext;
@@ -19,7 +19,6 @@ use crate::confine::{NEWEST_ABI, ruleset};
 use crate::settings::Tier;
 use crate::step::{Step, StepError};
 
-/// Confines the process that becomes the command.
 pub(super) fn confine(spawner: &SpawnerContext<'_>, home: Option<&PrivateHome>) -> Result<(), StepError> {
     match spawner.tier {
         // The status does not matter here, because tier A relies on its namespaces.
@@ -37,20 +36,18 @@ pub(super) fn confine(spawner: &SpawnerContext<'_>, home: Option<&PrivateHome>) 
 /// Puts a domain around init and its descendants. It only forbids signals to the outside, so that a signal
 /// to every process reaches only the domain.
 pub(super) fn scope_signals() -> Result<(), StepError> {
-    let domain = || {
-        let required = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        required.scope(Scope::Signal)?.create()?.restrict_self()
-    };
-    require_full(domain().map_err(failed)?.ruleset)
+    let domain = requiring(Scope::Signal.into()).and_then(RulesetCreated::restrict_self);
+    require_full(domain.map_err(failed)?.ruleset)
 }
 
 /// Confirms that the kernel has the scopes that tier B relies on.
 pub(super) fn confirm_scopes() -> Result<(), StepError> {
-    let scopes = || {
-        let required = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        required.scope(Scope::from_all(NEWEST_ABI))?.create()
-    };
-    scopes().map(drop).map_err(|_| StepError::new(Step::LandlockMissing, libc::ENOSYS))
+    let scopes = requiring(Scope::from_all(NEWEST_ABI));
+    scopes.map(drop).map_err(|_| StepError::new(Step::LandlockMissing, libc::ENOSYS))
+}
+
+fn requiring(scopes: BitFlags<Scope>) -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(scopes)?.create()
 }
 
 fn require_full(status: RulesetStatus) -> Result<(), StepError> {

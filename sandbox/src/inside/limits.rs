@@ -11,7 +11,6 @@ const NICENESS: i32 = 5;
 
 const LOCKED_MEMORY_BYTES: u64 = 64 << 10;
 
-/// Applies the limits to this process.
 pub(super) fn apply(limits: &Limits, tier: Tier) -> Result<(), StepError> {
     let _ = setpriority_process(None, NICENESS);
     let processes = match tier {

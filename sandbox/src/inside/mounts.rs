@@ -17,7 +17,6 @@ use crate::syscalls;
 pub(super) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | READ_WRITE;
 /// For what commands may change: no setuid, no devices.
 pub(super) const READ_WRITE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
-/// For device files.
 pub(super) const DEVICE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
 
 /// How many bytes of the limit of a tmpfs each file counts for.

@@ -30,7 +30,6 @@ const TOO_MANY_PROCESSES: u32 = 4096;
 /// More memory than any limit allows.
 const TOO_MUCH_MEMORY: usize = 1 << 40;
 
-/// Something that the probe tries.
 pub(crate) struct Attempt {
     pub(crate) name: &'static str,
     pub(crate) text: &'static str,
@@ -90,7 +89,6 @@ const LIMIT_ATTEMPTS: &[Attempt] = &[
     attack("processes", "start unlimited processes", |_| fork_too_many()),
 ];
 
-/// All attempts, in their order.
 pub(crate) fn attempts(test_limits: bool) -> impl Iterator<Item = &'static Attempt> {
     ATTEMPTS.iter().chain(if test_limits { LIMIT_ATTEMPTS } else { &[] })
 }

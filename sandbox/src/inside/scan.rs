@@ -25,7 +25,6 @@ const MAX_REPORTED: usize = 64;
 /// clock, which its change time would not show.
 const CLOCK_TICK: Duration = Duration::from_millis(50);
 
-/// Why a path matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Hidden from commands.
@@ -41,7 +40,6 @@ pub(super) enum Kind {
 /// Device, inode and change time: tells a file from another one at the same path.
 type Identity = (u64, u64, i64, u64);
 
-/// A denied name or control file in a root.
 #[derive(Debug)]
 pub(super) struct Match {
     /// The index of its root among the writable ones.
@@ -52,7 +50,6 @@ pub(super) struct Match {
     identity: Identity,
 }
 
-/// The result of a scan.
 #[derive(Debug)]
 pub(super) struct Scan {
     /// Shallow ones first.
@@ -67,7 +64,6 @@ pub(super) struct ScanCache {
     directories: HashMap<(usize, PathBuf), Directory>,
 }
 
-/// One directory as it was read.
 #[derive(Debug)]
 struct Directory {
     /// None if it may have changed unnoticed while it was read.
@@ -78,7 +74,6 @@ struct Directory {
 }
 
 impl ScanCache {
-    /// Scans all writable roots.
     pub(super) fn scan(&mut self, settings: &SpawnerSettings) -> Scan {
         let mut scan = Scan { matches: Vec::new(), complete: true };
         let mut left = MAX_ENTRIES;

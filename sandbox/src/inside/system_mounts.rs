@@ -43,15 +43,15 @@ pub(super) fn set_up_and_pivot(settings: &SpawnerSettings) -> Result<(), StepErr
     // A directory must be attached before the mounts inside it.
     trees.sort_by_key(|(path, _)| path.as_os_str().len());
     let proc = mounts::open(Path::new("/proc")).and_then(mounts::copy).during(Step::Proc)?;
-    let devices = devices::copies()?;
+    let devices = devices::copies().during(Step::DeviceView)?;
     let etc = Etc::read(settings.network)?;
 
     let root = mounts::tmpfs(ROOT_BYTES, "0755").during(Step::Pivot)?;
     let mount_point = mounts::open(Path::new("/proc")).during(Step::Pivot)?;
     mounts::attach(&root, mount_point).during(Step::Pivot)?;
     create_mount_points(root.as_fd(), &links).during(Step::SystemView)?;
-    devices::show(root.as_fd(), &devices)?;
-    etc.show(root.as_fd())?;
+    devices::show(root.as_fd(), &devices).during(Step::DeviceView)?;
+    etc.show(root.as_fd()).during(Step::EtcView)?;
     attach(root.as_fd(), Path::new("/proc"), &proc).during(Step::Proc)?;
     for (path, tree) in &trees {
         attach(root.as_fd(), path, tree).during(Step::RootView)?;

@@ -19,7 +19,6 @@ pub(super) enum Test {
     WithAny(u32),
 }
 
-/// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Allow,
@@ -130,7 +129,6 @@ const ONLY_ON_SELF: &[(i64, &[(u32, Test)])] = &[
     (libc::SYS_ioprio_set, &[(0, Test::Is(1)), (1, Test::Is(0))]),
 ];
 
-/// All rules of a tier.
 pub(super) fn rules(tier: Tier, network: bool) -> Vec<Rule> {
     let deny = |numbers: &[i64]| -> Vec<Rule> {
         numbers.iter().map(|number| Rule { number: *number, cases: Vec::new(), otherwise: DENY }).collect()

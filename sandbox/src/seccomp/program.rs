@@ -18,7 +18,6 @@ const NUMBER_OFFSET: u32 = 0;
 const ARCHITECTURE_OFFSET: u32 = 4;
 const ARGUMENTS_OFFSET: u32 = 16;
 
-/// The filter of a tier.
 pub(crate) fn filter(tier: Tier, network: bool) -> io::Result<Vec<sock_filter>> {
     assemble(&rules(tier, network))
 }

@@ -23,11 +23,9 @@ enum Effect {
     ChangesMetadata,
     /// This file was created in the directory outside.
     Creates(&'static str),
-    /// The bystander, a process of the same user, is gone.
     KillsBystander,
     /// The bystander's priority or limits changed.
     ChangesBystander,
-    /// Something arrived at the server's sockets.
     Arrives,
 }
 
@@ -279,7 +277,6 @@ impl Drop for Bystander {
     }
 }
 
-/// What the server listens on.
 struct Sockets {
     port: u16,
     tcp: TcpListener,

@@ -12,7 +12,6 @@ use tempfile::TempDir;
 /// A user without rights on any machine.
 const NOBODY: u32 = 65534;
 
-/// Who runs a command, and in which tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scenario {
     RootInTierA,
@@ -61,7 +60,6 @@ impl Fixture {
         fixture
     }
 
-    /// One for each scenario.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Scenario::all().into_iter().map(Self::new)
     }
@@ -97,7 +95,6 @@ impl Fixture {
         }
     }
 
-    /// Makes a program run as the scenario's user.
     pub(crate) fn set_user(&self, command: &mut Command) {
         if is_root() && !self.scenario.is_root() {
             command.uid(NOBODY).gid(NOBODY);
@@ -110,12 +107,10 @@ impl Fixture {
         assert!(output.status.success(), "{script}: {output:?}");
     }
 
-    /// Runs a script without the sandbox.
     pub(crate) fn run_plain(&self, script: &str) -> Output {
         self.command(&["--plain"], &["/bin/bash", "-c", script]).output().unwrap()
     }
 
-    /// Runs a script in the sandbox.
     pub(crate) fn run(&self, script: &str) -> Run {
         self.run_with(&[], script)
     }
@@ -152,7 +147,6 @@ impl Fixture {
     }
 }
 
-/// What a sandboxed command did.
 #[derive(Debug)]
 #[expect(dead_code, reason = "some fields are only shown when a test fails")]
 pub(crate) struct Run {
@@ -168,12 +162,10 @@ impl Run {
         self.report.contains("exit Some(0) signal None killed false")
     }
 
-    /// Whether the command was executed at all.
     pub(crate) fn was_executed(&self) -> bool {
         self.report.contains("\nexit ")
     }
 
-    /// A number of the report.
     pub(crate) fn number(&self, name: &str) -> u64 {
         let mut words = self.report.split_whitespace().skip_while(|word| *word != name);
         words.nth(1).unwrap_or_else(|| panic!("no {name} in {self:?}")).parse().unwrap()
@@ -202,7 +194,6 @@ pub(crate) fn exclusive() -> fs::File {
     file
 }
 
-/// How many processes have this text in their command line.
 pub(crate) fn processes_with(text: &str) -> usize {
     let Ok(processes) = fs::read_dir("/proc") else { return 0 };
     let contains = |line: &[u8]| line.windows(text.len()).any(|window| window == text.as_bytes());
