@@ -132,10 +132,15 @@ fn length(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_file_is_named_hashed_and_counted() {
+    fn store() -> (tempfile::TempDir, OutputStore) {
         let directory = tempfile::tempdir().unwrap();
         let store = OutputStore::open(directory.path()).unwrap();
+        (directory, store)
+    }
+
+    #[test]
+    fn a_file_is_named_hashed_and_counted() {
+        let (_directory, store) = store();
         let mut spill = store.begin("call").unwrap();
         spill.write(b"one\n").unwrap();
         spill.write(b"two\n").unwrap();
@@ -148,8 +153,7 @@ mod tests {
 
     #[test]
     fn a_file_ends_at_its_bound_and_says_what_is_lost() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = OutputStore::open(directory.path()).unwrap();
+        let (_directory, store) = store();
         let mut spill = store.begin("call").unwrap();
         let block = vec![b'x'; 1 << 20];
         (0..65).for_each(|_| spill.write(&block).unwrap());
@@ -160,8 +164,7 @@ mod tests {
 
     #[test]
     fn what_is_older_than_a_week_is_swept() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = OutputStore::open(directory.path()).unwrap();
+        let (directory, store) = store();
         for name in ["old", "new"] {
             store.begin(name).unwrap();
         }

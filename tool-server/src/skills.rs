@@ -42,7 +42,6 @@ pub(crate) struct Script {
 }
 
 impl Skills {
-    /// The skills in an existing directory.
     pub(crate) fn open(directory: &Path) -> Result<Self, RootsError> {
         let denied = DeniedPaths::new([]).map_err(|_| RootsError::None)?;
         let roots = Roots::open(&[directory.to_owned()], denied, ControlFiles::default(), |_| None)?;

@@ -262,6 +262,10 @@ impl LineEndings {
 mod tests {
     use super::*;
 
+    fn edit<'a>(find: &'a str, replace: &'a str) -> Edit<'a> {
+        Edit { find, replace, all: false }
+    }
+
     fn edited(original: &str, find: &str, put: &str, all: bool) -> Result<String, (ErrorCode, String)> {
         replace(original.as_bytes(), &[Edit { find, replace: put, all }], |_| String::new())
             .map(|replaced| String::from_utf8(replaced.content).unwrap())
@@ -277,10 +281,8 @@ mod tests {
     #[test]
     fn overlapping_matches_count() {
         let (code, message) = edited("aaa", "aa", "b", false).unwrap_err();
-        assert_eq!(
-            (code, message.as_str()),
-            (ErrorCode::NotUnique, "`find` matches 2 times, at lines 1, 1.")
-        );
+        assert_eq!(code, ErrorCode::NotUnique);
+        assert_eq!(message, "`find` matches 2 times, at lines 1, 1.");
         assert_eq!(edited("aaa", "aa", "b", true).unwrap(), "ba");
     }
 
@@ -302,17 +304,14 @@ mod tests {
     fn crlf_and_what_is_not_utf8_survive() {
         assert_eq!(edited("a\r\nb\r\n", "a\nb", "x\ny", false).unwrap(), "x\r\ny\r\n");
         assert_eq!(edited("a\r\nb\n", "b\n", "c\n", false).unwrap(), "a\r\nc\n");
-        let latin =
-            replace(b"caf\xe9", &[Edit { find: "caf", replace: "tea", all: false }], |_| String::new());
+        let latin = replace(b"caf\xe9", &[edit("caf", "tea")], |_| String::new());
         assert_eq!(latin.unwrap().content, b"tea\xe9");
-        let mixed =
-            replace(b"caf\xe9", &[Edit { find: "caf", replace: "té", all: false }], |_| String::new());
+        let mixed = replace(b"caf\xe9", &[edit("caf", "té")], |_| String::new());
         assert_eq!(mixed.unwrap_err().code, ErrorCode::BinaryFile);
     }
 
     #[test]
     fn several_edits_match_the_original_and_overlaps_refuse_all() {
-        let edit = |find, put| Edit { find, replace: put, all: false };
         let name = |index: usize| format!("edits[{index}]: ");
         let swapped = replace(b"a b", &[edit("a", "b"), edit("b", "a")], name).unwrap();
         assert_eq!((swapped.content.as_slice(), swapped.replacements), (b"b a".as_slice(), 2));
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_can_not_ask_for_more_memory_than_there_is() {
+    fn an_edit_cannot_ask_for_more_memory_than_there_is() {
         let many = "a".repeat(MAX_REPLACEMENTS);
         assert_eq!(edited(&many, "a", "b", true).unwrap(), "b".repeat(MAX_REPLACEMENTS));
         let (code, _) = edited(&many, "a", &"b".repeat(1 << 20), true).unwrap_err();

@@ -254,8 +254,9 @@ impl RunningCommand<'_> {
 
     fn into_outcome(self, exit: Exit, duration: Duration, timeout: Duration) -> Outcome<CommandData> {
         let (text, saved) = self.capture.finish();
+        let data = data_of(&exit, self.stopped, duration);
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
-        notices.extend(control_file_notice(&exit));
+        notices.extend(control_file_notice(&data.created_control_files));
         notices.extend(
             (!exit.control_search_complete)
                 .then(|| "The roots are too large to check completely for new control files.".to_owned()),
@@ -264,7 +265,7 @@ impl RunningCommand<'_> {
             text.cleaned.then(|| "Terminal escapes and invisible characters were removed.".to_owned()),
         );
         let shown = Success {
-            data: data_of(&exit, self.stopped, duration),
+            data,
             stdout: text.stdout,
             stderr: Some(text.stderr),
             full_output: saved.file,
@@ -342,13 +343,11 @@ fn data_of(exit: &Exit, stopped: Option<StopReason>, duration: Duration) -> Comm
     }
 }
 
-fn control_file_notice(exit: &Exit) -> Option<String> {
-    let listed: Vec<String> =
-        exit.created_control_files.iter().map(|path| names::path_to_text(path)).collect();
-    (!listed.is_empty()).then(|| {
+fn control_file_notice(created: &[String]) -> Option<String> {
+    (!created.is_empty()).then(|| {
         format!(
             "The command created control files, which other programs execute: {}. Do not trust them.",
-            listed.join(", ")
+            created.join(", ")
         )
     })
 }
@@ -362,12 +361,6 @@ fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {
 }
 
 /// An error and its sources, for the log.
-pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    anyhow::Chain::new(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -11,7 +11,6 @@ use http_body_util::BodyExt as _;
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::{elide, invalid};
 
-/// The largest body that is accepted.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
 /// How much excess is read and discarded.

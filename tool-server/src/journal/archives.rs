@@ -35,7 +35,7 @@ pub(super) fn rotate(journal: &Path) -> io::Result<File> {
     let number = archives(journal)?.last_key_value().map_or(1, |(number, _)| number + 1);
     let archive = journal.with_file_name(archive_name(name(journal), number));
     let next = journal.with_file_name(format!("{}.{NEXT}", name(journal)));
-    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&next)?;
+    let file = open_own(&next)?;
     file.set_len(0)?;
     fs::rename(journal, &archive)?;
     if let Err(error) = fs::rename(&next, journal) {

@@ -24,12 +24,11 @@ use toolkit::Recorder;
 use toolkit::runner::CallIds;
 
 pub use open::JournalError;
-pub use verify::{Broken, Chain, verify};
+pub use verify::{Chain, verify};
 
 /// The default of AUTONOUS_TOOL_JOURNAL_MAX_BYTES.
 pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
-/// How often the journal is synced to the disk.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// The open journal.

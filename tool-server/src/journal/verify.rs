@@ -25,7 +25,6 @@ pub struct Chain {
     pub torn_bytes: usize,
 }
 
-/// A file in which the chain breaks.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", .file.display())]
 pub struct Broken {

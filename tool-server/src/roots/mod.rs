@@ -15,9 +15,9 @@ mod target;
 
 pub(crate) use child::{open_child_directory, open_child_file};
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
-pub(crate) use open::lexically_clean;
-pub use open::{Opened, Roots};
-pub use root::RootsError;
+pub use open::Roots;
+pub(crate) use open::{Opened, lexically_clean};
+pub(crate) use root::RootsError;
 pub(crate) use target::{Entry, Missing, Target};
 
 /// The default of AUTONOUS_TOOL_PROTECTED: the control files that file tools never write.

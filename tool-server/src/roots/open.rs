@@ -36,7 +36,6 @@ pub struct Roots {
 /// Something beneath a root, opened.
 #[derive(Debug)]
 pub struct Opened {
-    /// The handle.
     pub handle: OwnedFd,
     /// The absolute path with all links resolved, as the kernel knows it.
     pub path: PathBuf,

@@ -19,16 +19,12 @@ pub(super) struct Root {
 /// Why the roots cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum RootsError {
-    /// There is none.
     #[error("no allowed root")]
     None,
-    /// It is not absolute.
     #[error("the root {0:?} is not absolute")]
     Relative(PathBuf),
-    /// It cannot be opened as a directory.
     #[error("cannot open the root {0:?} as a directory")]
     Open(PathBuf, #[source] io::Error),
-    /// Tools must not reach it.
     #[error("the root {0:?} is forbidden: {1}")]
     Forbidden(PathBuf, String),
 }

@@ -172,11 +172,7 @@ impl Roots {
                     let plain = rest
                         .components()
                         .all(|name| matches!(name, Component::Normal(_) | Component::CurDir));
-                    return if plain {
-                        Ok((directory, rest.components().collect()))
-                    } else {
-                        Err(Errno::NOENT)
-                    };
+                    return plain.then(|| (directory, rest.components().collect())).ok_or(Errno::NOENT);
                 }
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno),

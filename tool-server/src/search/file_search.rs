@@ -23,11 +23,8 @@ const BYTES_PER_CHECK: usize = 128 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchMode {
-    Lines {
-        context: usize,
-    },
+    Lines { context: usize },
     AnyMatch,
-    /// How many of its lines match.
     Count,
 }
 
@@ -39,13 +36,10 @@ pub(crate) struct Line {
     pub(crate) shown: DisplayLine,
 }
 
-/// Why a line is in a result.
+/// Why a line is in a result; `column` is where it first matches: a byte of the line, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It matches, first at this column: a byte of the line, from 1.
-    Match {
-        column: usize,
-    },
+    Match { column: usize },
     Before,
     After,
 }
@@ -149,7 +143,6 @@ impl Read for Reader<'_> {
     }
 }
 
-/// Collects what the searcher finds.
 struct Collector<'a> {
     matcher: &'a RegexMatcher,
     mode: SearchMode,

@@ -101,7 +101,6 @@ impl<T> PageCollector<T> {
         }
     }
 
-    /// The results, sorted by path.
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = (Vec<u8>, T)> {
         let collected = self.collected.into_inner().unwrap_or_else(PoisonError::into_inner);
         collected.by_path.into_iter().map(|(path, (_, item))| (path, item))

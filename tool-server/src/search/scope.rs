@@ -12,12 +12,10 @@ use std::sync::Arc;
 use super::ignore_rules::{IgnoreFiles, IgnoreRules};
 use crate::roots::{DeniedPaths, Opened, Roots, names};
 
-/// How the paths of a search are shown.
 pub(crate) struct PathDisplay {
     prefix: String,
 }
 
-/// Where and what to search.
 pub(crate) struct Scope<'a> {
     denied: &'a DeniedPaths,
     /// The searched directory beneath its root; empty, or ending in `/`.

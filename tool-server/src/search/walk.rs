@@ -42,11 +42,8 @@ pub(crate) struct Entry<'a> {
 }
 
 enum Job {
-    /// The searched directory.
     Top(OwnedFd),
-    /// A subdirectory of a directory.
     Directory(Arc<Directory>, usize),
-    /// Some entries of a directory.
     Entries(Arc<Directory>, Range<usize>),
 }
 

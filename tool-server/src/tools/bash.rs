@@ -13,7 +13,6 @@ use toolkit::{Call, Outcome, Slot, Tool};
 use crate::command::{CommandData, CommandRequest};
 use crate::tool_context::ToolContext;
 
-/// The default time limit of a command, in seconds.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 
 /// Runs a command line with bash, in a sandbox that sees the roots and the system's programs.

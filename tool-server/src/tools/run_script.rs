@@ -14,7 +14,6 @@ use super::bash::timeout_of;
 use crate::command::{CommandData, CommandRequest};
 use crate::tool_context::ToolContext;
 
-/// The most bytes of one argument.
 const MAX_ARGUMENT_BYTES: usize = 4096;
 
 /// Runs a script of a skill with arguments, without a shell, in the sandbox of all commands.

@@ -87,19 +87,15 @@ async fn appending_needs_no_reading_and_works_in_place() {
     fs::write(server.root.join("log"), "one\n").unwrap();
     let inode = fs::metadata(server.root.join("log")).unwrap().ino();
     let added = server.call("write", json!({"path": "log", "content": "two\n", "mode": "append"})).await;
-    assert_eq!(added.meta.data["operation"], "append");
-    assert_eq!(
-        (added.meta.data["bytes_before"].clone(), added.meta.data["bytes_after"].clone()),
-        (json!(4), json!(8))
-    );
+    let data = &added.meta.data;
+    assert_eq!(data["operation"], "append");
+    assert_eq!((&data["bytes_before"], &data["bytes_after"]), (&json!(4), &json!(8)));
     assert_eq!(content(&server, "log"), "one\ntwo\n");
     assert_eq!(fs::metadata(server.root.join("log")).unwrap().ino(), inode);
     let blind = server.call("write", json!({"path": "log", "content": "x"})).await;
     assert_eq!(code(&blind), ErrorCode::NotRead, "appending is not reading");
-    assert_eq!(
-        server.call("write", json!({"path": "new", "content": "x", "mode": "append"})).await.meta.data["operation"],
-        "create"
-    );
+    let made = server.call("write", json!({"path": "new", "content": "x", "mode": "append"})).await;
+    assert_eq!(made.meta.data["operation"], "create");
 }
 
 #[tokio::test]
@@ -176,23 +172,19 @@ async fn control_files_and_denied_paths_are_not_written_at_any_depth_in_any_case
     let server = TestServer::start().await;
     fs::create_dir_all(server.root.join("repo/.git")).unwrap();
     symlink("repo/.git", server.root.join("innocent")).unwrap();
-    for path in [
-        ".git/hooks/pre-commit",
-        "repo/.GIT/config",
-        "sub/.envrc",
-        ".vscode/tasks.json",
-        "innocent/config",
-        "x/../.mcp.json",
+    for (path, expected) in [
+        (".git/hooks/pre-commit", ErrorCode::ProtectedPath),
+        ("repo/.GIT/config", ErrorCode::ProtectedPath),
+        ("sub/.envrc", ErrorCode::ProtectedPath),
+        (".vscode/tasks.json", ErrorCode::ProtectedPath),
+        ("innocent/config", ErrorCode::ProtectedPath),
+        ("x/../.mcp.json", ErrorCode::ProtectedPath),
+        (".env", ErrorCode::PathDenied),
+        ("deep/.ssh/authorized_keys", ErrorCode::PathDenied),
+        ("key.pem", ErrorCode::PathDenied),
     ] {
         let refused = server.call("write", json!({"path": path, "content": "x"})).await;
-        assert_eq!(code(&refused), ErrorCode::ProtectedPath, "{path}");
-    }
-    for path in [".env", "deep/.ssh/authorized_keys", "key.pem"] {
-        assert_eq!(
-            code(&server.call("write", json!({"path": path, "content": "x"})).await),
-            ErrorCode::PathDenied,
-            "{path}"
-        );
+        assert_eq!(code(&refused), expected, "{path}");
     }
     let names: Vec<_> = fs::read_dir(&server.root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "no directory was created for a refused file: {names:?}");

@@ -35,7 +35,6 @@ fn passes(line: &str) {
     assert_eq!(judge(line), Ok(()), "{line}");
 }
 
-/// The lines of a list.
 fn lines(list: &str) -> impl Iterator<Item = String> {
     list.split(" · ").map(|line| line.replace('⏎', "\n"))
 }

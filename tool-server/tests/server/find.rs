@@ -22,20 +22,8 @@ async fn everything_is_found_sorted_by_path_with_its_type() {
     make(&server.root, TREE);
     symlink("/nowhere", server.root.join("link")).unwrap();
     let envelope = server.call("find", json!({})).await;
-    assert_eq!(
-        lines(&envelope),
-        [
-            "a.rs",
-            "link",
-            "src.d/",
-            "src.d/x",
-            "src/",
-            "src/b.rs",
-            "src/deep/",
-            "src/deep/c.md",
-            "src/deep/c.rs"
-        ]
-    );
+    let sorted = "a.rs link src.d/ src.d/x src/ src/b.rs src/deep/ src/deep/c.md src/deep/c.rs";
+    assert_eq!(lines(&envelope), sorted.split(' ').collect::<Vec<_>>());
     let entries = &envelope.meta.data["entries"];
     assert_eq!(entries[0], json!({"path": "a.rs", "type": "file"}));
     assert_eq!(entries[1], json!({"path": "link", "type": "symlink"}));
@@ -197,15 +185,20 @@ async fn a_page_ends_at_its_limit_and_says_how_to_continue() {
 
 #[tokio::test]
 async fn a_search_that_visits_too_many_entries_returns_what_it_found() {
-    let search = SearchLimits::new(10);
-    let server = TestServer::with(Settings { search, ..Settings::default() }).await;
-    let names: Vec<String> = (0..50).map(|number| format!("{number:02}")).collect();
-    make(&server.root, &names.iter().map(|name| (name.as_str(), "")).collect::<Vec<_>>());
-    let envelope = server.call("find", json!({})).await;
-    assert_eq!((lines(&envelope).len(), envelope.meta.status), (10, Status::Partial));
-    assert_eq!(envelope.meta.data["aborted_reason"], "count_limit");
-    assert_eq!(envelope.next_page_cursor, None);
-    assert!(envelope.stderr.contains("AUTONOUS_TOOL_SEARCH_MAX_ENTRIES"), "{}", envelope.stderr);
+    for (tool, arguments, limit, files) in
+        [("find", json!({}), 10, 50), ("grep", json!({"pattern": "x"}), 5, 20)]
+    {
+        let search = SearchLimits::new(limit);
+        let server = TestServer::with(Settings { search, ..Settings::default() }).await;
+        let names: Vec<String> = (0..files).map(|number| format!("{number:02}")).collect();
+        make(&server.root, &names.iter().map(|name| (name.as_str(), "x")).collect::<Vec<_>>());
+        let envelope = server.call(tool, arguments).await;
+        let shown = u64::try_from(lines(&envelope).len()).unwrap();
+        assert_eq!((shown, envelope.meta.status), (limit, Status::Partial));
+        assert_eq!(envelope.meta.data["aborted_reason"], "count_limit", "{tool}");
+        assert_eq!(envelope.next_page_cursor, None, "{tool}");
+        assert!(envelope.stderr.contains("AUTONOUS_TOOL_SEARCH_MAX_ENTRIES"), "{}", envelope.stderr);
+    }
 }
 
 #[tokio::test]

@@ -13,9 +13,7 @@ use serde_json::{Value, json};
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 /// A tool that does what its test says.
-struct Scripted<F> {
-    act: F,
-}
+struct Scripted<F>(F);
 
 /// No arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -39,7 +37,7 @@ impl<F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static> Tool for Scr
     }
 
     fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {
-        (self.act)(call)?;
+        (self.0)(call)?;
         Ok(Success::default())
     }
 }
@@ -49,7 +47,7 @@ where
     F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static,
 {
     let settings = Settings { timeout, ..Settings::default() };
-    TestServer::start_with(settings, |registry| registry.with(Scripted { act }).unwrap()).await
+    TestServer::start_with(settings, |registry| registry.with(Scripted(act)).unwrap()).await
 }
 
 const LONG: Duration = Duration::from_secs(30);
@@ -94,15 +92,19 @@ impl Door {
     }
 }
 
-#[tokio::test]
-async fn a_tool_that_hangs_is_answered_at_its_deadline_and_recorded_once() {
+async fn server_behind_a_door(timeout: Duration) -> (TestServer, Arc<Door>) {
     let door = Arc::new(Door::default());
     let inner = Arc::clone(&door);
-    let server = server_with(Duration::from_millis(50), move |_| {
+    let act = move |_: &Call| {
         inner.wait();
         Ok(())
-    })
-    .await;
+    };
+    (server_with(timeout, act).await, door)
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_answered_at_its_deadline_and_recorded_once() {
+    let (server, door) = server_behind_a_door(Duration::from_millis(50)).await;
     let (status, _, envelope) = server.post("test_scripted", &json!({})).await;
     assert_eq!(status, 504);
     assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Timeout);
@@ -118,15 +120,8 @@ async fn a_tool_that_hangs_is_answered_at_its_deadline_and_recorded_once() {
 
 #[tokio::test]
 async fn a_flood_is_refused_with_overloaded_and_the_time_to_wait() {
-    let door = Arc::new(Door::default());
-    let inner = Arc::clone(&door);
-    let server = Arc::new(
-        server_with(LONG, move |_| {
-            inner.wait();
-            Ok(())
-        })
-        .await,
-    );
+    let (server, door) = server_behind_a_door(LONG).await;
+    let server = Arc::new(server);
     let holding: Vec<_> = (0..32)
         .map(|_| {
             let server = Arc::clone(&server);

@@ -10,14 +10,10 @@ use tool_server::journal::{Journal, JournalError};
 use toolkit::Recorder;
 use toolkit::runner::CallIds;
 
-struct Place {
-    path: PathBuf,
-    _directory: tempfile::TempDir,
-}
-
-fn place() -> Place {
+/// A journal's path, and the temporary directory that it is in.
+fn place() -> (PathBuf, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    Place { path: directory.path().join("journal/tool-calls.jsonl"), _directory: directory }
+    (directory.path().join("journal/tool-calls.jsonl"), directory)
 }
 
 fn record_calls(journal: &Journal, number: usize) {
@@ -45,38 +41,36 @@ fn lines(path: &Path) -> Vec<String> {
 
 #[test]
 fn a_journal_that_was_opened_again_and_again_is_one_chain() {
-    let place = place();
+    let (path, _directory) = place();
     for _ in 0..3 {
-        record_calls(&Journal::open(&place.path).unwrap(), 2);
+        record_calls(&Journal::open(&path).unwrap(), 2);
     }
-    let verified = verify(&place.path);
+    let verified = verify(&path);
     assert!(verified.status.success());
     assert!(String::from_utf8_lossy(&verified.stdout).contains("6 records, the chain is intact"));
 }
 
 #[test]
 fn a_torn_last_line_is_cut_away_and_recorded() {
-    let place = place();
-    record_calls(&Journal::open(&place.path).unwrap(), 2);
-    let mut text = fs::read(&place.path).unwrap();
+    let (path, _directory) = place();
+    record_calls(&Journal::open(&path).unwrap(), 2);
+    let mut text = fs::read(&path).unwrap();
     text.extend_from_slice(b"{\"type\":\"tool_ca");
-    fs::write(&place.path, text).unwrap();
-    assert!(
-        String::from_utf8_lossy(&verify(&place.path).stdout)
-            .contains("the last line is unfinished (16 bytes)")
-    );
+    fs::write(&path, text).unwrap();
+    let verified = verify(&path).stdout;
+    assert!(String::from_utf8_lossy(&verified).contains("the last line is unfinished (16 bytes)"));
 
-    record_calls(&Journal::open(&place.path).unwrap(), 1);
-    let repaired: JournalRecord = serde_json::from_str(&lines(&place.path)[2]).unwrap();
+    record_calls(&Journal::open(&path).unwrap(), 1);
+    let repaired: JournalRecord = serde_json::from_str(&lines(&path)[2]).unwrap();
     assert_eq!(repaired.body, RecordBody::Repaired { cut_bytes: 16 });
-    assert!(verify(&place.path).status.success());
+    assert!(verify(&path).status.success());
 }
 
 #[test]
 fn verify_finds_a_changed_a_removed_and_a_reordered_record() {
-    let place = place();
-    record_calls(&Journal::open(&place.path).unwrap(), 4);
-    let whole = lines(&place.path);
+    let (path, _directory) = place();
+    record_calls(&Journal::open(&path).unwrap(), 4);
+    let whole = lines(&path);
     let mut changed = whole.clone();
     changed[1] = changed[1].replace("\"ls\"", "\"rm\"");
     let mut removed = whole.clone();
@@ -84,8 +78,8 @@ fn verify_finds_a_changed_a_removed_and_a_reordered_record() {
     let mut reordered = whole.clone();
     reordered.swap(1, 2);
     for (lines, line) in [(changed, 3), (removed, 2), (reordered, 2)] {
-        fs::write(&place.path, lines.join("\n") + "\n").unwrap();
-        let verified = verify(&place.path);
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        let verified = verify(&path);
         assert!(!verified.status.success());
         let error = String::from_utf8_lossy(&verified.stderr).into_owned();
         assert!(error.contains(&format!("line {line} does not follow line {}", line - 1)), "{error}");
@@ -94,20 +88,20 @@ fn verify_finds_a_changed_a_removed_and_a_reordered_record() {
 
 #[test]
 fn a_second_writer_waits_and_then_gives_up() {
-    let place = place();
-    let first = Journal::open(&place.path).unwrap();
-    let second = Journal::open(&place.path);
+    let (path, _directory) = place();
+    let first = Journal::open(&path).unwrap();
+    let second = Journal::open(&path);
     assert!(matches!(second, Err(JournalError::Locked(_))), "{second:?}");
     drop(first);
-    assert!(Journal::open(&place.path).is_ok());
+    assert!(Journal::open(&path).is_ok());
 }
 
 #[test]
 fn the_journal_is_private() {
     use std::os::unix::fs::PermissionsExt;
-    let place = place();
-    let _journal = Journal::open(&place.path).unwrap();
+    let (path, _directory) = place();
+    let _journal = Journal::open(&path).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&place.path), 0o600);
-    assert_eq!(mode(place.path.parent().unwrap()), 0o700);
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
 }

@@ -74,11 +74,8 @@ async fn links_that_stay_inside_are_followed_and_others_refused() {
         assert_eq!(lines(&server.call("ls", json!({"path": path})).await), ["file"], "{path}");
     }
     for path in ["out", "up", "magic", "magic/etc", "..", "dir/../../x", "/etc", "/proc/self/root/etc"] {
-        assert_eq!(
-            code(&server.call("ls", json!({"path": path})).await),
-            ErrorCode::PathOutsideRoots,
-            "{path}"
-        );
+        let refused = server.call("ls", json!({"path": path})).await;
+        assert_eq!(code(&refused), ErrorCode::PathOutsideRoots, "{path}");
     }
     assert_eq!(code(&server.call("ls", json!({"path": "loop"})).await), ErrorCode::NotFound);
 }

@@ -39,7 +39,17 @@ pub(super) fn read(
     let page = Page::new(limit, call.bounds);
     // A file that is read whole is decoded before it is split into lines.
     let line_encoding = if file.content.is_some() { Encoding::Utf8 } else { encoding };
-    let mut listing = Listing::new(start, page, arguments.line_numbers, line_encoding);
+    let mut listing = Listing {
+        start,
+        next: 1,
+        page,
+        line_numbers: arguments.line_numbers,
+        line_encoding,
+        at_end: false,
+        cut_lines: 0,
+        inexact_lines: 0,
+        crlf: false,
+    };
     let mut is_exact = true;
     let total_lines = match &file.content {
         Some(content) => {
@@ -97,20 +107,6 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(start: u64, page: Page, line_numbers: bool, line_encoding: Encoding) -> Self {
-        Self {
-            start,
-            next: 1,
-            page,
-            line_numbers,
-            line_encoding,
-            at_end: false,
-            cut_lines: 0,
-            inexact_lines: 0,
-            crlf: false,
-        }
-    }
-
     /// Reads lines until the page is full or the text ends.
     fn read_on(&mut self, file: &ReadFile<'_>, mut text: impl BufRead, call: &Call) -> Result<(), ToolError> {
         let mut line = Line::default();

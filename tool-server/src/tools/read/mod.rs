@@ -25,7 +25,6 @@ use crate::tool_context::ToolContext;
 /// How much of a large file is read to detect its type.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// The largest image that is returned, in bytes.
 const MAX_IMAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Reads a text file by lines, each with its number, or any file by bytes.

@@ -15,7 +15,6 @@ use toolkit::Bounds;
 pub(crate) use self::tree::Tree;
 use crate::support::{Settings, TestServer};
 
-/// A tree with a server for it.
 pub(crate) struct Comparison {
     server: TestServer,
     root: PathBuf,

@@ -12,7 +12,6 @@ use serde_json::Value;
 /// A result of `rg`: the path, and the line with its column, or the number of lines, or nothing more.
 pub(super) type Hit = (Vec<u8>, Option<u64>, Option<u64>);
 
-/// Asks `rg`.
 pub(super) fn rg(root: &Path, question: &Value) -> BTreeSet<Hit> {
     let mut command = program(&["rg"]);
     command.current_dir(root).args(["--no-config", "--no-ignore-global", "--crlf", "--sort=none"]);

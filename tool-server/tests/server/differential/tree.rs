@@ -14,7 +14,6 @@ const REGISTRY_BYTES: u64 = 12 << 20;
 
 /// A tree; what was made for the test goes away with it.
 pub(crate) struct Tree {
-    /// Its top.
     pub root: PathBuf,
     _made: Option<TempDir>,
 }

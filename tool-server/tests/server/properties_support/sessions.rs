@@ -15,17 +15,14 @@ use serde_json::{Value, json};
 
 use crate::support::TestServer;
 
-/// How many files there are.
 const FILES: usize = 2;
 
-/// Who does something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     One,
     Two,
 }
 
-/// What is done.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Read,
@@ -41,7 +38,6 @@ enum Deed {
     OutsideRemove,
 }
 
-/// One step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     who: Who,
@@ -75,7 +71,6 @@ pub(crate) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// A model of files that do not exist yet.
     pub(crate) fn new(server: &'a TestServer, name: &str) -> Self {
         Self { server, name: name.to_owned(), files: Default::default(), known: HashMap::new(), updates: 0 }
     }

@@ -19,15 +19,11 @@ enum Style {
 /// A file, an edit of it, and what it must say afterwards.
 #[derive(Debug, Clone)]
 pub(crate) struct Edited {
-    /// The file's bytes.
     pub original: Vec<u8>,
     /// What to look for, as a caller writes it.
     pub find: String,
-    /// What to put in its place.
     pub replace: String,
-    /// Whether every match is replaced.
     pub all: bool,
-    /// The bytes after the edit.
     pub expected: Vec<u8>,
 }
 
@@ -41,7 +37,6 @@ pub(crate) fn plain() -> impl Strategy<Value = String> {
     (lines(), any::<bool>()).prop_map(|(lines, ends)| lines.join("\n") + if ends { "\n" } else { "" })
 }
 
-/// A file and an edit that matches in it.
 pub(crate) fn edited() -> impl Strategy<Value = Edited> {
     let style = prop_oneof![
         Just(Style::Lf),

@@ -29,20 +29,15 @@ pub(crate) const MAX_EDIT_BYTES: u64 = 1 << 20;
 
 /// A running server; it stops with its test.
 pub(crate) struct TestServer {
-    /// Its allowed root.
     pub root: PathBuf,
     address: SocketAddr,
     directory: TempDir,
     client: reqwest::Client,
 }
 
-/// What a test may configure.
 pub(crate) struct Settings {
-    /// How long a call may take.
     pub timeout: Duration,
-    /// The limits of an answer.
     pub bounds: Bounds,
-    /// The limits of a search.
     pub search: SearchLimits,
     /// The roots; a fresh one if empty.
     pub roots: Vec<PathBuf>,
@@ -75,12 +70,10 @@ fn context_in(roots: &[PathBuf], pending: &Path) -> ToolContext {
 }
 
 impl TestServer {
-    /// A server with its own tools.
     pub(crate) async fn start() -> Self {
         Self::with(Settings::default()).await
     }
 
-    /// A server with other settings.
     pub(crate) async fn with(settings: Settings) -> Self {
         Self::start_with(settings, |registry| registry).await
     }
@@ -132,23 +125,19 @@ impl TestServer {
         (status, headers, response.json().await.unwrap())
     }
 
-    /// Calls a tool in a session of its own.
     pub(crate) async fn call_in(&self, session: &str, tool: &str, arguments: Value) -> Envelope {
         let request = self.request(tool, &arguments).header("x-session-id", session);
         request.send().await.unwrap().json().await.unwrap()
     }
 
-    /// Calls a tool.
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Envelope {
         self.post(tool, &arguments).await.2
     }
 
-    /// A call that is not sent yet.
     pub(crate) fn request(&self, tool: &str, arguments: &Value) -> reqwest::RequestBuilder {
         self.client.post(format!("http://{}/tools/{tool}", self.address)).json(arguments)
     }
 
-    /// The journal's records.
     pub(crate) fn journal(&self) -> Vec<JournalRecord> {
         let text = std::fs::read_to_string(self.directory.path().join("journal.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

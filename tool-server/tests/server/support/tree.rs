@@ -23,7 +23,6 @@ pub(crate) fn make(root: &Path, entries: &[(&str, &str)]) {
     }
 }
 
-/// Makes a named pipe.
 pub(crate) fn make_fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
 }
@@ -40,7 +39,6 @@ pub(crate) fn make_random<'a>(root: &Path, entries: impl IntoIterator<Item = (&'
     }
 }
 
-/// The lines of an answer.
 pub(crate) fn lines(envelope: &Envelope) -> Vec<&str> {
     envelope.stdout.lines().collect()
 }
