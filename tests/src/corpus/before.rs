@@ -8,60 +8,49 @@ use super::Case;
 use super::check::texts;
 use super::placeholders::Placeholders;
 
-#[derive(Debug, Default)]
-pub struct Before {
-    contents: BTreeMap<String, Vec<u8>>,
-    metadata: BTreeMap<String, Vec<i64>>,
-    directories: BTreeMap<String, (u64, u64)>,
-}
+/// The checks that compare, each with what it compares of a path; none where there is no such thing.
+const COMPARISONS: [(&str, StateOf); 3] =
+    [("file_unchanged", content), ("metadata_unchanged", metadata), ("dir_kept", directory)];
+
+type StateOf = fn(&str) -> Option<Vec<u8>>;
+
+#[derive(Debug)]
+pub(super) struct Before(BTreeMap<(String, String), Vec<u8>>);
 
 impl Before {
-    pub fn remember(case: &Case, placeholders: &Placeholders) -> Result<Self, String> {
-        let mut before = Self::default();
-        for path in paths(case, "file_unchanged", placeholders)? {
-            let content = fs::read(&path).map_err(|error| format!("{path} before: {error}"))?;
-            before.contents.insert(path, content);
+    pub(super) fn remember(case: &Case, placeholders: &Placeholders) -> Result<Self, String> {
+        let mut states = BTreeMap::new();
+        for (check, state_of) in COMPARISONS {
+            let Some(paths) = case.check.get(check) else { continue };
+            for path in texts(&placeholders.fill_value(paths)?)? {
+                let state = state_of(path).ok_or_else(|| format!("{check}: nothing at {path} before"))?;
+                states.insert((check.to_owned(), path.to_owned()), state);
+            }
         }
-        for path in paths(case, "metadata_unchanged", placeholders)? {
-            let facts = facts(&path).ok_or_else(|| format!("{path} has no metadata before"))?;
-            before.metadata.insert(path, facts);
-        }
-        for path in paths(case, "dir_kept", placeholders)? {
-            let directory = directory(&path).ok_or_else(|| format!("{path} is no directory before"))?;
-            before.directories.insert(path, directory);
-        }
-        Ok(before)
+        Ok(Self(states))
     }
 
-    pub fn has_content_of(&self, path: &str) -> bool {
-        fs::read(path).ok().as_ref() == self.contents.get(path)
-    }
-
-    /// Whether owner, mode, links and times of a file are what they were.
-    pub fn has_metadata_of(&self, path: &str) -> bool {
-        facts(path).as_ref() == self.metadata.get(path)
-    }
-
-    pub fn has_directory(&self, path: &str) -> bool {
-        directory(path).is_some_and(|now| self.directories.get(path) == Some(&now))
+    /// Whether what a check compares of a path is what it was.
+    pub(super) fn is_same(&self, check: &str, path: &str) -> bool {
+        let now =
+            COMPARISONS.iter().find(|(name, _)| *name == check).and_then(|(_, state_of)| state_of(path));
+        now.is_some() && now.as_ref() == self.0.get(&(check.to_owned(), path.to_owned()))
     }
 }
 
-fn paths(case: &Case, check: &str, placeholders: &Placeholders) -> Result<Vec<String>, String> {
-    let Some(paths) = case.check.get(check) else { return Ok(Vec::new()) };
-    texts(paths)?.into_iter().map(|path| placeholders.fill(path)).collect()
-}
-
-fn directory(path: &str) -> Option<(u64, u64)> {
-    let stat = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
-    Some((stat.dev(), stat.ino()))
+fn content(path: &str) -> Option<Vec<u8>> {
+    fs::read(path).ok()
 }
 
 /// Everything that a process could change of a file without its content, but not when it was last read.
-fn facts(path: &str) -> Option<Vec<i64>> {
+fn metadata(path: &str) -> Option<Vec<u8>> {
     let stat = fs::symlink_metadata(path).ok()?;
-    let counts =
-        [u64::from(stat.mode()), u64::from(stat.uid()), u64::from(stat.gid()), stat.nlink(), stat.ino()];
-    let counts = counts.into_iter().map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-    Some(counts.chain([stat.mtime(), stat.mtime_nsec(), stat.ctime(), stat.ctime_nsec()]).collect())
+    let owner = (stat.mode(), stat.uid(), stat.gid(), stat.nlink(), stat.ino());
+    let times = (stat.mtime(), stat.mtime_nsec(), stat.ctime(), stat.ctime_nsec());
+    Some(format!("{owner:?}{times:?}").into_bytes())
+}
+
+fn directory(path: &str) -> Option<Vec<u8>> {
+    let stat = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
+    Some(format!("{:?}", (stat.dev(), stat.ino())).into_bytes())
 }

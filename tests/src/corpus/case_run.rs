@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::before::Before;
 use super::check::{self, Observed};
-use super::commands::{self, Mode, Surroundings, unsandboxed};
 use super::placeholders::{Placeholders, TOKEN};
-use super::{Case, Expected, requests, steps};
+use super::surroundings::Surroundings;
+use super::{Case, Expected, Mode, requests, require, steps, unsandboxed};
 use crate::{Answer, Request, ToolServer};
 
 /// What `write_text P` means in a setup line.
@@ -21,6 +21,9 @@ const NOT_REACHED: [ErrorCode; 3] = [ErrorCode::UnknownTool, ErrorCode::CircuitO
 
 const TIER: &str = "sandbox_tier";
 
+/// The most memory that a server may have held after any command.
+const MOST_SERVER_MB: u64 = 100;
+
 /// No case is held by silence.
 const NO_ANSWER: &str = "no answer at all";
 
@@ -28,7 +31,7 @@ const NO_ANSWER: &str = "no answer at all";
 pub struct CaseRun<'a> {
     pub(super) case: &'a Case,
     mode: Mode,
-    server: ToolServer,
+    pub(super) server: ToolServer,
     pub(super) surroundings: Surroundings,
     pub(super) placeholders: Placeholders,
 }
@@ -42,7 +45,11 @@ impl<'a> CaseRun<'a> {
             .variable("AUTONOUS_TOOL_DENY_PATHS", "")
             .start();
         let surroundings = Surroundings::set_up(case, mode, &mut server)?;
-        let values = if case.tool == "bash" { surroundings.values()? } else { Vec::new() };
+        let values = if case.tool == "bash" {
+            surroundings.values().map_err(|error| error.to_string())?
+        } else {
+            Vec::new()
+        };
         let placeholders = Placeholders::of(&mut server).with(values);
         let inside = server.root().join("inside.txt");
         std::fs::write(&inside, "inside\n").map_err(|error| format!("{}: {error}", inside.display()))?;
@@ -61,12 +68,13 @@ impl<'a> CaseRun<'a> {
         let answers = if self.case.steps.is_empty() {
             self.call_once(reads_first)?
         } else {
-            self.follow_steps(reads_first)?
+            steps::follow(&mut self, reads_first)?
         };
         let took = start.elapsed();
         let records = self.records();
         if self.case.tool == "bash" && self.case.steps.is_empty() {
-            commands::checks::server_stays_small(&self.surroundings)?;
+            let peak = check::peak_memory_mb(self.surroundings.server)?;
+            require(peak <= MOST_SERVER_MB, || format!("the server took {peak} MiB"))?;
         }
         for answer in &answers {
             let observed = Observed {
@@ -79,7 +87,7 @@ impl<'a> CaseRun<'a> {
             check_envelope(answer, &self.case.right_outcomes())?;
             self.mode.require_tier(&answer.envelope())?;
             check::all(self.case, &self.placeholders, &observed)?;
-            unsandboxed::did_not_work(self.case, &answer.envelope())?;
+            unsandboxed::require_failed(self.case, &answer.envelope())?;
         }
         self.still_works()
     }
@@ -87,20 +95,11 @@ impl<'a> CaseRun<'a> {
     fn call_once(&self, reads_first: bool) -> Result<Vec<Answer>, String> {
         let arguments = self.placeholders.fill_value(&Value::Object(self.case.args.clone()))?;
         if reads_first {
-            self.server.send(Request::post_json("/tools/read", &json!({"path": arguments["path"]})));
+            self.server.send(Request::call("read", &json!({"path": arguments["path"]})));
         }
-        let target = format!("/tools/{}", self.case.tool);
-        Ok(vec![self.server.send(Request::post_json(&target, &arguments))])
+        Ok(vec![self.server.send(Request::call(&self.case.tool, &arguments))])
     }
 
-    fn follow_steps(&mut self, reads_first: bool) -> Result<Vec<Answer>, String> {
-        match commands::steps::follow(self.case, &mut self.server, &self.surroundings)? {
-            Some(answers) => Ok(answers),
-            None => steps::follow(self.case, &self.server, &self.placeholders, reads_first),
-        }
-    }
-
-    /// What the server has written down so far.
     fn records(&mut self) -> String {
         let journal = self.server.dir().data().join("journal/tool-calls.jsonl");
         let journal = std::fs::read_to_string(journal).unwrap_or_default();
@@ -114,12 +113,9 @@ impl<'a> CaseRun<'a> {
             let is_http_1 = requests::is_http_1(&self.case.args);
             return if is_http_1 { Err(NO_ANSWER.to_owned()) } else { self.still_works() };
         };
-        if !(200..500).contains(&answer.status) {
-            return Err(format!("answered with {}", answer.status));
-        }
-        if self.case.expected == Expected::Denied && answer.status < 400 {
-            return Err(format!("not refused: {}", answer.text()));
-        }
+        require((200..500).contains(&answer.status), || format!("answered with {}", answer.status))?;
+        let is_refused = answer.status >= 400 || self.case.expected != Expected::Denied;
+        require(is_refused, || format!("not refused: {}", answer.text()))?;
         if self.case.expected == Expected::Ok && answer.status != 404 {
             check_envelope(&answer, &self.case.right_outcomes())?;
         }
@@ -133,7 +129,7 @@ impl<'a> CaseRun<'a> {
         let answer = answer.ok_or(NO_ANSWER)?;
         check_envelope(&answer, &self.case.right_outcomes()).or_else(|why| {
             let refused_below_http = answer.body.is_empty() && answer.status == 400;
-            if refused_below_http { Ok(()) } else { Err(why) }
+            require(refused_below_http, || why)
         })?;
         self.still_works()
     }
@@ -146,9 +142,7 @@ impl<'a> CaseRun<'a> {
             command.args(["-c", &script]).env("TEXT", &text).current_dir(self.server.dir().path());
             self.mode.as_its_user(&mut command, self.server.dir().path());
             let status = command.status().map_err(|error| format!("bash does not start: {error}"))?;
-            if !status.success() {
-                return Err(format!("the setup line failed: {line}"));
-            }
+            require(status.success(), || format!("the setup line failed: {line}"))?;
         }
         Ok(())
     }
@@ -157,7 +151,7 @@ impl<'a> CaseRun<'a> {
     fn still_works(self) -> Result<(), String> {
         self.server.assert_alive(&self.case.id);
         let status = self.server.stop();
-        if status.success() { Ok(()) } else { Err(format!("the server ended with {status}")) }
+        require(status.success(), || format!("the server ended with {status}"))
     }
 }
 
@@ -166,9 +160,8 @@ fn check_envelope(answer: &Answer, right: &[Expected]) -> Result<(), String> {
         format!("status {} without an envelope ({error}): {}", answer.status, answer.text())
     })?;
     let code = envelope.meta.error.as_ref().map(|error| error.code);
-    if code.is_some_and(|code| NOT_REACHED.contains(&code)) {
-        return Err(format!("the tool was not reached: {}", answer.text()));
-    }
+    let is_reached = code.is_none_or(|code| !NOT_REACHED.contains(&code));
+    require(is_reached, || format!("the tool was not reached: {}", answer.text()))?;
     let is_held = envelope.meta.data.get(TIER).is_some() || code == Some(ErrorCode::CommandDenied);
     if envelope.meta.tool == "bash" && right.contains(&Expected::Contained) && !is_held {
         return Err(format!("neither run in the sandbox nor refused as a command: {}", answer.text()));
@@ -178,5 +171,5 @@ fn check_envelope(answer: &Answer, right: &[Expected]) -> Result<(), String> {
         Expected::Ok => envelope.ok,
         Expected::Contained => true,
     });
-    if holds { Ok(()) } else { Err(format!("expected {right:?}: {}", answer.text())) }
+    require(holds, || format!("expected {right:?}: {}", answer.text()))
 }

@@ -1,37 +1,38 @@
-//! What a case wants to be true after its call, besides the outcome.
+//! What a case wants to be true after its call, besides the outcome: of the answer, of files, and of the
+//! machine, its processes and its listeners.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use protocol::Envelope;
 use serde_json::Value;
 
-use super::Case;
 use super::before::Before;
-use super::commands::{self, Surroundings};
 use super::placeholders::Placeholders;
-use crate::Answer;
+use super::surroundings::Surroundings;
+use super::{Case, require};
+use crate::{Answer, leftovers, wait};
 
 /// A line of a secret that is shorter says nothing by itself.
 const TELLING_BYTES: usize = 12;
 
-/// What was seen of a call.
+/// How long a process may still be seen after the answer.
+const GRACE: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
-pub struct Observed<'a> {
-    /// The answer.
-    pub answer: &'a Answer,
-    /// How long it took.
-    pub took: Duration,
-    /// What must stay as it is.
-    pub before: &'a Before,
+pub(super) struct Observed<'a> {
+    pub(super) answer: &'a Answer,
+    pub(super) took: Duration,
+    pub(super) before: &'a Before,
     /// What the server wrote down of the call: its journal and its log.
-    pub records: &'a str,
-    /// What stands around the server.
-    pub surroundings: &'a Surroundings,
+    pub(super) records: &'a str,
+    pub(super) surroundings: &'a Surroundings,
 }
 
-/// Judges all checks of a case.
-pub fn all(case: &Case, placeholders: &Placeholders, observed: &Observed<'_>) -> Result<(), String> {
+pub(super) fn all(case: &Case, placeholders: &Placeholders, observed: &Observed<'_>) -> Result<(), String> {
     for (name, wanted) in &case.check {
         let wanted = placeholders.fill_value(wanted)?;
         one(case, name, &wanted, observed).map_err(|why| format!("{name}: {why}"))?;
@@ -40,35 +41,44 @@ pub fn all(case: &Case, placeholders: &Placeholders, observed: &Observed<'_>) ->
 }
 
 fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Result<(), String> {
-    let body = observed.answer.text();
+    let Observed { answer, took, before, records, surroundings } = observed;
+    let body = answer.text();
     match name {
         // `CaseRun` asks the server for a listing after every case.
         "server_alive" => Ok(()),
-        "status_in" => holds(contains_number(wanted, observed.answer.status.into()), &body),
+        "status_in" => {
+            let statuses = wanted.as_array().ok_or("a list is needed")?;
+            require(statuses.contains(&answer.status.into()), || body)
+        }
         "body_contains" => every(wanted, |text| body.contains(text), &body),
         "body_not_contains" => every(wanted, |text| !body.contains(text), &body),
-        "body_contains_text" => shows_text(case, &observed.answer.envelope()),
-        "body_not_contains_secret" => no_secret(case, &body, observed.records),
-        "valid_json" => holds(serde_json::from_slice::<Value>(&observed.answer.body).is_ok(), &body),
-        "body_max_bytes" => holds(at_most(observed.answer.body.len(), wanted), "the answer is too long"),
-        "max_ms" => {
-            let took = usize::try_from(observed.took.as_millis()).unwrap_or(usize::MAX);
-            holds(at_most(took, wanted), &format!("it took {took} ms"))
+        "body_contains_text" => shows_text(case, &answer.envelope()),
+        "body_not_contains_secret" => no_secret(case, &body, records),
+        "valid_json" => require(serde_json::from_slice::<Value>(&answer.body).is_ok(), || body),
+        "body_max_bytes" => at_most(answer.body.len() as u64, wanted, "bytes"),
+        "max_ms" => at_most(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), wanted, "ms"),
+        "file_unchanged" | "metadata_unchanged" | "dir_kept" => {
+            every(wanted, |path| before.is_same(name, path), "it is not what it was")
         }
-        "file_unchanged" => every(wanted, |path| observed.before.has_content_of(path), "a file was changed"),
-        "metadata_unchanged" => {
-            every(wanted, |path| observed.before.has_metadata_of(path), "metadata changed")
-        }
-        "file_absent" => every(wanted, |path| !std::path::Path::new(path).exists(), "a file is there"),
-        "file_exists" => every(wanted, |path| std::path::Path::new(path).exists(), "a file is missing"),
+        "file_absent" => every(wanted, |path| !Path::new(path).exists(), "a file is there"),
+        "file_exists" => every(wanted, |path| Path::new(path).exists(), "a file is missing"),
         "no_glob" => every(wanted, |pattern| !matches_something(pattern), "there is such a file"),
         "exit_code" => {
-            let exit_code = observed.answer.envelope().exit_code;
-            holds(wanted.as_i64() == Some(exit_code.into()), &format!("the exit code is {exit_code}"))
+            let exit_code = answer.envelope().exit_code;
+            require(wanted.as_i64() == Some(exit_code.into()), || format!("the exit code is {exit_code}"))
         }
-        "stdout_no_control_except" => clean(&observed.answer.envelope().stdout, &texts(wanted)?),
-        "dir_kept" => every(wanted, |path| observed.before.has_directory(path), "it is another directory"),
-        _ => commands::checks::one(name, wanted, observed),
+        "stdout_no_control_except" => clean(&answer.envelope().stdout, &texts(wanted)?),
+        "server_saw_no_request_from_child" => no_request(observed),
+        "server_limits_unchanged" => surroundings.require_same_limits(),
+        "no_process_matching" => none_left(wanted.as_str().ok_or("a text is needed")?),
+        "reported_control_file" => {
+            let files = answer.envelope().meta.data["created_control_files"].take();
+            require(files.as_array().is_some_and(|files| !files.is_empty()), || format!("none in {body}"))
+        }
+        "host_file_not_contains" => host_files(wanted),
+        "disk_used_mb_max" => at_most(bytes_on_disk(&surroundings.dir) >> 20, wanted, "MiB on the disk"),
+        "server_rss_mb_max" => at_most(peak_memory_mb(surroundings.server)?, wanted, "MiB in memory"),
+        _ => Err("the runner does not know this check".to_owned()),
     }
 }
 
@@ -87,8 +97,8 @@ fn no_secret(case: &Case, body: &str, records: &str) -> Result<(), String> {
         secret.lines().filter(|line| line.len() >= TELLING_BYTES && !line.starts_with("-----")).peekable();
     telling.peek().ok_or("the case has no secret")?;
     for line in telling {
-        holds(!body.contains(line), "the secret is in the answer")?;
-        holds(!records.contains(line), "the secret is in the journal or in the log")?;
+        require(!body.contains(line), || "the secret is in the answer".to_owned())?;
+        require(!records.contains(line), || "the secret is in the journal or in the log".to_owned())?;
     }
     Ok(())
 }
@@ -108,15 +118,52 @@ fn matches_something(pattern: &str) -> bool {
     found.expect("bash starts").success()
 }
 
-fn holds(holds: bool, why: &str) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(why.to_owned()) }
+/// Nothing arrived at a listener, and the server's journal has no call but the case's own.
+fn no_request(observed: &Observed<'_>) -> Result<(), String> {
+    observed.surroundings.require_silence()?;
+    let calls = observed.records.lines().filter(|line| line.contains("\"tool_call.started\"")).count();
+    require(calls <= 1, || format!("the server got {calls} calls"))
+}
+
+/// A process of this command line is gone, at the latest a little after the answer.
+pub(super) fn none_left(command: &str) -> Result<(), String> {
+    let gone = wait::within(GRACE, || leftovers::processes_with(command).is_empty().then_some(()));
+    gone.ok_or_else(|| format!("still there: {:?}", leftovers::processes_with(command)))
+}
+
+/// Pairs of a file of the machine and a text that it must not contain; `~` is the home of who runs the tests.
+fn host_files(pairs: &Value) -> Result<(), String> {
+    let home = std::env::var("HOME").map_err(|error| format!("HOME: {error}"))?;
+    for pair in pairs.as_array().ok_or("a list is needed")? {
+        let [path, text] = texts(pair)?[..] else { return Err("a pair is needed".to_owned()) };
+        let path = path.replacen('~', &home, 1);
+        let content = fs::read(&path).unwrap_or_default();
+        let contains = String::from_utf8_lossy(&content).contains(text);
+        require(!contains, || format!("{path} contains {text}"))?;
+    }
+    Ok(())
+}
+
+fn bytes_on_disk(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => bytes_on_disk(&entry.path()),
+            Ok(metadata) => metadata.blocks() * 512,
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+pub(super) fn peak_memory_mb(pid: u32) -> Result<u64, String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(|error| error.to_string())?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    let kibibytes = line.trim().trim_end_matches(" kB").parse::<u64>().map_err(|error| error.to_string())?;
+    Ok(kibibytes >> 10)
 }
 
 fn every(wanted: &Value, is_right: impl Fn(&str) -> bool, why: &str) -> Result<(), String> {
-    for text in texts(wanted)? {
-        holds(is_right(text), &format!("{text}: {why}"))?;
-    }
-    Ok(())
+    texts(wanted)?.into_iter().try_for_each(|text| require(is_right(text), || format!("{text}: {why}")))
 }
 
 pub(super) fn texts(value: &Value) -> Result<Vec<&str>, String> {
@@ -124,10 +171,6 @@ pub(super) fn texts(value: &Value) -> Result<Vec<&str>, String> {
     items.iter().map(|item| item.as_str().ok_or_else(|| "a text is needed".to_owned())).collect()
 }
 
-fn contains_number(list: &Value, number: u64) -> bool {
-    list.as_array().is_some_and(|items| items.iter().any(|item| item.as_u64() == Some(number)))
-}
-
-fn at_most(number: usize, wanted: &Value) -> bool {
-    wanted.as_u64().and_then(|most| usize::try_from(most).ok()).is_some_and(|most| number <= most)
+fn at_most(number: u64, wanted: &Value, unit: &str) -> Result<(), String> {
+    require(wanted.as_u64().is_some_and(|most| number <= most), || format!("{number} {unit}"))
 }

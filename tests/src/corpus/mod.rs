@@ -4,23 +4,27 @@
 //! counted as held: it is not run, and the test says so. What the runner does not understand (a check, a
 //! placeholder, a step in words) is a miss, never a pass.
 
-pub mod before;
-pub mod case;
-pub mod case_run;
-pub mod check;
-pub mod commands;
-pub mod placeholders;
+mod before;
+mod case;
+mod case_run;
+mod check;
+mod mode;
+mod placeholders;
 mod report;
-pub mod requests;
-pub mod steps;
+mod requests;
+mod steps;
+mod surroundings;
+mod unsandboxed;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use case::{Case, Expected};
 pub use case_run::CaseRun;
-pub use commands::Mode;
-pub use report::{Outcome, StatedLoss, report, run_all};
+pub use mode::Mode;
+pub use report::{StatedLoss, report, run_all};
+pub use surroundings::{CANARY, CANARY_NAME};
+pub use unsandboxed::{runs_unsandboxed, works_unsandboxed};
 
 pub fn load() -> Vec<Case> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/attacks.jsonl");
@@ -36,4 +40,8 @@ pub fn registered_tools() -> BTreeSet<String> {
     let tools = catalogue.as_array().or_else(|| catalogue["tools"].as_array());
     let tools = tools.unwrap_or_else(|| panic!("GET /tools lists no tools: {catalogue}"));
     tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+}
+
+fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
 }

@@ -7,15 +7,15 @@ use crate::ToolServer;
 /// The token that a server under attack has.
 ///
 /// URLs and JSON may write some of its characters otherwise.
-pub const TOKEN: &str = "FAKE-corpus/token+0123456789";
+pub(super) const TOKEN: &str = "FAKE-corpus/token+0123456789";
 
 #[derive(Debug, Clone)]
-pub struct Placeholders {
+pub(super) struct Placeholders {
     values: Vec<(&'static str, String)>,
 }
 
 impl Placeholders {
-    pub fn of(server: &mut ToolServer) -> Self {
+    pub(super) fn of(server: &mut ToolServer) -> Self {
         let outside = server.dir().outside();
         let outside_name = outside.file_name().expect("it has a name").to_string_lossy().into_owned();
         let values = vec![
@@ -36,14 +36,14 @@ impl Placeholders {
     }
 
     #[must_use]
-    pub fn with(self, mut values: Vec<(&'static str, String)>) -> Self {
+    pub(super) fn with(self, mut values: Vec<(&'static str, String)>) -> Self {
         // The first of a name is the one that fills it in.
         values.extend(self.values);
         Self { values }
     }
 
     /// The text with every placeholder filled in; an error names one that nobody knows.
-    pub fn fill(&self, text: &str) -> Result<String, String> {
+    pub(super) fn fill(&self, text: &str) -> Result<String, String> {
         let filled =
             self.values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
         match unknown_in(&filled) {
@@ -52,7 +52,7 @@ impl Placeholders {
         }
     }
 
-    pub fn fill_value(&self, value: &Value) -> Result<Value, String> {
+    pub(super) fn fill_value(&self, value: &Value) -> Result<Value, String> {
         Ok(match value {
             Value::String(text) => Value::String(self.fill(text)?),
             Value::Array(items) => {

@@ -9,7 +9,7 @@ use crate::{Answer, Request, ToolServer};
 /// Sends a described request, with the server's token unless the case speaks of `Authorization` itself.
 /// With `tool` the request goes to that tool in the place of the one in its path. None: the server
 /// closed the connection.
-pub fn send(
+pub(super) fn send(
     server: &ToolServer,
     description: &Map<String, Value>,
     placeholders: &Placeholders,
@@ -33,7 +33,7 @@ pub fn send(
 }
 
 /// Whether a described request is HTTP/1 as far as its first line goes.
-pub fn is_http_1(description: &Map<String, Value>) -> bool {
+pub(super) fn is_http_1(description: &Map<String, Value>) -> bool {
     let raw = description.get("raw").and_then(Value::as_str);
     raw.is_none_or(|raw| raw.lines().next().is_some_and(|line| line.contains(" HTTP/1.")))
 }

@@ -6,32 +6,45 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use protocol::ErrorCode;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::Case;
-use super::placeholders::Placeholders;
+use super::check::none_left;
+use super::placeholders::TOKEN;
+use super::{CaseRun, require};
+use crate::program::signal;
 use crate::swapping::while_swapping;
-use crate::{Answer, Request, ToolServer};
+use crate::{Answer, Request, ToolServer, leftovers, wait};
 
-pub fn follow(
-    case: &Case,
-    server: &ToolServer,
-    placeholders: &Placeholders,
-    reads_first: bool,
-) -> Result<Vec<Answer>, String> {
-    let steps: Vec<&str> = case.steps.iter().map(String::as_str).collect();
+/// How often the server is asked whether it lives, while commands run.
+const QUESTIONS: usize = 9;
+
+/// Follows a case's steps; the caller checks the answers.
+pub(super) fn follow(run: &mut CaseRun<'_>, reads_first: bool) -> Result<Vec<Answer>, String> {
+    let steps: Vec<&str> = run.case.steps.iter().map(String::as_str).collect();
+    let (server, placeholders) = (&run.server, &run.placeholders);
     match steps.as_slice() {
+        [calls, alive] if calls.contains(" parallel bash ") && alive.starts_with("GET ") => {
+            let within = Duration::from_millis(number_in(alive)?);
+            many_at_once(server, number_in(calls)?, &parallel_command(calls)?, within)
+        }
+        [_, "kill -9 server", gone] if gone.starts_with("after 1 s no ") => {
+            let command = run.surroundings.left_behind();
+            killed_amid_a_call(&mut run.server, &command).map(|answer| vec![answer])
+        }
         ["start server", _, call, "restore"] => {
             root_replaced(server, &placeholders.fill(call)?).map(|answer| vec![answer])
         }
         [swap, call] if swap.starts_with("thread swaps {ROOT}/rd ") => {
-            let arguments = placeholders.fill_value(&Value::Object(case.args.clone()))?;
-            swapping(server, &case.tool, &arguments, number_in(call)?, reads_first)
+            let arguments = placeholders.fill_value(&Value::Object(run.case.args.clone()))?;
+            swapping(server, &run.case.tool, arguments, number_in(call)?, reads_first)
         }
         [bash, calls @ ..] if bash.starts_with("bash: ") => {
             let command = placeholders.fill(bash.trim_start_matches("bash: "))?;
-            let made = server.send(Request::post_json("/tools/bash", &json!({"cmd": command})));
+            let made = server.send(Request::call("bash", &json!({"cmd": command})));
             let calls = calls.iter().map(|call| must_be_denied(server, &placeholders.fill(call)?));
             std::iter::once(Ok(made)).chain(calls).collect()
         }
@@ -65,8 +78,9 @@ fn must_be_denied(server: &ToolServer, call: &str) -> Result<Answer, String> {
         Some((path, content)) => json!({"path": path, "content": content}),
         None => json!({"path": rest}),
     };
-    let answer = server.send(Request::post_json(&format!("/tools/{tool}"), &arguments));
-    if answer.envelope().ok { Err(format!("not denied: {}", answer.text())) } else { Ok(answer) }
+    let answer = server.send(Request::call(tool, &arguments));
+    require(!answer.envelope().ok, || format!("not denied: {}", answer.text()))?;
+    Ok(answer)
 }
 
 /// Calls a tool many times while a directory and a link to the outside change places.
@@ -76,22 +90,18 @@ fn must_be_denied(server: &ToolServer, call: &str) -> Result<Answer, String> {
 fn swapping(
     server: &ToolServer,
     tool: &str,
-    arguments: &Value,
+    mut arguments: Value,
     calls: usize,
     reads_first: bool,
 ) -> Result<Vec<Answer>, String> {
     let (real, link) = prepare_swap(server).map_err(|error| error.to_string())?;
-    let mut arguments = arguments.clone();
-    let target = format!("/tools/{tool}");
     let answers = while_swapping(&real, &link, || {
         let mut answers = Vec::with_capacity(2 * calls);
         for _ in 0..calls {
             if reads_first {
-                answers.push(
-                    server.send(Request::post_json("/tools/read", &json!({"path": arguments["path"]}))),
-                );
+                answers.push(server.send(Request::call("read", &json!({"path": arguments["path"]}))));
             }
-            let answer = server.send(Request::post_json(&target, &arguments));
+            let answer = server.send(Request::call(tool, &arguments));
             if arguments.get("find").is_some() && answer.envelope().ok {
                 let (find, replace) = (arguments["find"].take(), arguments["replace"].take());
                 (arguments["find"], arguments["replace"]) = (replace, find);
@@ -100,9 +110,8 @@ fn swapping(
         }
         answers
     });
-    if let Some(leak) = answers.iter().find(|answer| shows_the_outside(answer)) {
-        return Err(format!("the outside was shown: {}", leak.text()));
-    }
+    let leak = answers.iter().find(|answer| shows_the_outside(answer));
+    leak.map_or(Ok(()), |leak| Err(format!("the outside was shown: {}", leak.text())))?;
     Ok(answers)
 }
 
@@ -128,26 +137,84 @@ fn parallel_writes(server: &ToolServer, writes: usize) -> Result<Vec<Answer>, St
     let answers: Vec<Answer> = std::thread::scope(|scope| {
         let write = |number: usize| {
             let content = letter(number).to_string().repeat(LENGTH);
-            server.send(Request::post_json("/tools/write", &json!({"path": "parallel", "content": content})))
+            server.send(Request::call("write", &json!({"path": "parallel", "content": content})))
         };
         let running: Vec<_> = (0..writes).map(|number| scope.spawn(move || write(number))).collect();
         running.into_iter().map(|call| call.join().expect("a call does not panic")).collect()
     });
     require_uniform(&server.root().join("parallel"), LENGTH)?;
-    if answers.iter().any(|answer| answer.envelope().ok) {
-        Ok(answers)
-    } else {
-        Err("nothing was written".to_owned())
-    }
+    require(answers.iter().any(|answer| answer.envelope().ok), || "nothing was written".to_owned())?;
+    Ok(answers)
 }
 
 fn require_uniform(file: &Path, length: usize) -> Result<(), String> {
     let content = fs::read(file).map_err(|error| error.to_string())?;
     let is_uniform = content.len() == length && content.iter().all(|byte| *byte == content[0]);
-    if is_uniform { Ok(()) } else { Err(format!("the file is a mix of {} bytes", content.len())) }
+    require(is_uniform, || format!("the file is a mix of {} bytes", content.len()))
+}
+
+/// Many commands at once: each runs or is refused for being too many, and meanwhile the server answers.
+fn many_at_once(
+    server: &ToolServer,
+    number: usize,
+    command: &str,
+    within: Duration,
+) -> Result<Vec<Answer>, String> {
+    let call = || server.send(Request::call("bash", &json!({"cmd": command})));
+    let (answers, took) = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..number).map(|_| scope.spawn(call)).collect();
+        let took = median_of_livez(server);
+        let answers: Vec<Answer> =
+            running.into_iter().map(|call| call.join().expect("a call does not panic")).collect();
+        (answers, took)
+    });
+    require(took? <= within, || format!("/livez answered after more than {within:?}"))?;
+    let is_too_many = |answer: &Answer| {
+        answer.envelope().meta.error.is_some_and(|error| error.code == ErrorCode::Overloaded)
+    };
+    let ran: Vec<Answer> = answers.into_iter().filter(|answer| !is_too_many(answer)).collect();
+    require(!ran.is_empty(), || "none ran".to_owned())?;
+    Ok(ran)
+}
+
+/// The median says how the server answers; a single answer says what else the machine does.
+fn median_of_livez(server: &ToolServer) -> Result<Duration, String> {
+    let mut took = Vec::with_capacity(QUESTIONS);
+    for _ in 0..QUESTIONS {
+        let since = Instant::now();
+        let answer = server.send(Request::get("/livez"));
+        took.push(since.elapsed());
+        require(answer.status == 200, || format!("/livez answers {}", answer.status))?;
+    }
+    took.sort();
+    Ok(took[QUESTIONS / 2])
+}
+
+/// The server is killed while a command runs: nothing of the command is left, and another server works.
+fn killed_amid_a_call(server: &mut ToolServer, command: &str) -> Result<Answer, String> {
+    let body = json!({"cmd": command, "timeout_seconds": 60});
+    let request = Request::call("bash", &body).header("Authorization", &format!("Bearer {TOKEN}"));
+    let address = server.address();
+    std::thread::scope(|scope| {
+        // Its server is killed, so that it gets no answer.
+        scope.spawn(move || drop(request.try_send(address)));
+        wait::until("the command runs", || (!leftovers::processes_with(command).is_empty()).then_some(()));
+        signal(server.program().pid(), Signal::KILL);
+        none_left(command)
+    })?;
+    server.crash(|_| ());
+    Ok(server.send(Request::call("bash", &json!({"cmd": "true"}))))
+}
+
+/// `64 parallel bash {"command":"sleep 2"}`
+fn parallel_command(step: &str) -> Result<String, String> {
+    let call =
+        step.split_once(" parallel bash ").and_then(|(_, call)| serde_json::from_str::<Value>(call).ok());
+    let command = call.and_then(|call| call["command"].as_str().or(call["cmd"].as_str()).map(str::to_owned));
+    command.ok_or_else(|| format!("this step is no parallel call: {step}"))
 }
 
 /// The first number in a step.
-fn number_in(step: &str) -> Result<usize, String> {
+fn number_in<T: std::str::FromStr>(step: &str) -> Result<T, String> {
     step.split(' ').find_map(|word| word.parse().ok()).ok_or_else(|| format!("no number in {step:?}"))
 }

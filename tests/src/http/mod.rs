@@ -43,6 +43,10 @@ impl Request {
         Self::post(target, body.to_string())
     }
 
+    pub fn call(tool: &str, arguments: &Value) -> Self {
+        Self::post_json(&format!("/tools/{tool}"), arguments)
+    }
+
     /// Sets a header, in place of one of the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {

@@ -54,7 +54,7 @@ impl ToolServer {
 
     /// Calls a tool as a well-behaved client does.
     pub fn call(&self, tool: &str, arguments: &Value) -> Envelope {
-        self.send(Request::post_json(&format!("/tools/{tool}"), arguments)).envelope()
+        self.send(Request::call(tool, arguments)).envelope()
     }
 
     /// Sends a request; the token is added where the server has one and the request says nothing of it.

@@ -1,8 +1,8 @@
 //! The corpus of attacks against the real server, case by case.
 
 use harness::Request;
-use harness::corpus::commands::{CANARY, CANARY_NAME, runs_unsandboxed, works_unsandboxed};
-use harness::corpus::{self, Case, CaseRun, Expected, Mode, StatedLoss};
+use harness::corpus::{self, CANARY, CANARY_NAME, Case, CaseRun, Expected, Mode, StatedLoss};
+use harness::corpus::{runs_unsandboxed, works_unsandboxed};
 
 /// Tools that change a file only after its session has read it.
 const LOCKED: [&str; 2] = ["edit", "write"];

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use protocol::Envelope;
 
-use super::{probes, surroundings};
+use super::surroundings::{CANARY, CANARY_NAME, probes_in};
 use crate::ToolServer;
 use crate::test_dir::NOBODY;
 use crate::tool_server::ToolServerBuilder;
@@ -25,49 +25,43 @@ impl Mode {
     /// A server in this mode, with the canary in its environment; it refuses to start in any other tier.
     pub fn builder(self) -> ToolServerBuilder {
         let builder = ToolServer::builder();
-        let probes = probes::directory(builder.dir());
+        let probes = probes_in(builder.dir());
         std::fs::create_dir(&probes).expect("a fresh place takes a directory");
         let builder = builder
-            .variable("AUTONOUS_TOOL_SANDBOX", self.setting())
+            .variable("AUTONOUS_TOOL_SANDBOX", self.sandbox().0)
             .variable("AUTONOUS_TOOL_READONLY_ROOTS", &probes.display().to_string())
-            .variable(surroundings::CANARY_NAME, surroundings::CANARY);
+            .variable(CANARY_NAME, CANARY);
         let builder = if self.is_ordinary() { builder.unprivileged() } else { builder };
         self.give(&builder.dir().outside().join("secret.txt"));
         builder
     }
 
     /// Makes the server's user own a file of the place, so that nothing but the sandbox protects it.
-    pub(in crate::corpus) fn give(self, path: &Path) {
+    pub(super) fn give(self, path: &Path) {
         if self.changes_user() {
             chown(path, Some(NOBODY), Some(NOBODY)).expect("root can give files away");
         }
     }
 
     /// Makes a command run as the server's user, at home in the place.
-    pub(in crate::corpus) fn as_its_user(self, command: &mut Command, home: &Path) {
+    pub(super) fn as_its_user(self, command: &mut Command, home: &Path) {
         if self.changes_user() {
             command.uid(NOBODY).gid(NOBODY).env("HOME", home);
         }
     }
 
-    pub(in crate::corpus) fn require_tier(self, envelope: &Envelope) -> Result<(), String> {
+    pub(super) fn require_tier(self, envelope: &Envelope) -> Result<(), String> {
         match envelope.meta.data.get("sandbox_tier") {
-            Some(tier) if tier != self.tier() => Err(format!("it ran in tier {tier}")),
+            Some(tier) if tier != self.sandbox().1 => Err(format!("it ran in tier {tier}")),
             Some(_) | None => Ok(()),
         }
     }
 
-    fn tier(self) -> &'static str {
+    /// The server's setting, and the tier that it says.
+    fn sandbox(self) -> (&'static str, &'static str) {
         match self {
-            Self::TierA | Self::TierAAsOrdinaryUser => "A",
-            Self::TierBAsOrdinaryUser => "B",
-        }
-    }
-
-    fn setting(self) -> &'static str {
-        match self {
-            Self::TierA | Self::TierAAsOrdinaryUser => "full",
-            Self::TierBAsOrdinaryUser => "landlock",
+            Self::TierA | Self::TierAAsOrdinaryUser => ("full", "A"),
+            Self::TierBAsOrdinaryUser => ("landlock", "B"),
         }
     }
 

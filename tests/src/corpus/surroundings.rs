@@ -1,0 +1,123 @@
+//! What stands around a server while a case is tried: the listeners that no command may reach, the probe
+//! programs (system calls that no shell can make, in C), and what the server was like before.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Case, Mode, require};
+use crate::{TestDir, ToolServer};
+
+/// The variable of the server's environment that no command may see. No redaction takes it for a secret,
+/// so that it is the sandbox alone that hides it.
+pub const CANARY_NAME: &str = "SERVER_CANARY";
+
+/// What it says; a sweep for `secret` finds it.
+pub const CANARY: &str = "FAKE-canary-that-is-no-secret-to-redaction";
+
+/// The process that cases leave behind. Each run gives it a time of its own, by which it is known.
+const LEFT_BEHIND: &str = "sleep 7777";
+
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    server_port: TcpListener,
+    supervisor_port: TcpListener,
+    udp: UdpSocket,
+    unix: UnixDatagram,
+    pub(super) dir: PathBuf,
+    /// Process id.
+    pub(super) server: u32,
+    limits: String,
+    probes: PathBuf,
+}
+
+impl Surroundings {
+    pub(super) fn set_up(case: &Case, mode: Mode, server: &mut ToolServer) -> Result<Self, String> {
+        let pid = server.program().pid();
+        let dir = server.dir();
+        let probes = probes_in(dir);
+        build_probes(case.args.get("cmd").and_then(|cmd| cmd.as_str()).unwrap_or_default(), &probes)?;
+        let socket = dir.outside().join("d.sock");
+        let listen = || -> io::Result<_> {
+            let (any_port, unix) = ((Ipv4Addr::LOCALHOST, 0), UnixDatagram::bind(&socket)?);
+            let (one, other) = (TcpListener::bind(any_port)?, TcpListener::bind(any_port)?);
+            let udp = UdpSocket::bind(any_port)?;
+            one.set_nonblocking(true)?;
+            other.set_nonblocking(true)?;
+            udp.set_nonblocking(true)?;
+            unix.set_nonblocking(true)?;
+            Ok((one, other, udp, unix))
+        };
+        let (server_port, supervisor_port, udp, unix) =
+            listen().map_err(|error| format!("no listeners: {error}"))?;
+        mode.give(&socket);
+        let (dir, limits) = (dir.path().to_owned(), limits(pid)?);
+        Ok(Self { server_port, supervisor_port, udp, unix, dir, server: pid, limits, probes })
+    }
+
+    /// The placeholders of cases of commands, and their values.
+    pub(super) fn values(&self) -> io::Result<Vec<(&'static str, String)>> {
+        Ok(vec![
+            ("{PORT}", self.server_port.local_addr()?.port().to_string()),
+            ("{SUPERVISOR_PORT}", self.supervisor_port.local_addr()?.port().to_string()),
+            ("{UDP_PORT}", self.udp.local_addr()?.port().to_string()),
+            ("{SERVER_SECRET}", CANARY.to_owned()),
+            ("{HELPERS}", self.probes.display().to_string()),
+            (LEFT_BEHIND, self.left_behind()),
+        ])
+    }
+
+    pub(super) fn left_behind(&self) -> String {
+        format!("{LEFT_BEHIND}{}", self.server)
+    }
+
+    pub(super) fn require_silence(&self) -> Result<(), String> {
+        nothing("the server's port", self.server_port.accept())?;
+        nothing("the supervisor's port", self.supervisor_port.accept())?;
+        nothing("the UDP port", self.udp.recv(&mut [0; 64]))?;
+        nothing("the socket in the file tree", self.unix.recv(&mut [0; 64]))
+    }
+
+    pub(super) fn require_same_limits(&self) -> Result<(), String> {
+        let now = limits(self.server)?;
+        require(now == self.limits, || format!("they were {} and are {now}", self.limits))
+    }
+}
+
+/// Where a place has its probe programs: outside of the roots, shown to commands read-only.
+pub(super) fn probes_in(dir: &TestDir) -> PathBuf {
+    dir.path().join("probes")
+}
+
+/// Builds the programs that a command line takes from `{HELPERS}`.
+fn build_probes(command_line: &str, directory: &Path) -> Result<(), String> {
+    for rest in command_line.split("{HELPERS}/").skip(1) {
+        let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("probes").join(name).with_extension("c");
+        let output = Command::new("cc").arg("-o").arg(directory.join(name)).arg(source).output();
+        let output = output.map_err(|error| format!("no C compiler for the probe {name}: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        require(output.status.success(), || format!("the probe {name} does not compile: {said}"))?;
+    }
+    Ok(())
+}
+
+fn nothing<T>(place: &str, arrival: io::Result<T>) -> Result<(), String> {
+    match arrival {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+        Err(error) => Err(format!("{place}: {error}")),
+        Ok(_) => Err(format!("something arrived at {place}")),
+    }
+}
+
+/// What the kernel grants a process, and how soon it ends it when memory runs out.
+fn limits(pid: u32) -> Result<String, String> {
+    let file = |name: &str| {
+        let path = format!("/proc/{pid}/{name}");
+        fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))
+    };
+    Ok(file("limits")? + &file("oom_score_adj")?)
+}
