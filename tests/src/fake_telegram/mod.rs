@@ -113,6 +113,10 @@ impl FakeTelegram {
     }
 }
 
+pub fn texts(sent: &[Sent]) -> Vec<&str> {
+    sent.iter().map(|message| message.text.as_str()).collect()
+}
+
 fn with_id(id: i64, mut update: Value) -> Value {
     update["update_id"] = id.into();
     update

@@ -84,7 +84,7 @@ impl System {
     /// Calls a tool past the worker, with the tool server's token.
     pub fn tool(&self, name: &str, arguments: &Value) -> Envelope {
         let tokens = self.tokens();
-        let request = Request::post_json(&format!("/tools/{name}"), arguments);
+        let request = Request::call(name, arguments);
         let request = request.header("Authorization", &format!("Bearer {}", tokens.tool_token));
         request.send(http::address_of(&tokens.tool_url)).envelope()
     }
@@ -101,6 +101,22 @@ impl System {
             let answer = self.control(Request::get(&format!("/messages/{task}?wait_seconds=5"))).json();
             answer["reply"].as_str().map(str::to_owned)
         })
+    }
+
+    /// Says something, waits for its reply, and returns the task's id.
+    pub fn run_task(&self, text: &str) -> String {
+        let task = self.say(text);
+        self.reply(&task);
+        task
+    }
+
+    /// What a command of the `supervisor` binary prints; it must succeed.
+    pub fn shown(&self, arguments: &[&str]) -> String {
+        program::stdout_of(&self.run_command(arguments))
+    }
+
+    pub fn shown_json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.shown(arguments)).expect("--json prints JSON")
     }
 
     /// Runs a command of the `supervisor` binary with this data directory, and waits for its end.

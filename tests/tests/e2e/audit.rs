@@ -1,26 +1,13 @@
 //! `supervisor audit`: what changed this file, what did this task run, which calls were refused.
 
 use std::fs;
-use std::process::Output;
 
 use harness::System;
 use serde_json::Value;
 
-fn text(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
 fn json(system: &System, arguments: &[&str]) -> Vec<Value> {
-    let output = text(&system.run_command(&[&["audit", "--json"], arguments].concat()));
+    let output = system.shown(&[&["audit", "--json"], arguments].concat());
     serde_json::from_str(&output).expect("--json prints an array")
-}
-
-/// One task for each message, which is itself the call.
-fn run(system: &System, call: &str) -> String {
-    let task = system.say(call);
-    system.reply(&task);
-    task
 }
 
 /// A file is made, read, changed and, with a dry run, not changed; three calls are refused.
@@ -33,14 +20,14 @@ struct Done {
 
 fn system_with_a_past() -> Done {
     let system = System::start();
-    let made = run(&system, r#"/write {"path": "notes/todo.txt", "content": "one\ntwo\n"}"#);
-    run(&system, "read path=notes/todo.txt");
-    let changed = run(&system, r#"/edit {"path": "notes/todo.txt", "find": "two", "replace": "three"}"#);
-    run(&system, r#"/edit {"path": "notes/todo.txt", "find": "one", "replace": "1", "dry_run": true}"#);
-    run(&system, r#"/write {"path": "other.txt", "content": "x"}"#);
-    let refused = run(&system, "read path=../../tokens");
-    run(&system, r#"/bash {"cmd": "sudo id"}"#);
-    run(&system, "read path=missing.txt");
+    let made = system.run_task(r#"/write {"path": "notes/todo.txt", "content": "one\ntwo\n"}"#);
+    system.run_task("read path=notes/todo.txt");
+    let changed = system.run_task(r#"/edit {"path": "notes/todo.txt", "find": "two", "replace": "three"}"#);
+    system.run_task(r#"/edit {"path": "notes/todo.txt", "find": "one", "replace": "1", "dry_run": true}"#);
+    system.run_task(r#"/write {"path": "other.txt", "content": "x"}"#);
+    let refused = system.run_task("read path=../../tokens");
+    system.run_task(r#"/bash {"cmd": "sudo id"}"#);
+    system.run_task("read path=missing.txt");
     Done { system, made, changed, refused }
 }
 
@@ -60,12 +47,12 @@ fn a_file_is_traced_to_the_calls_and_tasks_that_changed_it() {
     assert_eq!(calls[0]["end"]["sha256_after"], calls[1]["end"]["sha256_before"], "the hashes form a chain");
     system.stop();
     // By the end of its path alone, while nobody runs, and for people.
-    let table = text(&system.run_command(&["audit", "--file", "notes/todo.txt"]));
+    let table = system.shown(&["audit", "--file", "notes/todo.txt"]);
     for expected in ["create", "update", "-two", "+three", &changed[changed.len() - 8..]] {
         assert!(table.contains(expected), "{expected}:\n{table}");
     }
     assert!(!table.contains("other.txt"), "{table}");
-    assert!(text(&system.run_command(&["audit", "--file", "never.txt"])).contains("No matching calls"));
+    assert!(system.shown(&["audit", "--file", "never.txt"]).contains("No matching calls"));
 }
 
 #[test]
@@ -74,7 +61,7 @@ fn refused_calls_are_told_with_their_reason_and_failures_are_not() {
     let codes: Vec<Value> =
         json(&system, &["--refused"]).iter().map(|call| call["end"]["error_code"].clone()).collect();
     assert_eq!(codes, ["PATH_OUTSIDE_ROOTS", "COMMAND_DENIED"]);
-    let table = text(&system.run_command(&["audit", "--refused", "--since", "1h"]));
+    let table = system.shown(&["audit", "--refused", "--since", "1h"]);
     assert!(table.contains(&refused[refused.len() - 8..]) && table.contains("sudo"), "{table}");
 }
 

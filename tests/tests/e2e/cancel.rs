@@ -1,6 +1,6 @@
 //! Cancelling: what runs is stopped, what waits is dropped, and a repeated wish changes nothing.
 
-use harness::fake_telegram::Sent;
+use harness::fake_telegram::texts;
 use harness::fake_telegram::update::Chat;
 use harness::{Answer, FakeTelegram, Request, System, leftovers, wait};
 
@@ -17,10 +17,6 @@ fn wait_until_sleeping(system: &System) {
         let processes = leftovers::processes_of(system.dir());
         processes.iter().any(|process| process.command.contains("sleep 300")).then_some(())
     });
-}
-
-fn texts(sent: &[Sent]) -> Vec<&str> {
-    sent.iter().map(|message| message.text.as_str()).collect()
 }
 
 #[test]

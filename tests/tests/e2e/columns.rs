@@ -1,7 +1,5 @@
 //! Every command that shows something: at most 80 columns whatever is in it, and JSON when asked.
 
-use std::process::Output;
-
 use harness::System;
 use serde_json::Value;
 
@@ -16,11 +14,6 @@ const SHOWING: &[&[&str]] = &[
     &["check"],
     &["prune", "--older-than", "30d", "--dry-run"],
 ];
-
-fn text(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 /// The columns of a line, with every character beyond Latin counted as a wide one.
 fn columns_at_most(line: &str) -> usize {
@@ -40,8 +33,7 @@ fn system_with_an_awkward_past() -> System {
         format!(r#"/bash {{"cmd": "sudo echo {long}"}}"#),
         format!("{long}\u{9b}2J"),
     ] {
-        let task = system.say(&call);
-        system.reply(&task);
+        system.run_task(&call);
     }
     system
 }
@@ -50,7 +42,7 @@ fn system_with_an_awkward_past() -> System {
 fn no_line_is_wider_than_80_columns_or_moves_the_cursor() {
     let system = system_with_an_awkward_past();
     for arguments in SHOWING {
-        let shown = text(&system.run_command(arguments));
+        let shown = system.shown(arguments);
         assert!(!shown.trim().is_empty(), "{arguments:?}");
         for line in shown.lines() {
             assert!(columns_at_most(line) <= 80, "{arguments:?}: {} columns: {line}", columns_at_most(line));
@@ -63,28 +55,27 @@ fn no_line_is_wider_than_80_columns_or_moves_the_cursor() {
 fn every_command_that_shows_something_gives_json() {
     let system = system_with_an_awkward_past();
     for arguments in SHOWING {
-        let shown = text(&system.run_command(&[*arguments, &["--json"]].concat()));
+        let shown = system.shown(&[*arguments, &["--json"]].concat());
         let parsed: Result<Value, _> = serde_json::from_str(&shown);
         assert!(parsed.is_ok_and(|value| value.is_object() || value.is_array()), "{arguments:?}: {shown}");
     }
-    let said: Value =
-        serde_json::from_str(&text(&system.run_command(&["chat", "--json", "ls path=."]))).unwrap();
+    let said = system.shown_json(&["chat", "--json", "ls path=."]);
     assert_eq!(said["status"], "done", "{said}");
-    let tokens: Value = serde_json::from_str(&text(&system.run_command(&["token", "--json"]))).unwrap();
+    let tokens = system.shown_json(&["token", "--json"]);
     assert_eq!(tokens["tool_token"], system.tokens().tool_token.as_str());
 }
 
 #[test]
 fn every_command_says_what_it_is_for_and_fits_when_it_does() {
     let system = System::start();
-    let overview = text(&system.run_command(&["--help"]));
+    let overview = system.shown(&["--help"]);
     let commands = overview.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = commands.map_while(|line| line.split_whitespace().next()).collect::<Vec<_>>();
     for expected in ["tasks", "audit", "check", "prune", "backup", "requeue", "cancel", "tree"] {
         assert!(names.contains(&expected), "{names:?}");
     }
     for name in names.into_iter().filter(|name| *name != "help") {
-        let help = text(&system.run_command(&[name, "--help"]));
+        let help = system.shown(&[name, "--help"]);
         assert!(help.lines().next().is_some_and(|line| line.len() > 15), "{name}: {help}");
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use harness::http::Request;
+use harness::leftovers::processes_with;
 use harness::tool_server::ToolServer;
 use harness::wait::until;
 use protocol::{Envelope, ErrorCode, Status};
@@ -45,10 +46,7 @@ fn begin(server: &ToolServer, body: &str) -> TcpStream {
 }
 
 fn runs(word: &str) -> bool {
-    fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(word)
-    })
+    !processes_with(word).is_empty()
 }
 
 #[test]
@@ -81,7 +79,7 @@ fn a_command_that_runs_too_long_is_ended_with_its_daemons_and_shows_what_it_said
     assert_eq!((ran.meta.status, &ran.meta.data["timed_out"]), (Status::Error, &json!(true)));
     assert!(took < Duration::from_secs(4), "{took:?}");
     assert!(!runs(&word));
-    let request = Request::post_json("/tools/bash", &json!({"cmd": "sleep 9", "timeout_seconds": 1}));
+    let request = Request::call("bash", &json!({"cmd": "sleep 9", "timeout_seconds": 1}));
     assert_eq!(server.send(request).status, 200, "a command that was ended at its deadline did run");
 }
 
@@ -182,7 +180,7 @@ fn control_files_that_appear_are_reported_in_the_answer_and_the_journal() {
 fn a_task_that_has_read_a_skill_can_call_only_what_it_allows() {
     let mut server = server();
     let call = |server: &ToolServer, tool: &str, arguments: &Value| -> Envelope {
-        let request = Request::post_json(&format!("/tools/{tool}"), arguments).header("x-task-id", "task-1");
+        let request = Request::call(tool, arguments).header("x-task-id", "task-1");
         serde_json::from_slice(&server.send(request).body).unwrap()
     };
     assert!(call(&server, "bash", &json!({"cmd": "true"})).ok);

@@ -21,10 +21,6 @@ fn changes(path: &str) -> [(&'static str, Value); 4] {
     ]
 }
 
-fn request(tool: &str, arguments: &Value) -> Request {
-    Request::post_json(&format!("/tools/{tool}"), arguments)
-}
-
 fn server() -> ToolServer {
     ToolServer::builder()
         .variable("AUTONOUS_TOOL_DISABLED", "")
@@ -93,7 +89,7 @@ fn each_wrong_use_of_a_tool_that_reads_gets_its_code() {
     ];
     for (tool, arguments, code) in cases {
         println!("{tool} {arguments}: {code}");
-        assert_error(&server.send(request(tool, &arguments)), code);
+        assert_error(&server.send(Request::call(tool, &arguments)), code);
     }
     assert_eq!(everything_below(&server.root()), before);
 }
@@ -132,7 +128,7 @@ fn each_wrong_change_gets_its_code_and_changes_nothing() {
     ];
     for (tool, arguments, code) in cases {
         println!("{tool} {arguments}: {code}");
-        assert_error(&server.send(request(tool, &arguments)), code);
+        assert_error(&server.send(Request::call(tool, &arguments)), code);
         assert_eq!(everything_below(&server.root()), before, "{tool} {arguments}");
     }
 }
@@ -151,11 +147,11 @@ fn what_no_change_may_touch_is_refused_by_every_tool_that_changes() {
         ("a\u{0}b", ErrorCode::InvalidArgument),
     ] {
         for (tool, arguments) in changes(path) {
-            assert_error(&server.send(request(tool, &arguments)), code);
+            assert_error(&server.send(Request::call(tool, &arguments)), code);
         }
     }
     for (tool, arguments) in changes("fifo") {
-        assert_error(&server.send(request(tool, &arguments)), ErrorCode::NotARegularFile);
+        assert_error(&server.send(Request::call(tool, &arguments)), ErrorCode::NotARegularFile);
     }
     assert_eq!(everything_below(&server.root()), before);
 }
@@ -166,14 +162,14 @@ fn a_file_that_was_not_read_or_changed_since_is_not_changed() {
     let file = server.root().join("f");
     fs::write(&file, "old").unwrap();
     for (tool, arguments) in changes("f") {
-        assert_error(&server.send(request(tool, &arguments)), ErrorCode::NotRead);
+        assert_error(&server.send(Request::call(tool, &arguments)), ErrorCode::NotRead);
     }
     let read = server.call("read", &json!({"path": "f"}));
     fs::write(&file, "old, but not the same").unwrap();
     for (tool, mut arguments) in changes("f") {
-        let changed = assert_error(&server.send(request(tool, &arguments)), ErrorCode::Conflict);
+        let changed = assert_error(&server.send(Request::call(tool, &arguments)), ErrorCode::Conflict);
         arguments["expected_sha256"] = read.meta.data["sha256"].clone();
-        let unexpected = assert_error(&server.send(request(tool, &arguments)), ErrorCode::Conflict);
+        let unexpected = assert_error(&server.send(Request::call(tool, &arguments)), ErrorCode::Conflict);
         let now = server.call("read", &json!({"path": "f"})).meta.data["sha256"].as_str().unwrap().to_owned();
         for envelope in [changed, unexpected] {
             assert!(
@@ -191,7 +187,7 @@ fn a_file_that_was_not_read_or_changed_since_is_not_changed() {
 fn delete_is_not_allowed_unless_somebody_allows_it() {
     let server = ToolServer::start();
     fs::write(server.root().join("f"), "old").unwrap();
-    assert_error(&server.send(request("delete", &json!({"path": "f"}))), ErrorCode::ToolNotAllowed);
+    assert_error(&server.send(Request::call("delete", &json!({"path": "f"}))), ErrorCode::ToolNotAllowed);
     assert!(server.root().join("f").exists());
 }
 
@@ -208,12 +204,16 @@ fn what_the_servers_user_may_not_do_is_permission_denied() {
     let server = builder.start();
     let read = server.call("read", &json!({"path": "fixed/f"}));
     let mut answers = vec![
-        server.send(request("read", &json!({"path": "closed"}))),
-        server.send(request("write", &json!({"path": "fixed/new", "content": "x"}))),
-        server.send(request("write", &json!({"path": "fixed/new/deep", "content": "x"}))),
+        server.send(Request::call("read", &json!({"path": "closed"}))),
+        server.send(Request::call("write", &json!({"path": "fixed/new", "content": "x"}))),
+        server.send(Request::call("write", &json!({"path": "fixed/new/deep", "content": "x"}))),
     ];
-    answers.extend(changes("closed").iter().map(|(tool, arguments)| server.send(request(tool, arguments))));
-    answers.extend(changes("fixed/f").iter().map(|(tool, arguments)| server.send(request(tool, arguments))));
+    answers.extend(
+        changes("closed").iter().map(|(tool, arguments)| server.send(Request::call(tool, arguments))),
+    );
+    answers.extend(
+        changes("fixed/f").iter().map(|(tool, arguments)| server.send(Request::call(tool, arguments))),
+    );
     fs::set_permissions(root.join("fixed"), Permissions::from_mode(0o755)).unwrap();
     assert!(read.ok, "{}", read.stderr);
     for answer in answers {
@@ -228,7 +228,7 @@ fn a_tool_whose_disk_fails_is_paused_for_its_session_alone_until_it_may_be_tried
     let server = ToolServer::start();
     let pending = server.dir().data().join("journal/pending");
     let write = |session: &str| {
-        let request = request("write", &json!({"path": "f", "content": "new"}));
+        let request = Request::call("write", &json!({"path": "f", "content": "new"}));
         server.send(request.header("X-Session-Id", session))
     };
     // Without the place where it notes its temporary files a change cannot begin.
@@ -242,7 +242,7 @@ fn a_tool_whose_disk_fails_is_paused_for_its_session_alone_until_it_may_be_tried
     let seconds: u64 = paused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=300).contains(&seconds), "{seconds}");
     assert!(!server.root().join("f").exists());
-    let same_session = request("ls", &json!({})).header("X-Session-Id", "one");
+    let same_session = Request::call("ls", &json!({})).header("X-Session-Id", "one");
     assert!(assert_whole(&server.send(same_session)).ok, "another tool goes on");
     assert!(assert_whole(&write("two")).ok, "another session goes on");
 }

@@ -10,7 +10,7 @@ use protocol::ErrorCode;
 use serde_json::json;
 
 fn ls(path: &str) -> Request {
-    Request::post_json("/tools/ls", &json!({"path": path}))
+    Request::call("ls", &json!({"path": path}))
 }
 
 #[test]

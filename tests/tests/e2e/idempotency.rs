@@ -9,7 +9,7 @@ use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
 fn keyed(key: &str, tool: &str, arguments: &Value) -> Request {
-    Request::post_json(&format!("/tools/{tool}"), arguments).header("Idempotency-Key", key)
+    Request::call(tool, arguments).header("Idempotency-Key", key)
 }
 
 fn append(key: &str, content: &str) -> Request {

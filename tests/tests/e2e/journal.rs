@@ -36,7 +36,7 @@ fn assert_verifies(server: &ToolServer) {
 fn every_call_is_recorded_with_whom_it_was_made_for() {
     let server = ToolServer::start();
     for path in [".", "missing"] {
-        let call = Request::post_json("/tools/ls", &json!({"path": path}))
+        let call = Request::call("ls", &json!({"path": path}))
             .header("X-Task-Id", "task-1")
             .header("X-Parent-Event-Id", "turn-1")
             .header("X-Session-Id", "chat:7")

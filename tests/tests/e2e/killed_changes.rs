@@ -90,7 +90,7 @@ impl Client {
     }
 
     fn request(&self, tool: &str, arguments: &Value) -> Request {
-        Request::post_json(&format!("/tools/{tool}"), arguments).header("X-Session-Id", &self.session)
+        Request::call(tool, arguments).header("X-Session-Id", &self.session)
     }
 
     /// After a kill every file is what it was told to be; the one whose change was cut off is old or new.

@@ -52,7 +52,7 @@ fn auto_serves_the_file_tools_and_says_why_no_command_runs() {
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
     let address = address_of(url);
     let call = |tool: &str, arguments| -> Envelope {
-        let answer = Request::post_json(&format!("/tools/{tool}"), &arguments).send(address);
+        let answer = Request::call(tool, &arguments).send(address);
         serde_json::from_slice(&answer.body).unwrap()
     };
     let refused = call("bash", json!({"cmd": "true"})).meta.error.unwrap();

@@ -11,6 +11,8 @@ use protocol::event::{
 };
 use serde_json::{Value, json};
 
+use crate::assert_says;
+
 /// A system with this model and these variables, whose tasks are tried once.
 fn system(model: &FakeModel, variables: &[(&str, &str)]) -> System {
     let builder = System::builder().model(model).variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1");
@@ -32,12 +34,6 @@ fn exhausted(system: &System) -> RequestFailed {
     match system.database().payloads().into_iter().next() {
         Some(RetryExhausted::Request(failed)) => failed,
         other => panic!("{other:?}"),
-    }
-}
-
-fn assert_says(reply: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(reply.contains(part), "{part:?} is not in: {reply}");
     }
 }
 

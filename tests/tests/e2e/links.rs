@@ -15,8 +15,7 @@ use serde_json::json;
 const OUTSIDE_NAME: &str = "secret.txt";
 
 fn ls(server: &ToolServer, path: &str) -> Envelope {
-    let request =
-        Request::post_json("/tools/ls", &json!({"path": path, "recursive": true, "include_hidden": true}));
+    let request = Request::call("ls", &json!({"path": path, "recursive": true, "include_hidden": true}));
     let answer = server.send(request);
     let envelope = assert_whole(&answer);
     let said = format!("{}{}{}", envelope.stdout, envelope.stderr, envelope.meta.data);

@@ -55,7 +55,7 @@ fn the_tools_can_be_called_past_the_worker_with_the_token_that_is_printed() {
     let printed = system.run_command(&["token"]);
     assert!(String::from_utf8_lossy(&printed.stdout).contains(&tokens.tool_token), "{printed:?}");
     let address = harness::http::address_of(&tokens.tool_url);
-    let call = Request::post_json("/tools/ls", &json!({"path": "."}));
+    let call = Request::call("ls", &json!({"path": "."}));
     assert_eq!(call.send(address).status, 401);
     let call = call.header("Authorization", &format!("Bearer {}", tokens.tool_token));
     assert!(call.send(address).envelope().ok);

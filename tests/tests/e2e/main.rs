@@ -64,3 +64,9 @@ mod fake_servers;
 mod leftovers;
 mod readme;
 mod setup;
+
+fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+}

@@ -50,8 +50,7 @@ fn the_number_of_rust_files_of_the_tool_server_comes_from_real_listings() {
     let database = system.database();
     let calls = database.texts("select tool_name from tool_calls where status = 'done'");
     assert!(calls.len() >= 2 && calls.iter().all(|name| name == "ls"), "real calls: {calls:?}");
-    let tree = system.run_command(&["tree"]);
-    let tree = String::from_utf8_lossy(&tree.stdout).into_owned();
+    let tree = system.shown(&["tree"]);
     assert!(
         tree.lines().filter(|line| line.contains("tool_call.started  tool_name=ls")).count() == calls.len(),
         "{tree}"

@@ -24,29 +24,21 @@ fn with_roots(roots: &[&str]) -> ToolServerBuilder {
 const ROOTS: &str = "AUTONOUS_TOOL_ALLOWED_ROOTS";
 
 #[test]
-fn no_root_stops_the_start() {
+fn wrong_roots_stop_the_start() {
     check("no root", with_roots(&[]), &[ROOTS]);
-}
-
-#[test]
-fn a_relative_root_stops_the_start() {
     check("a relative root", with_roots(&["root"]), &[ROOTS, "root", "absolute"]);
-}
-
-#[test]
-fn a_root_that_is_not_there_or_no_directory_stops_the_start() {
     check("a missing root", with_roots(&["/nowhere/at/all"]), &[ROOTS, "/nowhere/at/all"]);
     let builder = ToolServer::builder();
     let file = builder.dir().path().join("file");
     fs::write(&file, "x").unwrap();
     check("a file", builder.roots(std::slice::from_ref(&file)), &[ROOTS, &file.display().to_string()]);
-}
-
-#[test]
-fn roots_of_the_machine_itself_stop_the_start() {
     for root in ["/", "/proc", "/sys", "/dev", "/run", "/etc", "/proc/self", "/etc/", "/dev/shm/../shm/.."] {
         check(root, with_roots(&[root]), &[ROOTS]);
     }
+    let builder = ToolServer::builder();
+    let link = builder.dir().path().join("link");
+    std::os::unix::fs::symlink("/etc", &link).unwrap();
+    check("a link to /etc", builder.roots(&[link]), &[ROOTS]);
 }
 
 #[test]
@@ -62,14 +54,6 @@ fn a_root_that_holds_the_servers_own_files_stops_the_start() {
     let binary = harness::binaries::path_of("tool-server");
     let directory = binary.parent().unwrap().to_owned();
     check("the binary in a root", ToolServer::builder().roots(&[directory]), &[ROOTS]);
-}
-
-#[test]
-fn a_link_to_a_forbidden_root_stops_the_start() {
-    let builder = ToolServer::builder();
-    let link = builder.dir().path().join("link");
-    std::os::unix::fs::symlink("/etc", &link).unwrap();
-    check("a link to /etc", builder.roots(&[link]), &[ROOTS]);
 }
 
 #[test]

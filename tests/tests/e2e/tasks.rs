@@ -3,16 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use harness::test_dir::NOBODY;
 use harness::{System, binaries};
-use serde_json::Value;
-
-fn text(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 fn system_with_an_old_queue() -> (System, String, String) {
     let system = System::builder()
@@ -20,17 +14,16 @@ fn system_with_an_old_queue() -> (System, String, String) {
         .variable("AUTONOUS_MODEL_PROVIDER", "scripted")
         .variable("AUTONOUS_MODEL_SCRIPT", "msg:hello,err:bad_request")
         .start();
-    let done = system.say("say hello, please, in as many words as a line of eighty columns cannot hold");
-    system.reply(&done);
-    let dead = system.say("日本語で\u{1b}[2Jお願いします、一行に収まらないほど長い長い文章を書いてください");
-    system.reply(&dead);
+    let done = system.run_task("say hello, please, in as many words as a line of eighty columns cannot hold");
+    let dead =
+        system.run_task("日本語で\u{1b}[2Jお願いします、一行に収まらないほど長い長い文章を書いてください");
     (system, done, dead)
 }
 
 #[test]
 fn tasks_are_listed_with_state_and_last_error_while_the_system_runs_and_when_it_does_not() {
     let (mut system, done, dead) = system_with_an_old_queue();
-    let running = text(&system.run_command(&["tasks"]));
+    let running = system.shown(&["tasks"]);
     for (task, state) in [(&done, "done"), (&dead, "dead")] {
         let short = &task[task.len() - 8..];
         let row = running.lines().find(|line| line.starts_with(short)).expect("each task has a row");
@@ -39,7 +32,7 @@ fn tasks_are_listed_with_state_and_last_error_while_the_system_runs_and_when_it_
     assert!(running.ends_with("1 done, 1 dead\n"), "{running}");
     assert!(!running.contains('\u{1b}'), "no colours and no control characters in a file: {running:?}");
     system.stop();
-    let stopped = text(&system.run_command(&["tasks", "--state", "dead"]));
+    let stopped = system.shown(&["tasks", "--state", "dead"]);
     assert!(
         stopped.contains(&dead[dead.len() - 8..]) && !stopped.contains(&done[done.len() - 8..]),
         "{stopped}"
@@ -50,7 +43,7 @@ fn tasks_are_listed_with_state_and_last_error_while_the_system_runs_and_when_it_
 #[test]
 fn programs_get_json_and_a_task_is_meant_by_the_end_of_its_id() {
     let (system, done, dead) = system_with_an_old_queue();
-    let json: Value = serde_json::from_str(&text(&system.run_command(&["tasks", "--json"]))).unwrap();
+    let json = system.shown_json(&["tasks", "--json"]);
     let ids: Vec<&str> =
         json["tasks"].as_array().unwrap().iter().map(|t| t["id"].as_str().unwrap()).collect();
     assert_eq!(ids, [&done, &dead], "the newest is last");
@@ -59,7 +52,7 @@ fn programs_get_json_and_a_task_is_meant_by_the_end_of_its_id() {
         (&json["counts"]["tasks"]["done"], &json["counts"]["tasks"]["queued"]),
         (&1.into(), &0.into())
     );
-    let tree = text(&system.run_command(&["tree", "--task", &done[done.len() - 8..]]));
+    let tree = system.shown(&["tree", "--task", &done[done.len() - 8..]]);
     assert!(tree.contains("task.done"), "{tree}");
     let unknown = system.run_command(&["tree", "--task", "00000000"]);
     assert!(!unknown.status.success());
@@ -92,7 +85,7 @@ fn a_database_in_a_directory_that_nobody_can_write_to_is_read_all_the_same() {
     let listed = command.output().unwrap();
     fs::set_permissions(archive.join("db"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&archive, fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(text(&listed).contains(&done[done.len() - 8..]));
+    assert!(harness::program::stdout_of(&listed).contains(&done[done.len() - 8..]));
     assert!(!archive.join("db/autonous.db-shm").exists());
 }
 

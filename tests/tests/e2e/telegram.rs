@@ -4,16 +4,12 @@ use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use harness::fake_telegram::Sent;
+use harness::fake_telegram::texts;
 use harness::fake_telegram::update::{Chat, now_seconds};
 use harness::{FakeTelegram, Fault, System, wait};
 
 const ADA: Chat = Chat { id: 4711 };
 const STRANGER: Chat = Chat { id: 666 };
-
-fn texts(sent: &[Sent]) -> Vec<&str> {
-    sent.iter().map(|message| message.text.as_str()).collect()
-}
 
 /// Everything that was written is confirmed, done and sent; nothing more can come of it.
 fn wait_for_rest(system: &System, telegram: &FakeTelegram) {

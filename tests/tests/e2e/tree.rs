@@ -112,8 +112,7 @@ fn the_views_show_the_calls_and_the_phases_of_the_task() {
 #[test]
 fn the_tree_is_printed_while_the_system_runs_and_when_it_does_not() {
     let (mut system, _model, task) = system_with_a_finished_task();
-    let running = system.run_command(&["tree"]);
-    let running = String::from_utf8_lossy(&running.stdout).into_owned();
+    let running = system.shown(&["tree"]);
     let order = ["agent", "turn", "ls", "turn", "ls", "turn"];
     let mut rest = running.as_str();
     for word in order {

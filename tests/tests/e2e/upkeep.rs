@@ -2,21 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Output;
 
 use harness::{Database, System};
 use serde_json::Value;
-
-fn text(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn run(system: &System, call: &str) -> String {
-    let task = system.say(call);
-    system.reply(&task);
-    task
-}
 
 /// Makes all that is in a database that nobody uses forty days older.
 fn age(system: &System) {
@@ -34,25 +22,23 @@ fn age(system: &System) {
 #[test]
 fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
     let mut system = System::start();
-    let before = run(&system, "ls path=.");
+    let before = system.run_task("ls path=.");
     let file = system.dir().path().join("kept.db");
-    let made: Value =
-        serde_json::from_str(&text(&system.run_command(&["backup", "--json", &file.display().to_string()])))
-            .unwrap();
+    let made = system.shown_json(&["backup", "--json", &file.display().to_string()]);
     assert_eq!(
         (&made["tasks"], fs::metadata(&file).unwrap().permissions().mode() & 0o777),
         (&1.into(), 0o600)
     );
     let again = system.run_command(&["backup", &file.display().to_string()]);
     assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("already exists"));
-    let after = run(&system, "ls path=missing");
+    let after = system.run_task("ls path=missing");
     system.stop();
     for name in ["autonous.db", "autonous.db-wal", "autonous.db-shm"] {
         let _ = fs::remove_file(system.dir().data().join("db").join(name));
     }
     fs::copy(&file, system.dir().data().join("db/autonous.db")).unwrap();
     system.restart();
-    let next = run(&system, "ls path=.");
+    let next = system.run_task("ls path=.");
     assert_eq!(system.database().texts("select id from inbox order by seq"), [before, next]);
     // The journal kept what was called after the backup.
     let taken_in =
@@ -66,21 +52,21 @@ fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
 fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
     let mut system = System::start();
     for _ in 0..3 {
-        run(&system, "ls path=.");
+        system.run_task("ls path=.");
     }
     system.stop();
     age(&system);
     let size = fs::metadata(system.dir().data().join("db/autonous.db")).unwrap().len();
-    let would = text(&system.run_command(&["prune", "--older-than", "30d", "--dry-run"]));
+    let would = system.shown(&["prune", "--older-than", "30d", "--dry-run"]);
     assert!(would.contains("2 tasks with"), "{would}");
     assert_eq!(system.database().count("select count(*) from inbox"), 3);
-    let gone = text(&system.run_command(&["prune", "--older-than", "30d", "--json"]));
+    let gone = system.shown(&["prune", "--older-than", "30d", "--json"]);
     let gone: Value = serde_json::from_str(&gone).unwrap();
     assert_eq!(gone["tasks"], 2, "the newest stays, so that no number is given twice: {gone}");
     assert!(fs::metadata(system.dir().data().join("db/autonous.db")).unwrap().len() <= size.max(1 << 20));
     system.restart();
-    run(&system, "ls path=.");
-    let gone = text(&system.run_command(&["prune", "--older-than", "30d"]));
+    system.run_task("ls path=.");
+    let gone = system.shown(&["prune", "--older-than", "30d"]);
     assert!(gone.contains("1 tasks with"), "{gone}");
     assert_only_whole_trees(&system.database());
     assert_eq!(system.database().count("select count(*) from events where type = 'database.pruned'"), 2);
@@ -92,7 +78,7 @@ fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
 fn full_files_of_the_journal_go_once_they_are_taken_in_and_old() {
     let mut system = System::builder().variable("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096").start();
     for number in 0..12 {
-        run(&system, &format!("ls path=missing-{number}"));
+        system.run_task(&format!("ls path=missing-{number}"));
     }
     system.stop();
     let directory = system.dir().data().join("journal");
@@ -108,13 +94,11 @@ fn full_files_of_the_journal_go_once_they_are_taken_in_and_old() {
     for file in old {
         fs::File::options().append(true).open(file).unwrap().set_modified(long_ago).unwrap();
     }
-    let gone: Value =
-        serde_json::from_str(&text(&system.run_command(&["prune", "--older-than", "30d", "--json"])))
-            .unwrap();
+    let gone = system.shown_json(&["prune", "--older-than", "30d", "--json"]);
     assert_eq!(gone["journal_files"], before.len() - 1, "{gone}");
     assert_eq!(full(), std::slice::from_ref(young), "the young one stays");
     system.restart();
-    run(&system, "ls path=.");
+    system.run_task("ls path=.");
     assert!(!system.log().contains("read again"), "{}", system.log());
 }
 
@@ -137,10 +121,10 @@ fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
         .variable("AUTONOUS_MODEL_PROVIDER", "scripted")
         .variable("AUTONOUS_MODEL_SCRIPT", "err:bad_request,msg:at last,err:bad_request")
         .start();
-    let first = run(&system, "one");
+    let first = system.run_task("one");
     assert_eq!(system.database().task_states(), ["dead"]);
     let short = &first[first.len() - 8..];
-    assert_eq!(text(&system.run_command(&["requeue", short])).trim(), format!("{short}  queued"));
+    assert_eq!(system.shown(&["requeue", short]).trim(), format!("{short}  queued"));
     let done = || (system.database().task_states() == ["done"]).then_some(());
     harness::wait::until("the task is done", done);
     let refused = system.run_command(&["cancel", short]);
@@ -149,15 +133,14 @@ fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
         String::from_utf8_lossy(&refused.stdout).contains("refused: the task has already ended"),
         "{refused:?}"
     );
-    run(&system, "two");
-    run(&system, "three");
+    system.run_task("two");
+    system.run_task("three");
     system.stop();
-    let back: Value =
-        serde_json::from_str(&text(&system.run_command(&["requeue", "--all-dead", "--json"]))).unwrap();
+    let back = system.shown_json(&["requeue", "--all-dead", "--json"]);
     assert_eq!(back.as_array().map(Vec::len), Some(2), "{back}");
     assert_eq!(system.database().task_states(), ["done", "queued", "queued"]);
     let second = back[0]["task_id"].as_str().unwrap().to_owned();
-    assert!(text(&system.run_command(&["cancel", &second])).contains("cancelled"));
+    assert!(system.shown(&["cancel", &second]).contains("cancelled"));
     system.restart();
     let again = "select count(*) from inbox where state = 'dead' and attempt = 2";
     let ended = || (system.database().count(again) == 1).then_some(());

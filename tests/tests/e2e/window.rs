@@ -4,6 +4,8 @@ use harness::{FakeModel, ModelReply, System};
 use protocol::event::{ContextAssembled, FittedContext};
 use serde_json::json;
 
+use crate::assert_says;
+
 /// A window that a few dozen calls outgrow.
 const WINDOW: usize = 20_000;
 
@@ -25,12 +27,6 @@ fn fitted(system: &System) -> Vec<FittedContext> {
         ContextAssembled::Fitted(fitted) => Some(fitted),
     };
     system.database().payloads().into_iter().filter_map(fitted).collect()
-}
-
-fn assert_says(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "{part:?} is not in: {text}");
-    }
 }
 
 /// A model that makes this many different calls with long arguments, and summarises when it is asked to.

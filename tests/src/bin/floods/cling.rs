@@ -1,10 +1,10 @@
 //! A command that does everything not to be ended: it ignores SIGTERM, and a daemon in a session of its own
 //! holds the output open.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use harness::ToolServer;
+use harness::leftovers::processes_with;
 use serde_json::json;
 
 /// How soon after the deadline the answer must be there.
@@ -37,8 +37,5 @@ pub(crate) fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
 }
 
 fn runs(word: &str) -> bool {
-    fs::read_dir("/proc").expect("Linux has /proc").flatten().any(|entry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(word)
-    })
+    !processes_with(word).is_empty()
 }

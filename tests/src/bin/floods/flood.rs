@@ -60,7 +60,7 @@ impl Flood {
             let mut waits = Vec::new();
             while !flood.is_finished() {
                 let asked = Instant::now();
-                server.send(Request::post_json("/tools/ls", &json!({"path": ".", "limit": 1})));
+                server.send(Request::call("ls", &json!({"path": ".", "limit": 1})));
                 waits.push(asked.elapsed());
                 thread::sleep(Duration::from_millis(5));
             }

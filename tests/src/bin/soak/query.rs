@@ -50,7 +50,7 @@ impl Interview {
     pub(crate) fn ask(&mut self, what: &str, tool: &str, arguments: &Value, right: &Right) -> Envelope {
         self.forget_peak();
         let begin = Instant::now();
-        let answer = self.server.send(Request::post_json(&format!("/tools/{tool}"), arguments));
+        let answer = self.server.send(Request::call(tool, arguments));
         let took = begin.elapsed().as_millis();
         let envelope = harness::envelope_shape::assert_whole(&answer);
         let peak = self.peak_kb();
