@@ -50,7 +50,7 @@ impl InProcess {
 
     /// Runs one call, which must succeed.
     pub(crate) fn call(&self, tool: &str, body: &str) -> anyhow::Result<Envelope> {
-        let envelope = self.runtime.block_on(self.runner.run(request(tool, body)));
+        let envelope = self.runtime.block_on(self.runner.run(Request::new(tool, body)));
         anyhow::ensure!(envelope.ok, "{tool} in this process: {}", envelope.stderr);
         Ok(envelope)
     }
@@ -95,19 +95,6 @@ pub(crate) fn journal(
         journal.ended(&ids, ended(tool, output));
         io::Result::Ok(())
     })?)
-}
-
-fn request(tool: &str, body: &str) -> Request {
-    Request {
-        tool: tool.to_owned(),
-        body: body.as_bytes().to_vec(),
-        session: SessionId::default_session(),
-        task: None,
-        parent: None,
-        request_id: None,
-        traceparent: None,
-        idempotency_key: None,
-    }
 }
 
 fn started(tool: &str, body: &str) -> CallStarted {

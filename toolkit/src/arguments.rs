@@ -49,7 +49,7 @@ pub fn invalid(message: impl Into<String>) -> ToolError {
 }
 
 /// The one of `names` that is closest to what was written, if it is close enough to be a typo.
-pub fn nearest<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|name| (strsim::jaro_winkler(&written.to_lowercase(), name), name))
         .filter(|(similarity, _)| *similarity > 0.75)
@@ -64,7 +64,7 @@ fn problem(pointer: &str, instance: &Value, kind: &ValidationErrorKind, schema: 
             unexpected.iter().map(|name| unknown(name, pointer, schema)).collect::<Vec<_>>().join(" ")
         }
         ValidationErrorKind::Required { property } => {
-            format!("{} is required{}.", code(property), of(&place))
+            format!("`{}` is required{}.", property.as_str().unwrap_or_default(), of(&place))
         }
         ValidationErrorKind::Type { .. } => {
             format!("{place} must be {}, not {}.", expected_type(pointer, schema), describe(instance))
@@ -92,16 +92,9 @@ fn unknown(name: &str, pointer: &str, schema: &Value) -> String {
 fn accepted(schema: &Value) -> String {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let names: Vec<String> = schema["properties"]
-        .as_object()
-        .into_iter()
-        .flat_map(Map::keys)
-        .map(
-            |name| {
-                if required.contains(&name.as_str()) { format!("{name} (required)") } else { name.clone() }
-            },
-        )
-        .collect();
+    let known = schema["properties"].as_object().into_iter().flat_map(Map::keys);
+    let mark = |name: &String| if required.contains(&name.as_str()) { " (required)" } else { "" };
+    let names: Vec<String> = known.map(|name| format!("{name}{}", mark(name))).collect();
     format!("The arguments are: {}.", names.join(", "))
 }
 
@@ -149,10 +142,6 @@ fn of(place: &str) -> String {
     if place == "The body" { String::new() } else { format!(" in {place}") }
 }
 
-fn code(property: &Value) -> String {
-    format!("`{}`", property.as_str().unwrap_or_default())
-}
-
 fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -174,9 +163,8 @@ pub fn elide(text: &str, max_chars: usize) -> String {
 
 /// The arguments for the journal and the answer: strings over 200 characters are elided, and arguments that
 /// are still larger than 16 KiB are omitted.
-pub fn bounded(arguments: &Map<String, Value>) -> Map<String, Value> {
-    let bounded: Map<String, Value> =
-        arguments.iter().map(|(name, value)| (elide(name, 200), bounded_value(value))).collect();
+pub(crate) fn bounded(arguments: &Map<String, Value>) -> Map<String, Value> {
+    let bounded = bounded_fields(arguments);
     let size = serde_json::to_vec(&bounded).map_or(usize::MAX, |text| text.len());
     if size <= 16 * 1024 {
         return bounded;
@@ -188,11 +176,13 @@ fn bounded_value(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(elide(text, 200)),
         Value::Array(items) => Value::Array(items.iter().map(bounded_value).collect()),
-        Value::Object(fields) => Value::Object(
-            fields.iter().map(|(name, value)| (elide(name, 200), bounded_value(value))).collect(),
-        ),
+        Value::Object(fields) => Value::Object(bounded_fields(fields)),
         other => other.clone(),
     }
+}
+
+fn bounded_fields(fields: &Map<String, Value>) -> Map<String, Value> {
+    fields.iter().map(|(name, value)| (elide(name, 200), bounded_value(value))).collect()
 }
 
 #[cfg(test)]

@@ -5,18 +5,20 @@
 //! functions of the registry. Nothing here listens on a port or opens a file, except the runner's own
 //! state: idempotency keys and tool allow-lists.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub mod arguments;
 pub mod breaker;
-pub mod locks;
+mod locks;
 pub mod openapi;
 mod outcome;
 pub mod output;
-pub mod redaction;
-pub mod registry;
+mod redaction;
+mod registry;
 pub mod runner;
 mod schema;
 mod strict_json;
-pub mod tool;
+mod tool;
 
 pub use locks::{Fingerprint, Seen};
 pub use outcome::{Failure, Outcome, PartialReason, Success};
@@ -25,3 +27,8 @@ pub use redaction::{PLACEHOLDER, RedactingWriter, Redactor};
 pub use registry::{Registry, RegistryError};
 pub use runner::{Recorder, Request, Runner, RunnerSettings};
 pub use tool::{Call, Slot, Tool};
+
+/// Another call's panic leaves nothing half done behind these mutexes.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -7,15 +7,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use protocol::{ErrorCode, SessionId, ToolError};
 
-/// How many sessions are remembered.
-const MAX_SESSIONS: usize = 256;
+use crate::locked;
 
-/// How many files are remembered per session.
+const MAX_SESSIONS: usize = 256;
 const MAX_FILES: usize = 1024;
 
 /// How long an unused session is remembered.
@@ -46,9 +45,7 @@ pub struct Seen {
 
 /// What the sessions have seen.
 #[derive(Debug, Default)]
-pub struct Locks {
-    sessions: Mutex<HashMap<SessionId, Session>>,
-}
+pub(crate) struct Locks(Mutex<HashMap<SessionId, Session>>);
 
 #[derive(Debug)]
 struct Session {
@@ -57,15 +54,13 @@ struct Session {
 }
 
 impl Locks {
-    /// What a session has last seen of a file.
-    pub fn last_seen(&self, session: &SessionId, path: &Path) -> Option<Fingerprint> {
-        Some(self.sessions().get(session)?.files.get(path)?.0.clone())
+    pub(crate) fn last_seen(&self, session: &SessionId, path: &Path) -> Option<Fingerprint> {
+        Some(locked(&self.0).get(session)?.files.get(path)?.0.clone())
     }
 
-    /// Remembers what a session has seen.
-    pub fn remember(&self, session: &SessionId, seen: Seen) {
+    pub(crate) fn remember(&self, session: &SessionId, seen: Seen) {
         let now = Instant::now();
-        let mut sessions = self.sessions();
+        let mut sessions = locked(&self.0);
         if !sessions.contains_key(session) {
             sessions.retain(|_, other| now.duration_since(other.used) < MAX_IDLE);
             make_room(&mut sessions, MAX_SESSIONS, |session| session.used);
@@ -82,10 +77,6 @@ impl Locks {
                 session.files.insert(seen.path, (fingerprint, now));
             }
         }
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -50,9 +50,8 @@ impl Page {
         if self.full.is_some() { 0 } else { self.limit.min(self.bounds.lines).saturating_sub(self.lines) }
     }
 
-    /// Adds a line without its newline; false when it does not fit, and then the page is full.
-    ///
-    /// The first line always fits, so that every page makes progress.
+    /// Adds a line without its newline; false when it does not fit, and then the page is full. The first line
+    /// always fits, so that every page makes progress.
     pub fn push(&mut self, line: &str) -> bool {
         if self.full.is_none() {
             self.full = self.limit_reached_by(line);

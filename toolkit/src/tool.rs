@@ -83,8 +83,7 @@ impl Call {
         self.locks.last_seen(&self.session, path)
     }
 
-    /// Fails unless this call may change a file: the file has to be what `expected_sha256` says, or else what
-    /// the session has seen.
+    /// Fails unless the file is what `expected_sha256` says, or else what the session has seen.
     pub fn may_change(
         &self,
         path: &Path,

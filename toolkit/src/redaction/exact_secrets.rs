@@ -12,7 +12,6 @@ const MIN_INSIDE_WORDS: usize = 8;
 /// Shorter values are never replaced.
 const MIN_CHARS: usize = 4;
 
-/// The values to find.
 pub(super) struct ExactSecrets {
     values: Vec<Value>,
     automaton: Option<AhoCorasick>,
@@ -24,7 +23,6 @@ struct Value {
 }
 
 impl ExactSecrets {
-    /// These secrets in all encodings.
     pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let values: Vec<Value> = secrets.into_iter().flat_map(values_of).collect();
         let patterns = values.iter().map(|value| value.text.as_bytes());

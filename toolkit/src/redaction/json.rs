@@ -8,7 +8,7 @@ use super::{PLACEHOLDER, Redactor, assignments};
 pub(super) fn redact(redactor: &Redactor, value: &mut Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        Value::String(text) => redact_text(redactor, text),
+        Value::String(text) => redactor.redact_text(text),
         Value::Array(items) => each(items, |item| redact(redactor, item)),
         Value::Object(fields) => redact_fields(redactor, fields),
     }
@@ -18,12 +18,6 @@ pub(super) fn redact(redactor: &Redactor, value: &mut Value) -> bool {
 fn each(items: &mut [Value], change: impl Fn(&mut Value) -> bool) -> bool {
     let changes: Vec<bool> = items.iter_mut().map(change).collect();
     changes.contains(&true)
-}
-
-fn redact_text(redactor: &Redactor, text: &mut String) -> bool {
-    let std::borrow::Cow::Owned(clean) = redactor.redact(text) else { return false };
-    *text = clean;
-    true
 }
 
 fn redact_fields(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {

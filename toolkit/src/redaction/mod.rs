@@ -31,8 +31,6 @@ pub use writer::RedactingWriter;
 /// What replaces a secret.
 pub const PLACEHOLDER: &str = "***REDACTED***";
 
-/// How often a text is scanned until nothing more is found.
-///
 /// Text next to a secret can match other rules once the secret is gone; a text needs one pass more than it
 /// has nested secrets.
 const MAX_PASSES: usize = 8;
@@ -44,10 +42,8 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// A redactor for these secrets of ours and all known formats.
-    ///
-    /// Values shorter than 8 characters are replaced only as whole words, those shorter than 4 never: they
-    /// occur in ordinary text.
+    /// For these secrets of ours and all known formats. Because short values occur in ordinary text, those
+    /// under 8 characters are replaced only as whole words, and those under 4 never.
     pub fn new<'a>(own_secrets: impl IntoIterator<Item = &'a str>) -> Self {
         Self { own: exact_secrets::ExactSecrets::new(own_secrets) }
     }
@@ -62,11 +58,16 @@ impl Redactor {
         Cow::Owned(clean)
     }
 
-    /// Redacts every string in a JSON value, at any depth; true when something was replaced.
-    ///
-    /// A string under a key that names a secret is replaced as a whole.
+    /// Redacts a JSON value, and all of a string under a secret's name; true when something was replaced.
     pub fn redact_value(&self, value: &mut serde_json::Value) -> bool {
         json::redact(self, value)
+    }
+
+    /// Redacts a text in place; true when something was replaced.
+    pub(crate) fn redact_text(&self, text: &mut String) -> bool {
+        let Cow::Owned(clean) = self.redact(text) else { return false };
+        *text = clean;
+        true
     }
 
     fn pass(&self, text: &str) -> Option<String> {

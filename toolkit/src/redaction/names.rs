@@ -46,21 +46,9 @@ pub(super) const NAME_ENDINGS: &[&str] = &[
 ];
 
 /// Tokens of pagination and of language models.
-const NO_SECRETS: &[&str] = &[
-    "nexttoken",
-    "pagetoken",
-    "continuationtoken",
-    "paginationtoken",
-    "startingtoken",
-    "synctoken",
-    "padtoken",
-    "eostoken",
-    "bostoken",
-    "unktoken",
-    "septoken",
-    "clstoken",
-    "masktoken",
-];
+const NO_SECRETS: &str = "\
+    nexttoken pagetoken continuationtoken paginationtoken startingtoken synctoken padtoken eostoken \
+    bostoken unktoken septoken clstoken masktoken";
 
 /// The longest name that is considered, in bytes.
 const LONGEST: usize = 64;
@@ -87,7 +75,8 @@ pub(super) fn names_secret(name: &str) -> bool {
 /// Whether it is known to name something else.
 pub(super) fn is_harmless(name: &str) -> bool {
     let flat = flat(name);
-    NO_SECRETS.iter().any(|harmless| flat.ends_with(harmless)) || matches!(flat.as_str(), "pwd" | "oldpwd")
+    NO_SECRETS.split_ascii_whitespace().any(|harmless| flat.ends_with(harmless))
+        || matches!(flat.as_str(), "pwd" | "oldpwd")
 }
 
 /// Whether it is written like an environment variable, as `DB_PASSWORD`.

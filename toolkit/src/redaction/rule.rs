@@ -33,7 +33,7 @@ pub(super) enum Start {
     /// At a keyword that starts a word and follows no dash or underscore, so that a long run is tried once.
     Run,
     /// Before the keyword, at the first of the bytes of this kind that precede it, up to this many.
-    Back(fn(u8) -> bool, usize),
+    Back(fn(&u8) -> bool, usize),
     /// After a keyword that ends a name such as `DB_PASSWORD`.
     Name,
 }

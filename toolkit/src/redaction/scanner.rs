@@ -20,13 +20,11 @@ const AFTER_BYTES: usize = 80;
 /// `token=token=token=…` would take quadratic time.
 const MAX_RESCANNED_BYTES: usize = 256;
 
-/// The scanner of all rules.
 pub(super) fn standard() -> &'static Scanner {
     static STANDARD: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(all_rules()));
     &STANDARD
 }
 
-/// The rules of all formats and assignments.
 fn all_rules() -> impl Iterator<Item = &'static Rule> {
     formats::ALL.iter().copied().flatten().chain(assignments::RULES)
 }
@@ -45,7 +43,6 @@ struct Compiled {
 }
 
 impl Scanner {
-    /// A scanner for these rules.
     pub(super) fn new(rules: impl Iterator<Item = &'static Rule>) -> Self {
         let rules: Vec<_> = rules.map(|rule| Compiled { rule, regex: OnceLock::new() }).collect();
         let mut keywords: Vec<&str> = Vec::new();
@@ -141,7 +138,7 @@ fn start(bytes: &[u8], start: Start, hit: &Match) -> Option<usize> {
         }
         Start::Back(belongs, at_most) => {
             let lead = &bytes[hit.start().saturating_sub(at_most)..hit.start()];
-            Some(hit.start() - lead.iter().rev().take_while(|byte| belongs(**byte)).count())
+            Some(hit.start() - lead.iter().rev().take_while(|byte| belongs(byte)).count())
         }
         Start::Name => {
             let next = bytes.get(hit.end())?;

@@ -11,8 +11,7 @@ use super::Redactor;
 /// Longer lines are redacted in pieces, so that memory stays bounded when a line never ends.
 const LONGEST_LINE_BYTES: usize = 1024 * 1024;
 
-/// Redacts lines and passes them to another writer. An unfinished line is held until it ends or the writer is
-/// dropped.
+/// Redacts whole lines for another writer; an unfinished one is held until it ends or the writer is dropped.
 #[derive(Debug)]
 pub struct RedactingWriter<W: Write> {
     inner: W,

@@ -2,8 +2,6 @@
 //!
 //! Only this file knows how a success, a partial success and a failure look in an envelope.
 
-use std::borrow::Cow;
-
 use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
 use protocol::text_form::stderr_of;
 use protocol::{Context, Envelope, EventId, Meta, Risk, Stats, Status, ToolError};
@@ -13,7 +11,7 @@ use serde_json::Value;
 use super::call::CallInfo;
 use crate::arguments;
 use crate::output::head;
-use crate::{Failure, Outcome, PartialReason, Redactor, Success};
+use crate::{Failure, Outcome, PartialReason, Redactor};
 
 /// The notice of an answer in which a secret was replaced.
 const REDACTED: &str =
@@ -61,7 +59,8 @@ struct Header {
 impl Header {
     fn answer(self, outcome: Outcome<Value>) -> Envelope {
         let (status, exit_code, error, mut success) = match outcome {
-            Ok(success) => (status_of(&success), 0, None, success),
+            Ok(success) if success.partial.is_some() => (Status::Partial, 0, None, success),
+            Ok(success) => (Status::Success, 0, None, success),
             Err(Failure { error, exit_code, shown }) => {
                 (Status::Error, exit_code, Some(error), shown.map(|shown| *shown).unwrap_or_default())
             }
@@ -93,11 +92,6 @@ impl Header {
     }
 }
 
-fn status_of(success: &Success<Value>) -> Status {
-    if success.partial.is_some() { Status::Partial } else { Status::Success }
-}
-
-/// The record of a call's end.
 pub(super) fn record(envelope: &Envelope) -> CallEnded {
     CallEnded {
         tool_name: envelope.meta.tool.clone(),
@@ -129,22 +123,12 @@ fn change(envelope: &Envelope) -> Option<CallChange> {
 /// Replaces secrets in the whole answer but its arguments, which were redacted before; true when one was
 /// found.
 fn redact(envelope: &mut Envelope, redactor: &Redactor) -> bool {
-    let mut found = redact_text(&mut envelope.stdout, redactor) | redact_text(&mut envelope.stderr, redactor);
+    let mut found = redactor.redact_text(&mut envelope.stdout) | redactor.redact_text(&mut envelope.stderr);
     for notice in &mut envelope.meta.notices {
-        found |= redact_text(notice, redactor);
+        found |= redactor.redact_text(notice);
     }
     if let Some(error) = &mut envelope.meta.error {
-        found |= redact_text(&mut error.message, redactor) | redact_text(&mut error.hint, redactor);
+        found |= redactor.redact_text(&mut error.message) | redactor.redact_text(&mut error.hint);
     }
     found | redactor.redact_value(&mut envelope.meta.data)
-}
-
-fn redact_text(text: &mut String, redactor: &Redactor) -> bool {
-    match redactor.redact(text) {
-        Cow::Borrowed(_) => false,
-        Cow::Owned(redacted) => {
-            *text = redacted;
-            true
-        }
-    }
 }

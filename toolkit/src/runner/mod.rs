@@ -64,6 +64,22 @@ pub struct Request {
     pub idempotency_key: Option<String>,
 }
 
+impl Request {
+    /// A call in the default session, without anything that is optional.
+    pub fn new(tool: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            tool: tool.into(),
+            body: body.into(),
+            session: SessionId::default_session(),
+            task: None,
+            parent: None,
+            request_id: None,
+            traceparent: None,
+            idempotency_key: None,
+        }
+    }
+}
+
 /// The call that a record is about.
 #[derive(Debug, Clone)]
 pub struct CallIds {
@@ -323,17 +339,7 @@ mod tests {
         let redactor = Arc::new(Redactor::new([]));
         let runner = Arc::new(Runner::new(registry, settings, Arc::new(Unrecorded), redactor).unwrap());
         for _ in 0..100 {
-            let request = Request {
-                tool: "watching".to_owned(),
-                body: b"{}".to_vec(),
-                session: SessionId::default_session(),
-                task: None,
-                parent: None,
-                request_id: None,
-                traceparent: None,
-                idempotency_key: None,
-            };
-            assert!(runner.run(request).await.ok);
+            assert!(runner.run(Request::new("watching", "{}")).await.ok);
         }
         let watched = watched.lock().unwrap();
         let left = watched.iter().filter(|flag| flag.strong_count() > 0).count();

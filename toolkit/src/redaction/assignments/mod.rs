@@ -15,7 +15,6 @@ use literal::{
     is_paired_secret, is_quoted_secret,
 };
 
-/// The notations.
 pub(super) static RULES: &[Rule] = rules! {
     rule "quoted value", NAME_ENDINGS,
         concat!(

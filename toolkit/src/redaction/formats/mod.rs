@@ -8,5 +8,4 @@ mod vendors;
 
 use super::rule::Rule;
 
-/// All formats.
 pub(super) static ALL: &[&[Rule]] = &[vendors::RULES, transport::RULES, private_keys::RULES];

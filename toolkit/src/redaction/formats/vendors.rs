@@ -173,7 +173,7 @@ pub(super) static RULES: &[Rule] = rules! {
         Start::Back(is_azure_byte, 3);
         redacts "«aB1" "8Q~FAKE0oEhOxjvoVdlTCJ4jC3jrAApjbrK1s»"
     rule "Azure DevOps token", &["azdo"], r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b", is_not_dummy,
-        Start::Back(is_letter_or_digit, 76);
+        Start::Back(u8::is_ascii_alphanumeric, 76);
         redacts "«FAKEvZkqFguD5EhjGdO5YQ7nJE1shqWmxBqp7pgy" "sA5kd1UsjObCZGvGiCaY18HslxBc6AnrKli1AZDOlHXo»"
     rule "DigitalOcean token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"do[por]_v1_[0-9a-f]{64}\b";
         redacts "«dop_v1_" "5622f856469602d1ba9f20df4875b15b0be23b7ac193fe04072755398003680e»"
@@ -193,7 +193,7 @@ pub(super) static RULES: &[Rule] = rules! {
             "IXtINB»"
         redacts "«hvb." "AAAAAQFAKEH0HURByDwcMRwC8aReHogAxGzPJ7Kj4m9AFzCXN5LvSHV0fkxuxe0tGl»"
     rule "Terraform Cloud token", &[".atlasv1."], r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
-        is_not_dummy, Start::Back(is_letter_or_digit, 14);
+        is_not_dummy, Start::Back(u8::is_ascii_alphanumeric, 14);
         redacts "«FAKEhP5sSv07G4"
             ".atlasv1.AOkHs0GnG5mAldOKMgwKOOUcSAaYatTSJa6tz1gLaQbmlFXJKr3P5IGjKmAMhjkHWGg»"
     rule "hosting token",
@@ -259,7 +259,7 @@ pub(super) static RULES: &[Rule] = rules! {
             ".GU6Abi.MdfeZ04KvUiamrIP4aOu7bnuu3VbPFzNRZvld3»"
         leaves "discord.js", "discord.Object.create.something"
     rule "Telegram bot token", &[":aa"], "[0-9]{6,12}:AA[A-Za-z0-9_-]{30,}", is_not_dummy,
-        Start::Back(is_digit, 12);
+        Start::Back(u8::is_ascii_digit, 12);
         redacts "«2794088840:" "AAFAKEAYcfONvXFMzq8D3ab7uKPudANTU1v»"
         redacts "https://api.telegram.org/bot«123456789:" "AAFAKEkfbjnjHX1fw0xBwIRL3JjQMKvoVNq»/getMe"
         leaves "12:AAAA", "[fe80::aa]"
@@ -272,7 +272,7 @@ pub(super) static RULES: &[Rule] = rules! {
     rule "Mailgun key", &["key-", "pubkey-"], r"(?:pub)?key-[0-9a-f]{32}\b", is_not_dummy, Start::Run;
         redacts "«key-" "5f84992a0f75ae616b1e5d490340494b»"
         leaves "key-value-store-with-a-long-name", "cache-key-d41d8cd98f00b204e9800998ecf8427e"
-    rule "Mailchimp key", &["-us"], r"[0-9a-f]{32}-us[0-9]{1,2}\b", is_not_dummy, Start::Back(is_hex, 32);
+    rule "Mailchimp key", &["-us"], r"[0-9a-f]{32}-us[0-9]{1,2}\b", is_not_dummy, Start::Back(u8::is_ascii_hexdigit, 32);
         redacts "«35ec2daca1760147d301a233f4d05743" "-us12»"
     rule "mail service key", &["xkeysib-", "xsmtpsib-", "re_"],
         concat!(
@@ -344,7 +344,7 @@ pub(super) static RULES: &[Rule] = rules! {
             "X4EFf6vYuE50i2gHKqGynwqQb86mTr80HBXUUykZ»"
     rule "New Relic key", &["nrak-", "nrii-", "nrjs-", "nral"],
         r"(?:NRAK-[A-Z0-9]{27}\b|NR(?:II|JS)-[A-Za-z0-9_-]{19,32}|[0-9a-f]{36}NRAL\b)", is_not_dummy,
-        Start::Back(is_hex, 36);
+        Start::Back(u8::is_ascii_hexdigit, 36);
         redacts "«NRAK-" "FAKE1IIAHN8YBAF3CN8EUV935NA»"
         redacts "«76bc3346eee21f5c7ff4" "3fc2770c7173601eNRAL»"
     rule "PostHog or Honeycomb key", &["phx_", "hcaik_"],
@@ -397,20 +397,8 @@ fn is_random_key(found: &Found<'_>) -> bool {
     !found.value.starts_with("sk-ssh-") && !found.value.starts_with("sk-ecdsa-") && is_random(found)
 }
 
-fn is_azure_byte(byte: u8) -> bool {
-    is_letter_or_digit(byte) || b"_~.-".contains(&byte)
-}
-
-fn is_letter_or_digit(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-}
-
-fn is_digit(byte: u8) -> bool {
-    byte.is_ascii_digit()
-}
-
-fn is_hex(byte: u8) -> bool {
-    byte.is_ascii_hexdigit()
+fn is_azure_byte(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_~.-".contains(byte)
 }
 
 /// Images in base64 contain such runs, but after a slash or a plus.

@@ -4,30 +4,25 @@
 //! neither does a command that ran into its own deadline. Other sessions go on.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use protocol::{Envelope, ErrorClass, ErrorCode, SessionId, ToolError};
 
 use super::{Check, Guard};
+use crate::breaker::{Breaker, Verdict};
+use crate::locked;
 use crate::runner::call::{CallInfo, PendingCall};
 
-use crate::breaker::{Breaker, Verdict};
-
-/// How many failures in a row open a circuit.
 const FAILURES_TO_OPEN: u32 = 3;
-
-/// How long it stays open before one call may try again.
 const OPEN_FOR: Duration = Duration::from_secs(300);
 
 /// The most circuits that are watched; beyond it those that are closed are forgotten.
 const MAX_CIRCUITS: usize = 4096;
 
-/// The circuits of all sessions.
+/// The circuits by session and tool.
 #[derive(Debug, Default)]
-pub(super) struct Circuits {
-    circuits: Mutex<HashMap<(SessionId, String), Breaker>>,
-}
+pub(super) struct Circuits(Mutex<HashMap<(SessionId, String), Breaker>>);
 
 impl Guard for Circuits {
     fn name(&self) -> &'static str {
@@ -45,9 +40,8 @@ impl Guard for Circuits {
 }
 
 impl Circuits {
-    /// Lets a call through, or says how long to wait.
-    pub(super) fn admit(&self, session: &SessionId, tool: &str, now: Instant) -> Result<(), ToolError> {
-        let mut circuits = self.circuits();
+    fn admit(&self, session: &SessionId, tool: &str, now: Instant) -> Result<(), ToolError> {
+        let mut circuits = locked(&self.0);
         let Some(circuit) = circuits.get_mut(&(session.clone(), tool.to_owned())) else { return Ok(()) };
         if circuit.admit(now).map_err(|wait| paused(tool, wait))?.is_some() {
             tracing::info!(%session, tool, "the pause of the tool is over: one call probes it");
@@ -55,9 +49,8 @@ impl Circuits {
         Ok(())
     }
 
-    /// Takes note of how a call ended.
-    pub(super) fn settle(&self, session: &SessionId, tool: &str, error: Option<&ToolError>, now: Instant) {
-        let mut circuits = self.circuits();
+    fn settle(&self, session: &SessionId, tool: &str, error: Option<&ToolError>, now: Instant) {
+        let mut circuits = locked(&self.0);
         let key = (session.clone(), tool.to_owned());
         match error.map_or(Verdict::Succeeded, verdict) {
             Verdict::Succeeded => drop(circuits.remove(&key)),
@@ -74,10 +67,6 @@ impl Circuits {
                 }
             }
         }
-    }
-
-    fn circuits(&self) -> MutexGuard<'_, HashMap<(SessionId, String), Breaker>> {
-        self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

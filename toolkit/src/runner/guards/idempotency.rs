@@ -5,32 +5,27 @@
 //! what that call did, so it is never run again.
 
 use std::collections::HashSet;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+use std::{fs, io};
 
 use protocol::hash::sha256;
 use protocol::{Envelope, ErrorCode, ToolError};
 use serde::{Deserialize, Serialize};
 
+use super::store::Store;
 use super::{Check, Guard, Stop};
+use crate::locked;
 use crate::runner::call::PendingCall;
 
-/// How long an answer is kept.
-const KEEP: Duration = Duration::from_secs(24 * 3600);
-
 /// The guard. Keys of read-only tools are ignored.
-pub(super) struct Idempotency {
-    keys: Arc<Keys>,
-}
+pub(super) struct Idempotency(Arc<Keys>);
 
 impl Idempotency {
     /// The keys in a directory, which is made when it is missing.
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
-        Ok(Self { keys: Arc::new(Keys::open(directory)?) })
+        Ok(Self(Arc::new(Keys { store: Store::open(directory)?, running: Mutex::default() })))
     }
 }
 
@@ -43,7 +38,7 @@ impl Guard for Idempotency {
         let acts = call.tool.as_ref().is_ok_and(|tool| !tool.spec().annotations.read_only);
         let Some(key) = call.idempotency_key.take().filter(|_| acts) else { return Ok(()).into() };
         let (keys, tool, body) =
-            (Arc::clone(&self.keys), call.info.tool.clone(), std::mem::take(&mut call.body));
+            (Arc::clone(&self.0), call.info.tool.clone(), std::mem::take(&mut call.body));
         Check::Wait(Box::pin(async move {
             let claimed = tokio::task::spawn_blocking(move || keys.claim(&tool, &key, &body)).await;
             call.claim = Some(claimed.map_err(|error| storage_failed("claimed", &error.into()))??);
@@ -52,7 +47,7 @@ impl Guard for Idempotency {
     }
 
     fn sweep(&self, now: SystemTime) -> io::Result<()> {
-        self.keys.sweep(now)
+        self.0.store.sweep(now).map(drop)
     }
 }
 
@@ -76,10 +71,10 @@ impl Claim {
             return;
         }
         let stored = Stored { body_sha256: self.body_sha256.clone(), answer: Some(answer.clone()) };
-        if let Err(error) = self.keys.replace(&self.name, &stored) {
+        if let Err(error) = self.keys.store.replace(&self.name, &stored) {
             tracing::error!(%error, "could not keep the answer to an idempotency key");
         }
-        self.keys.running().remove(&self.name);
+        locked(&self.keys.running).remove(&self.name);
     }
 }
 
@@ -88,16 +83,16 @@ impl Drop for Claim {
         if self.acts {
             return;
         }
-        if let Err(error) = fs::remove_file(self.keys.path(&self.name)) {
+        if let Err(error) = fs::remove_file(self.keys.store.path(&self.name)) {
             tracing::error!(%error, "could not release an idempotency key");
         }
-        self.keys.running().remove(&self.name);
+        locked(&self.keys.running).remove(&self.name);
     }
 }
 
 /// The keys of one server, one file each.
 struct Keys {
-    directory: PathBuf,
+    store: Store,
     running: Mutex<HashSet<String>>,
 }
 
@@ -110,29 +105,11 @@ struct Stored {
 }
 
 impl Keys {
-    fn open(directory: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let keys = Self { directory: directory.to_owned(), running: Mutex::default() };
-        keys.sweep(SystemTime::now())?;
-        Ok(keys)
-    }
-
-    fn sweep(&self, now: SystemTime) -> io::Result<()> {
-        for entry in fs::read_dir(&self.directory)? {
-            let entry = entry?;
-            let age = now.duration_since(entry.metadata()?.modified()?).unwrap_or_default();
-            if age > KEEP {
-                fs::remove_file(entry.path())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Claims a key for a call of a tool with a body.
     fn claim(self: Arc<Self>, tool: &str, key: &str, body: &[u8]) -> Result<Claim, Stop> {
         let (name, body_sha256) = (sha256(format!("{tool}\0{key}").as_bytes()), sha256(body));
-        let mut running = self.running();
-        match self.create(&name, &body_sha256) {
+        let mut running = locked(&self.running);
+        let stored = Stored { body_sha256: body_sha256.clone(), answer: None };
+        match self.store.create(&name, &stored) {
             Ok(()) => {
                 running.insert(name.clone());
                 drop(running);
@@ -147,17 +124,9 @@ impl Keys {
         }
     }
 
-    fn create(&self, name: &str, body_sha256: &str) -> io::Result<()> {
-        let stored = Stored { body_sha256: body_sha256.to_owned(), answer: None };
-        let mut file = private().create_new(true).open(self.path(name))?;
-        file.write_all(&serde_json::to_vec(&stored)?)?;
-        file.sync_data()?;
-        File::open(&self.directory)?.sync_all()
-    }
-
     /// How a call ends whose key was used before.
     fn used_before(&self, name: &str, body_sha256: &str, is_running: bool) -> Stop {
-        let text = match fs::read(self.path(name)) {
+        let text = match fs::read(self.store.path(name)) {
             Ok(text) => text,
             Err(error) => return storage_failed("read", &error).into(),
         };
@@ -177,27 +146,6 @@ impl Keys {
         };
         ToolError::new(code, message).into()
     }
-
-    fn replace(&self, name: &str, stored: &Stored) -> io::Result<()> {
-        let path = self.path(name);
-        let temporary = path.with_extension("new");
-        private().create(true).truncate(true).open(&temporary)?.write_all(&serde_json::to_vec(stored)?)?;
-        fs::rename(temporary, path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).mode(0o600);
-    options
 }
 
 fn storage_failed(verb: &str, error: &io::Error) -> ToolError {

@@ -8,6 +8,7 @@ mod enabled;
 mod idempotency;
 pub(super) mod known_tool;
 mod slot;
+mod store;
 mod tool_allowlist;
 mod valid_arguments;
 
@@ -37,7 +38,6 @@ pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>
     ])
 }
 
-/// One of the checks.
 pub(super) trait Guard: Send + Sync {
     /// Its name in the documented list.
     fn name(&self) -> &'static str;

@@ -4,27 +4,24 @@
 //! a day, so a server that restarts in the middle of a task does not forget it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::SystemTime;
+use std::{fs, io};
 
+use protocol::hash::sha256;
 use protocol::{ErrorCode, TaskId, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::store::Store;
 use super::{Check, Guard};
-use crate::Success;
 use crate::runner::call::{CallInfo, PendingCall};
-
-/// How long a task's list is kept.
-const KEEP: Duration = Duration::from_secs(24 * 3600);
+use crate::{Success, locked};
 
 /// The allow-lists of all tasks that have one.
 pub(super) struct ToolAllowlist {
-    directory: PathBuf,
+    store: Store,
     tasks: Mutex<HashMap<TaskId, BTreeSet<String>>>,
 }
 
@@ -54,14 +51,8 @@ impl Guard for ToolAllowlist {
     }
 
     fn sweep(&self, now: SystemTime) -> io::Result<()> {
-        for entry in fs::read_dir(&self.directory)? {
-            let entry = entry?;
-            if now.duration_since(entry.metadata()?.modified()?).unwrap_or_default() > KEEP {
-                let stored: Option<Stored> = serde_json::from_slice(&fs::read(entry.path())?).ok();
-                fs::remove_file(entry.path())?;
-                stored.and_then(|stored| self.tasks().remove(&stored.task_id));
-            }
-        }
+        let expired = self.store.sweep(now)?;
+        locked(&self.tasks).retain(|task, _| !expired.contains(&file_name(task)));
         Ok(())
     }
 }
@@ -69,19 +60,17 @@ impl Guard for ToolAllowlist {
 impl ToolAllowlist {
     /// The lists that are kept in a directory, which is made when it is missing.
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let allowlist = Self { directory: directory.to_owned(), tasks: Mutex::default() };
-        allowlist.sweep(SystemTime::now())?;
+        let store = Store::open(directory)?;
+        let mut tasks = HashMap::new();
         for entry in fs::read_dir(directory)? {
             let stored: Stored = serde_json::from_slice(&fs::read(entry?.path())?)?;
-            allowlist.tasks().insert(stored.task_id, stored.allowed_tools);
+            tasks.insert(stored.task_id, stored.allowed_tools);
         }
-        Ok(allowlist)
+        Ok(Self { store, tasks: Mutex::new(tasks) })
     }
 
-    /// Whether a task may call a tool.
     fn admit(&self, task: Option<&TaskId>, tool: &str) -> Result<(), ToolError> {
-        let tasks = self.tasks();
+        let tasks = locked(&self.tasks);
         let Some(allowed) = task.and_then(|task| tasks.get(task)) else { return Ok(()) };
         if allowed.contains(tool) {
             return Ok(());
@@ -93,27 +82,27 @@ impl ToolAllowlist {
 
     /// Restricts a task to these tools from now on.
     fn narrow(&self, task: &TaskId, tools: &[String]) -> io::Result<()> {
-        let mut tasks = self.tasks();
+        let mut tasks = locked(&self.tasks);
         let mut allowed_tools: BTreeSet<String> = tools.iter().cloned().collect();
         if let Some(before) = tasks.get(task) {
             allowed_tools.retain(|tool| before.contains(tool));
         }
         let stored = Stored { task_id: task.clone(), allowed_tools: allowed_tools.clone() };
-        let path = self.directory.join(protocol::hash::sha256(task.as_str().as_bytes()));
-        let temporary = path.with_extension("new");
-        fs::write(&temporary, serde_json::to_vec(&stored)?)?;
-        fs::rename(temporary, path)?;
+        self.store.replace(&file_name(task), &stored)?;
         tasks.insert(task.clone(), allowed_tools);
         Ok(())
     }
+}
 
-    fn tasks(&self) -> MutexGuard<'_, HashMap<TaskId, BTreeSet<String>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn file_name(task: &TaskId) -> String {
+    sha256(task.as_str().as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::store::KEEP;
     use super::*;
 
     #[test]
