@@ -20,7 +20,6 @@ struct Circuits([Breaker; ModelErrorClass::ALL.len()]);
 
 pub(crate) type Change = (ModelErrorClass, Transition);
 
-/// Why no request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paused {
     pub(crate) class: ModelErrorClass,

@@ -49,8 +49,7 @@ pub(crate) async fn compact(
     Ok(())
 }
 
-/// Adds a note about dropped turns after the user's message, or extends the existing one. Returns the
-/// summary if one was made.
+/// Adds or extends the note about dropped turns; returns the summary if one was made.
 async fn add_note(
     run: &TaskRun<'_>,
     conversation: &mut Conversation,

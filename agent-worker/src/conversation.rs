@@ -19,7 +19,6 @@ use crate::window::{self, WindowBounds};
 const REPLY_SHARE: usize = 8;
 const MAX_REPLY_TOKENS: usize = 8192;
 
-/// The least room that a compaction note needs.
 const MIN_NOTE_TOKENS: usize = 64;
 
 #[derive(Debug)]
@@ -93,7 +92,6 @@ impl Conversation {
         self.messages.push(Message::ToolResult { call_id, text });
     }
 
-    /// Whether a tool is known to change nothing.
     pub(crate) fn is_read_only(&self, tool: &str) -> bool {
         self.tools.iter().any(|spec| spec.name == tool && spec.annotations.read_only)
     }
@@ -136,20 +134,16 @@ fn fixed_tokens(system: &str, tools: &[ToolSpec]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Annotations, Risk};
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::model::test_tool;
 
     #[test]
     fn a_tool_is_trusted_for_its_annotation_and_never_for_its_name() {
         let spec = |name: &str, annotations: Value| ToolSpec {
-            name: name.to_owned(),
-            description: String::new(),
-            risk: Risk::Low,
-            annotations: serde_json::from_value::<Annotations>(annotations).unwrap(),
-            input_schema: json!({}),
-            output_schema: json!({}),
+            annotations: serde_json::from_value(annotations).unwrap(),
+            ..test_tool(name, "", json!({}))
         };
         let old = json!({"readOnly": true, "destructive": false, "idempotent": true, "openWorld": false});
         let mut new = old.clone();

@@ -8,7 +8,6 @@ use reqwest::{Client, ClientBuilder, Request, StatusCode, redirect};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     #[error("{}", error_chain(.0))]
@@ -51,8 +50,7 @@ pub(crate) async fn send(
     Ok(HttpResponse { status: response.status(), headers: response.headers().clone(), body })
 }
 
-/// How long a server asks us to wait: `retry-after-ms`, which is finer, or `Retry-After`, in seconds or as
-/// a date.
+/// The wait in `retry-after-ms`, which is finer, or else in `Retry-After`, as seconds or a date.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::trim);
     let finer = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()).map(|ms| ms / 1000.0);

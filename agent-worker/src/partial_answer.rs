@@ -10,7 +10,6 @@ use crate::budget::{Limit, Limits};
 use crate::repetition::EQUAL_TURNS;
 use crate::task_progress::{CallRecord, TaskProgress};
 
-/// The most calls that an answer lists.
 const MAX_CALLS: usize = 20;
 
 /// The longest reply, in bytes. It fits into a line however it is escaped; channels split far below it.
@@ -18,7 +17,6 @@ const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
 const OPEN: &str = "\n\nOpen: there is no final answer to your message yet. ";
 
-/// The answer when a limit ended the task.
 pub(crate) fn at_limit(limits: &Limits, limit: Limit, progress: &TaskProgress) -> String {
     let mut text = format!("I had to stop at the limit of {}.", limits.describe(limit));
     if !progress.tools_answered {
@@ -39,12 +37,10 @@ pub(crate) fn stalled(progress: &TaskProgress) -> String {
     )
 }
 
-/// The answer to a cancelled task.
 pub(crate) fn cancelled(progress: &TaskProgress) -> String {
     format!("Cancelled.{}", done(progress))
 }
 
-/// The message of a failed task.
 pub(crate) fn failed(error: &str, progress: &TaskProgress) -> String {
     let error = error.trim_end_matches('.');
     if progress.calls.is_empty() && progress.earlier.is_empty() {

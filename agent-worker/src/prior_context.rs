@@ -33,15 +33,15 @@ pub(crate) fn history_message(past: &HistoryMessage) -> Message {
     }
 }
 
+const BEGINNING: &str = "[An earlier attempt to answer the next message was cut off. This is what it did, so that \
+     nothing is done twice.";
+
 /// What the model is told about earlier attempts at the task, if there were any.
 pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
     if task.earlier.is_empty() {
         return None;
     }
-    let mut text =
-        "[An earlier attempt to answer the next message was cut off. This is what it did, so that \
-                    nothing is done twice."
-            .to_owned();
+    let mut text = BEGINNING.to_owned();
     if let Some(summary) = &task.earlier.summary {
         let _ = write!(text, "\nIts own summary:\n{summary}");
     }

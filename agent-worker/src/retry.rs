@@ -14,8 +14,7 @@ const MODEL_LONGEST: Duration = Duration::from_secs(30);
 /// The longest wait that a provider may ask for. If it asks for more, the user is told so at once.
 const LONGEST_GRANTED: Duration = Duration::from_secs(120);
 
-/// The first and the longest wait for the tool server: it runs on this machine and restarts in less than a
-/// second.
+/// The first and the longest wait for the tool server, which restarts in less than a second.
 const TOOLS_FIRST: Duration = Duration::from_millis(50);
 const TOOLS_LONGEST: Duration = Duration::from_secs(2);
 

@@ -20,7 +20,6 @@ const MAX_TEXT_BYTES: usize = 2000;
 /// The longest summary, as a divisor of the limit.
 const SUMMARY_SHARE: usize = 12;
 
-/// A summary of dropped turns, if the model gives one.
 pub(crate) async fn of(
     run: &TaskRun<'_>,
     progress: &mut TaskProgress,

@@ -21,7 +21,6 @@ pub(crate) struct TaskProgress {
     pub(crate) calls: Vec<CallRecord>,
     /// The last text that the model wrote beside its calls; may be empty.
     pub(crate) last_note: String,
-    /// Whether the tool server has answered at all.
     pub(crate) tools_answered: bool,
 }
 

@@ -34,7 +34,6 @@ pub(crate) struct ToolClient {
     catalogue: CatalogueCache,
 }
 
-/// Why the tool server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolServerError {
     #[error("The tool server refuses to work: {}. {}", .0.message.trim_end_matches('.'), .0.hint)]
@@ -120,7 +119,6 @@ impl ToolClient {
         }
     }
 
-    /// Repeats a request until it is answered.
     async fn send_until_answered(&self, request: RequestBuilder) -> Result<HttpResponse, ToolServerError> {
         let request = request.build().map_err(HttpError::from)?;
         let mut failed = 0;

@@ -39,8 +39,7 @@ pub fn unmarked(text: &str) -> String {
     }
 }
 
-/// A result of about `max_bytes`: the middle of the content is cut, the mark and the text around it stay if
-/// they fit.
+/// A result of about `max_bytes`: the content's middle is cut, and the text around it stays if it fits.
 pub(crate) fn shorten(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
@@ -71,7 +70,6 @@ pub(crate) fn cut_middle(text: &str, max_bytes: usize) -> String {
 /// The longest remark about a cut middle, with its newlines.
 const CUT_REMARK_BYTES: usize = 60;
 
-/// A result, split at its mark.
 struct MarkedResult<'a> {
     before: &'a str,
     content: &'a str,

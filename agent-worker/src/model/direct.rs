@@ -144,18 +144,12 @@ fn example(tool: &ToolSpec) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::{Annotations, Risk};
+    use crate::model::test_tool;
     use serde_json::json;
 
     fn tool(name: &str, properties: Value, required: &[&str]) -> ToolSpec {
-        ToolSpec {
-            name: name.into(),
-            description: format!("Does {name}.\nAnd more."),
-            risk: Risk::Low,
-            annotations: Annotations::READS,
-            input_schema: json!({"type": "object", "properties": properties, "required": required}),
-            output_schema: json!({}),
-        }
+        let schema = json!({"type": "object", "properties": properties, "required": required});
+        test_tool(name, &format!("Does {name}.\nAnd more."), schema)
     }
 
     fn tools() -> Vec<ToolSpec> {

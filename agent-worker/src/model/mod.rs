@@ -79,13 +79,24 @@ impl ToolCall {
         Self { id: id.into(), name: name.into(), arguments: arguments.into() }
     }
 
-    /// The arguments as an object; `Err` holds a wrapper around what the model wrote if it wrote none.
-    ///
-    /// Several servers parse the arguments they are sent and would refuse the whole conversation for one
-    /// bad call. The model still sees what it wrote.
+    /// The arguments as an object; `Err` wraps what the model wrote if that is none, because several servers
+    /// would refuse the whole conversation for one bad call.
     pub(crate) fn arguments_object(&self) -> Result<Map<String, Value>, Map<String, Value>> {
         serde_json::from_str(&self.arguments)
             .map_err(|_| Map::from_iter([("invalid_arguments".to_owned(), Value::from(&*self.arguments))]))
+    }
+}
+
+/// A tool that only reads, for tests.
+#[cfg(test)]
+pub(crate) fn test_tool(name: &str, description: &str, input_schema: Value) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        risk: protocol::Risk::Low,
+        annotations: protocol::Annotations::READS,
+        input_schema,
+        output_schema: Value::Null,
     }
 }
 

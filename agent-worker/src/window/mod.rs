@@ -76,7 +76,6 @@ pub(crate) fn bytes_of(tokens: usize) -> usize {
     tokens.saturating_mul(BYTES_PER_TOKEN)
 }
 
-/// The estimated size of a message, in tokens.
 pub(crate) fn tokens_of(message: &Message) -> usize {
     match message {
         Message::User(text) => OVERHEAD_TOKENS + tokens_of_text(text.len()),
@@ -110,7 +109,6 @@ pub fn fit(
     Ok(fitting.fitted())
 }
 
-/// Messages, their sizes, and which of them are kept.
 struct Fitting {
     messages: Vec<Message>,
     sizes: Vec<usize>,

@@ -49,7 +49,6 @@ pub(super) struct Accepted {
     first: Vec<u8>,
 }
 
-/// Why a request led to no successful response.
 pub(super) struct RequestError {
     pub(super) status: Option<u16>,
     pub(super) error: ModelError,

@@ -20,7 +20,6 @@ pub(in crate::model) struct ProviderError {
 }
 
 impl ProviderError {
-    /// Reads the body of a response with an error status.
     pub(super) fn of_status(status: u16, body: &[u8]) -> Self {
         let parsed: Value = serde_json::from_slice(body).unwrap_or_default();
         // Google's server wraps the object in a list.

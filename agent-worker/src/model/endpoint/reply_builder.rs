@@ -11,13 +11,11 @@ pub(in crate::model) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
 
 /// Builds a reply from a provider's events or from one body.
 pub(in crate::model) trait ReplyBuilder: Default {
-    /// Adds the data of one event.
     fn add_event(&mut self, data: &[u8]) -> Result<(), ReplyError>;
 
     /// Adds a body that holds the whole reply: not every server streams.
     fn add_body(&mut self, body: &[u8]) -> Result<(), ReplyError>;
 
-    /// How far the reply is.
     fn stage(&self) -> ReplyStage;
 
     /// The reply; only called when it is complete.
@@ -42,7 +40,6 @@ pub(in crate::model) enum ReplyError {
 }
 
 impl ReplyStage {
-    /// The stage of a reply of so many bytes.
     pub(in crate::model) fn of(bytes: usize, is_complete: bool, is_ended: bool) -> Self {
         match (is_ended, is_complete, bytes) {
             (true, _, _) => Self::Ended,
@@ -54,13 +51,11 @@ impl ReplyStage {
 }
 
 impl ReplyError {
-    /// What arrived does not follow the protocol.
     pub(in crate::model) fn invalid(why: impl std::fmt::Display) -> Self {
         Self::Invalid(why.to_string())
     }
 }
 
-/// Refuses a reply beyond its bound.
 pub(in crate::model) fn check_size(bytes: usize) -> Result<(), ReplyError> {
     if bytes > MAX_REPLY_BYTES {
         return Err(ReplyError::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));

@@ -45,8 +45,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Ends the stream. The last event counts even without an empty line after it: not every server
-    /// writes one.
+    /// Ends the stream; not every server writes an empty line after the last event.
     pub(super) fn end(&mut self) {
         self.end_line();
         self.events.extend(self.data.take());

@@ -96,8 +96,7 @@ fn system(prompt: &str, tools: &[ToolSpec]) -> String {
     format!("{prompt}\n\n{RULES}{}", described.collect::<String>())
 }
 
-/// A conversation with calls and results as text. The roles alternate, as the chat templates of many small
-/// models require.
+/// Calls and results as text; the roles alternate, as the chat templates of many small models require.
 fn plain(messages: &[Message]) -> Vec<Message> {
     let mut plain: Vec<Message> = Vec::new();
     let mut newest_calls: &[ToolCall] = &[];
@@ -128,21 +127,13 @@ mod tests {
     use super::*;
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
-    use protocol::{Annotations, Risk};
     use serde_json::json;
 
     use crate::model::scripted::Scripted;
+    use crate::model::test_tool;
 
     fn tools() -> Vec<ToolSpec> {
-        let annotations = Annotations::READS;
-        vec![ToolSpec {
-            name: "ls".into(),
-            description: "Lists.".into(),
-            risk: Risk::Low,
-            annotations,
-            input_schema: json!({"type": "object"}),
-            output_schema: json!({}),
-        }]
+        vec![test_tool("ls", "Lists.", json!({"type": "object"}))]
     }
 
     /// The wrapper's reply if the model says these texts in turn.

@@ -17,11 +17,7 @@ const ANSWER: &str = "final_answer";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParsedReply {
     Answer(String),
-    /// Calls and the text before them.
-    Calls {
-        said: String,
-        calls: Vec<ToolCall>,
-    },
+    Calls { said: String, calls: Vec<ToolCall> },
     Unusable,
 }
 
