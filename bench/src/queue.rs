@@ -11,8 +11,8 @@ use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use rusqlite::Connection;
 use supervisor::queue::{
-    Arrival, Channels, Chat, Claim, Claimed, Ending, Store, StoreError, TELEGRAM, append_event, claim, end,
-    enqueue, open_database,
+    Channels, Chat, Claim, Claimed, Ending, IncomingMessage, Store, StoreError, TELEGRAM, append_event,
+    claim, end, enqueue, open_database,
 };
 
 use crate::measure::{Durations, us};
@@ -111,9 +111,9 @@ fn tasks_a_second(path: &Path, people: u32, each: u32) -> anyhow::Result<f64> {
 
 async fn have_done(store: Store, run: EventId, person: u32, tasks: u32) -> Result<(), StoreError> {
     for number in 0..tasks {
-        let arrival = arrival(person, i64::from(person * tasks + number));
+        let incoming = incoming(person, i64::from(person * tasks + number));
         let at = run.clone();
-        store.write(move |tx| enqueue(tx, &arrival, &at)).await?;
+        store.write(move |tx| enqueue(tx, &incoming, &at)).await?;
         let task = claimed(&store, &run).await?;
         let ending = Ending::Done { reply: "Buy milk.".to_owned() };
         store.write(move |tx| end(tx, &Channels::new([]), &task, &ending)).await?;
@@ -133,9 +133,9 @@ async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
     }
 }
 
-fn arrival(chat: u32, update_id: i64) -> Arrival {
+fn incoming(chat: u32, update_id: i64) -> IncomingMessage {
     let text = "What is in the notes?".to_owned();
-    Arrival { chat: Chat::new(TELEGRAM, chat), update_id: Some(update_id), message_id: None, text }
+    IncomingMessage { chat: Chat::new(TELEGRAM, chat), update_id: Some(update_id), message_id: None, text }
 }
 
 /// Claims a task and rolls back, because the disk time of a commit would hide the claim's.
@@ -143,7 +143,7 @@ fn claim_us(path: &Path, finished: u32) -> anyhow::Result<f64> {
     let mut connection = open_database(path)?;
     finish(&connection, finished)?;
     let run = EventId::new();
-    enqueue(&connection, &arrival(1, i64::from(finished) + 1), &run)?;
+    enqueue(&connection, &incoming(1, i64::from(finished) + 1), &run)?;
     let durations = Durations::of(CLAIMS, || {
         let transaction = connection.transaction()?;
         let claim = claim(&transaction, LEASE, &run)?;

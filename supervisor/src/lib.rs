@@ -37,7 +37,7 @@ pub mod queue {
     pub use crate::store::attempt::{Ending, end};
     pub use crate::store::claim::{Claim, Claimed, claim};
     pub use crate::store::events::append as append_event;
-    pub use crate::store::inbox::{Arrival, enqueue};
+    pub use crate::store::inbox::{IncomingMessage, enqueue};
     pub use crate::store::open::for_writing as open_database;
     pub use crate::store::{Store, StoreError};
 }

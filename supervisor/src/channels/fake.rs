@@ -14,7 +14,7 @@ use crate::channel::{
 use crate::store::attempt::{self, Ending};
 use crate::store::claim::{self, Claim};
 use crate::store::fixture::Fixture;
-use crate::store::inbox::{self, Arrival};
+use crate::store::inbox::{self, IncomingMessage};
 
 const NAME: ChannelName = ChannelName::new("fake");
 
@@ -36,9 +36,10 @@ impl Channel for Fake {
     fn receive(&self, _: CancellationToken) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let text = "hello".to_owned();
-            let arrival = Arrival { chat: Chat::new(NAME, "a:7"), update_id: None, message_id: None, text };
+            let incoming =
+                IncomingMessage { chat: Chat::new(NAME, "a:7"), update_id: None, message_id: None, text };
             let run = self.inbound.run.clone();
-            self.inbound.store.write(move |tx| inbox::enqueue(tx, &arrival, &run)).await.unwrap();
+            self.inbound.store.write(move |tx| inbox::enqueue(tx, &incoming, &run)).await.unwrap();
         })
     }
 

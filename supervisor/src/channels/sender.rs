@@ -7,7 +7,7 @@ use protocol::now_ms;
 use tokio_util::sync::CancellationToken;
 
 use crate::channel::{Channel, SendOutcome};
-use crate::store::delivery::{self, Next, Outgoing};
+use crate::store::delivery::{self, Next, OutgoingMessage};
 use crate::store::{Store, StoreError};
 
 /// How long a message that is being sent may still take once the supervisor stops.
@@ -52,7 +52,7 @@ async fn send_next(channel: &dyn Channel, store: &Store) -> Result<Sent, StoreEr
         Next::Message(message) => *message,
         Next::Nothing { until_ms } => return Ok(Sent::Nothing { until_ms }),
     };
-    let Outgoing { chat, content, attempt, .. } = &message;
+    let OutgoingMessage { chat, content, attempt, .. } = &message;
     let outcome = channel.send(&chat.id, content, attempt + 1).await;
     if let SendOutcome::GiveUp { error } = &outcome {
         tracing::error!(error, chat_id = chat.id, "could not deliver a message; giving up");

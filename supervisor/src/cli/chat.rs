@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::Instant;
 
-use super::control_client::{ControlClient, ControlClientError};
+use super::control_client::ControlClient;
+use super::error::CommandError;
 use crate::channels::local::messages::{MessageStatus, NewMessage};
 use crate::data_dir::DataDir;
 
@@ -28,16 +29,8 @@ pub(crate) struct ChatArguments {
     pub json: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ChatError {
-    #[error(transparent)]
-    Control(#[from] ControlClientError),
-    #[error("no reply after {0} s; task {1} continues: see `supervisor tree --task {1}`")]
-    TooLate(u64, String),
-}
-
 /// Sends the message and waits until its task has ended.
-pub(super) async fn chat(data: &DataDir, arguments: ChatArguments) -> Result<MessageStatus, ChatError> {
+pub(super) async fn chat(data: &DataDir, arguments: ChatArguments) -> Result<MessageStatus, CommandError> {
     let client = ControlClient::new(data)?;
     let deadline = Instant::now() + Duration::from_secs(arguments.wait);
     let message = NewMessage { text: arguments.text, chat: arguments.chat };
@@ -45,7 +38,7 @@ pub(super) async fn chat(data: &DataDir, arguments: ChatArguments) -> Result<Mes
     while matches!(status.status.as_str(), "queued" | "in_progress") {
         let left = deadline.saturating_duration_since(Instant::now()).as_secs();
         if left == 0 {
-            return Err(ChatError::TooLate(arguments.wait, status.task_id.to_string()));
+            return Err(CommandError::TooLate(arguments.wait, status.task_id.to_string()));
         }
         let path = format!("/messages/{}?wait_seconds={}", status.task_id, left.min(WAIT_SECONDS));
         status = client.send(client.get(&path)).await?;

@@ -4,20 +4,9 @@ use reqwest::{Client, RequestBuilder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::error::CommandError;
 use crate::data_dir::DataDir;
-use crate::tokens::{Tokens, TokensError};
-
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ControlClientError {
-    #[error(transparent)]
-    Tokens(#[from] TokensError),
-    #[error("no supervisor answers at {0} for {1}: start one with `supervisor run`")]
-    NotRunning(String, String),
-    #[error("the supervisor refused: {0}")]
-    Refused(String),
-    #[error("could not read the supervisor's response")]
-    Response(#[source] reqwest::Error),
-}
+use crate::tokens::Tokens;
 
 /// Sends requests to one supervisor.
 pub(super) struct ControlClient {
@@ -28,9 +17,9 @@ pub(super) struct ControlClient {
 
 impl ControlClient {
     /// A client for the supervisor of a data directory, whether or not it is running.
-    pub(super) fn new(data: &DataDir) -> Result<Self, ControlClientError> {
+    pub(super) fn new(data: &DataDir) -> Result<Self, CommandError> {
         let tokens = Tokens::read(&data.tokens())?;
-        let client = Client::builder().no_proxy().build().map_err(ControlClientError::Response)?;
+        let client = Client::builder().no_proxy().build().map_err(CommandError::Response)?;
         Ok(Self { client, tokens, data: data.path().display().to_string() })
     }
 
@@ -43,23 +32,20 @@ impl ControlClient {
     }
 
     /// Sends a request with the token and reads the response.
-    pub(super) async fn send<T: DeserializeOwned>(
-        &self,
-        request: RequestBuilder,
-    ) -> Result<T, ControlClientError> {
+    pub(super) async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, CommandError> {
         let response = request.bearer_auth(&self.tokens.control_token).send().await.map_err(|error| {
             if error.is_connect() {
-                ControlClientError::NotRunning(self.tokens.control_url.clone(), self.data.clone())
+                CommandError::NotRunning(self.tokens.control_url.clone(), self.data.clone())
             } else {
-                ControlClientError::Response(error)
+                CommandError::Response(error)
             }
         })?;
         if response.status().is_success() {
-            return response.json().await.map_err(ControlClientError::Response);
+            return response.json().await.map_err(CommandError::Response);
         }
         let status = response.status();
         let error: Value = response.json().await.unwrap_or_default();
         let text = |field: &str| error["error"][field].as_str().unwrap_or_default().to_owned();
-        Err(ControlClientError::Refused(format!("{}. {} ({status})", text("message"), text("hint"))))
+        Err(CommandError::Refused(format!("{}. {} ({status})", text("message"), text("hint"))))
     }
 }

@@ -2,14 +2,15 @@
 
 use protocol::EventId;
 
+use super::error::CommandError;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
 use crate::channels::inbound::Inbound;
 use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
-use crate::queries::{self, QueryError};
+use crate::queries;
 use crate::run::channels;
-use crate::store::{Store, StoreError, events};
+use crate::store::{Store, events};
 
 /// Who may write to the database.
 pub(super) enum DatabaseAccess {
@@ -28,20 +29,8 @@ pub(super) struct ExclusiveStore {
     _lock: DataDirLock,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DatabaseAccessError {
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("could not create the HTTP client")]
-    Client(#[from] reqwest::Error),
-}
-
 /// Locks and opens the database, unless a running supervisor holds the lock.
-pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, DatabaseAccessError> {
+pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, CommandError> {
     queries::open(&data.database())?;
     let lock = match data.lock() {
         Err(DataDirError::InUse(_)) => return Ok(DatabaseAccess::ViaSupervisor),

@@ -6,6 +6,7 @@ mod chat;
 mod check;
 mod control_client;
 mod database_access;
+mod error;
 mod next_steps;
 pub(crate) mod program;
 mod prune;

@@ -4,13 +4,13 @@ use clap::Args;
 use protocol::now_ms;
 use serde_json::json;
 
-use super::control_client::{ControlClient, ControlClientError};
-use super::database_access::{DatabaseAccess, DatabaseAccessError, ExclusiveStore, database_access};
+use super::control_client::ControlClient;
+use super::database_access::{DatabaseAccess, ExclusiveStore, database_access};
+use super::error::CommandError;
 use crate::control::retention::PruneRequest;
 use crate::data_dir::DataDir;
 use crate::queries::{self, QueryError};
-use crate::retention::{PruneError, SHORTEST, prune};
-use crate::store::StoreError;
+use crate::retention::{SHORTEST, prune};
 use crate::store::retention::{Pruned, count};
 use crate::terminal::age::Span;
 
@@ -28,21 +28,7 @@ pub(crate) struct PruneArguments {
     pub json: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum PruneCommandError {
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    #[error(transparent)]
-    Access(#[from] DatabaseAccessError),
-    #[error(transparent)]
-    Control(#[from] ControlClientError),
-    #[error(transparent)]
-    Prune(#[from] PruneError),
-    #[error("deleted the old tasks, but could not shrink the database file")]
-    Vacuum(#[from] StoreError),
-}
-
-pub(super) async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, PruneCommandError> {
+pub(super) async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, CommandError> {
     let before_ms = arguments.older_than.before(now_ms());
     if arguments.dry_run {
         let would = count(&queries::open(&data.database())?, before_ms).map_err(QueryError::from)?;
@@ -57,7 +43,7 @@ pub(super) async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<St
     Ok(if shrunk || arguments.json { text } else { text + hint })
 }
 
-async fn ask(data: &DataDir, arguments: &PruneArguments) -> Result<Pruned, ControlClientError> {
+async fn ask(data: &DataDir, arguments: &PruneArguments) -> Result<Pruned, CommandError> {
     let client = ControlClient::new(data)?;
     let request = PruneRequest { older_than_seconds: arguments.older_than.0.as_secs() };
     client.send(client.post("/prune").json(&request)).await
@@ -67,9 +53,9 @@ async fn prune_directly(
     data: &DataDir,
     exclusive: &ExclusiveStore,
     before_ms: i64,
-) -> Result<Pruned, PruneCommandError> {
+) -> Result<Pruned, CommandError> {
     let pruned = prune(&exclusive.store, &data.journal(), Some(exclusive.run.clone()), before_ms).await?;
-    crate::store::open::make_smaller(&data.database())?;
+    crate::store::open::make_smaller(&data.database()).map_err(CommandError::Vacuum)?;
     Ok(pruned)
 }
 

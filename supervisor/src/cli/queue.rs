@@ -5,16 +5,17 @@ use protocol::{TaskId, now_ms};
 use serde::Serialize;
 use serde_json::json;
 
-use super::control_client::{ControlClient, ControlClientError};
-use super::database_access::{DatabaseAccess, DatabaseAccessError, ExclusiveStore, database_access};
+use super::control_client::ControlClient;
+use super::database_access::{DatabaseAccess, ExclusiveStore, database_access};
+use super::error::CommandError;
 use crate::control::error::ControlError;
-use crate::control::tasks::{RequeueMany, RequeuedMany, TaskState};
+use crate::control::tasks::{RequeueMany, TaskState, state_of_cancelled, state_of_requeued};
 use crate::data_dir::DataDir;
+use crate::queries;
 use crate::queries::short_id::{resolve, shown};
-use crate::queries::{self, QueryError};
 use crate::store::StoreError;
-use crate::store::cancel::{self, Cancellation};
-use crate::store::requeue::{self, Ended, Filter, Many, Requeued};
+use crate::store::cancel;
+use crate::store::requeue::{self, Ended, Filter, RequeuedMany};
 use crate::terminal::COLUMNS;
 use crate::terminal::age::Span;
 use crate::terminal::width::wrapped;
@@ -59,18 +60,6 @@ pub(crate) struct CancelArguments {
     pub json: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum QueueError {
-    #[error(transparent)]
-    Look(#[from] QueryError),
-    #[error(transparent)]
-    Access(#[from] DatabaseAccessError),
-    #[error(transparent)]
-    Control(#[from] ControlClientError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Outcome {
     pub task_id: String,
@@ -89,7 +78,7 @@ pub(super) struct CommandOutput {
 pub(super) async fn requeue(
     data: &DataDir,
     arguments: &RequeueArguments,
-) -> Result<CommandOutput, QueueError> {
+) -> Result<CommandOutput, CommandError> {
     let state = arguments.state.or(arguments.all_dead.then_some(Ended::Dead));
     let outcomes = match state {
         Some(state) => requeue_all(data, arguments, state).await?,
@@ -97,14 +86,8 @@ pub(super) async fn requeue(
             let action = if arguments.force { "requeue?force=true" } else { "requeue" };
             each(data, &arguments.tasks, action, async |exclusive, task| {
                 let (run, force) = (exclusive.run.clone(), arguments.force);
-                let done = exclusive.store.write(move |tx| requeue::task(tx, &task, force, BY, &run)).await?;
-                Ok(match done {
-                    Requeued::Queued => Ok("queued"),
-                    Requeued::Open { state } => Err(ControlError::TaskOpen(state)),
-                    Requeued::Done => Err(ControlError::TaskDone),
-                    Requeued::NothingToRun => Err(ControlError::NothingToRun),
-                    Requeued::NoSuchTask => Err(ControlError::NoSuchTask),
-                })
+                let write = exclusive.store.write(move |tx| requeue::task(tx, &task, force, BY, &run));
+                Ok(state_of_requeued(write.await?))
             })
             .await?
         }
@@ -112,15 +95,14 @@ pub(super) async fn requeue(
     Ok(output(&outcomes, arguments.json))
 }
 
-pub(super) async fn cancel(data: &DataDir, arguments: &CancelArguments) -> Result<CommandOutput, QueueError> {
+pub(super) async fn cancel(
+    data: &DataDir,
+    arguments: &CancelArguments,
+) -> Result<CommandOutput, CommandError> {
     let outcomes = each(data, &arguments.tasks, "cancel", async |exclusive, task| {
         let channels = exclusive.channels.clone();
-        Ok(match exclusive.store.write(move |tx| cancel::task(tx, &channels, &task, BY)).await? {
-            Cancellation::Cancelled => Ok("cancelled"),
-            Cancellation::Asked => Ok("cancelling"),
-            Cancellation::Ended { state } => Err(ControlError::TaskEnded(state)),
-            Cancellation::NoSuchTask => Err(ControlError::NoSuchTask),
-        })
+        let write = exclusive.store.write(move |tx| cancel::task(tx, &channels, &task, BY));
+        Ok(state_of_cancelled(write.await?))
     });
     Ok(output(&outcomes.await?, arguments.json))
 }
@@ -131,7 +113,7 @@ async fn each(
     given: &[String],
     action: &str,
     run_directly: impl AsyncFn(&ExclusiveStore, TaskId) -> Result<Result<&'static str, ControlError>, StoreError>,
-) -> Result<Vec<Outcome>, QueueError> {
+) -> Result<Vec<Outcome>, CommandError> {
     let connection = queries::open(&data.database())?;
     let tasks = given.iter().map(|id| resolve(&connection, id)).collect::<Result<Vec<_>, _>>()?;
     drop(connection);
@@ -144,8 +126,8 @@ async fn each(
                 let request = client.post(&format!("/tasks/{task_id}/{action}"));
                 match client.send::<TaskState>(request).await {
                     Ok(now) => Ok(now.state),
-                    Err(ControlClientError::Refused(why)) => Err(why),
-                    Err(error) => return Err(error.into()),
+                    Err(CommandError::Refused(why)) => Err(why),
+                    Err(error) => return Err(error),
                 }
             }
             DatabaseAccess::Exclusive(exclusive) => {
@@ -166,9 +148,9 @@ async fn requeue_all(
     data: &DataDir,
     arguments: &RequeueArguments,
     state: Ended,
-) -> Result<Vec<Outcome>, QueueError> {
+) -> Result<Vec<Outcome>, CommandError> {
     if state == Ended::Done && !arguments.force {
-        return Err(ControlClientError::Refused(format!("{}: give --force", ControlError::TaskDone)).into());
+        return Err(CommandError::Refused(format!("{}: give --force", ControlError::TaskDone)));
     }
     let since_ms = arguments.since.map(|span| span.before(now_ms()));
     let access = database_access(data).await?;
@@ -179,9 +161,7 @@ async fn requeue_all(
                 let client = ControlClient::new(data)?;
                 let action =
                     RequeueMany { state, since_ms, chat_id: arguments.chat.clone(), force: arguments.force };
-                let request = client.post("/tasks/requeue").json(&action);
-                let RequeuedMany { task_ids, more } = client.send(request).await?;
-                Many { tasks: task_ids, more }
+                client.send::<RequeuedMany>(client.post("/tasks/requeue").json(&action)).await?
             }
             DatabaseAccess::Exclusive(ExclusiveStore { store, run, .. }) => {
                 let (run, filter) =
@@ -189,7 +169,7 @@ async fn requeue_all(
                 store.write(move |tx| requeue::matching(tx, &filter, BY, &run)).await?
             }
         };
-        tasks.extend(many.tasks);
+        tasks.extend(many.task_ids);
         if !many.more {
             break;
         }

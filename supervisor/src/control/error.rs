@@ -44,7 +44,7 @@ pub(crate) enum ControlError {
     #[error("{}", rejected(.0, .1))]
     Rejected(ChannelName, Rejection),
     #[error("no such message in the outbox")]
-    NoSuchDeparture,
+    NoSuchOutboxRow,
     #[error("some old records could not be pruned")]
     PruneFailed,
     #[error("the database is not available right now")]
@@ -70,7 +70,7 @@ impl ControlError {
             Self::NoSuchTask => {
                 (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /messages responds with the task's ID.")
             }
-            Self::NoSuchDeparture => {
+            Self::NoSuchOutboxRow => {
                 (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /outbox responds with the IDs of its rows.")
             }
             Self::MethodNotAllowed => (

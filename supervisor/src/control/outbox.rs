@@ -15,7 +15,7 @@ use super::body::{self, Body, invalid};
 use super::error::ControlError;
 use crate::channel::Chat;
 use crate::channel::content::{Content, File};
-use crate::store::outbox::{self, Departure};
+use crate::store::outbox::{self, OutboxRow};
 
 /// The maximum size of a file: it is stored in the database until it is sent.
 pub(crate) const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
@@ -28,9 +28,9 @@ pub(super) const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"t
                     (message_id, text), reaction (message_id, emoji), document (file_name, content_base64, \
                     caption) and voice (content_base64, caption).";
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum NewDeparture {
+pub(crate) enum OutboxRequest {
     /// A message; a long one leaves in several.
     Text { chat: String, text: String },
     /// Another text for one of the bot's messages.
@@ -65,27 +65,10 @@ pub(crate) enum NewDeparture {
     },
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Queued {
     /// The rows that it became, in order: one, but for a long text.
     pub outbox_ids: Vec<i64>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct DepartureStatus {
-    pub outbox_id: i64,
-    pub chat: String,
-    /// `text`, `edit`, `document`, `voice` or `reaction`.
-    pub kind: String,
-    /// `queued`, `sent` or `dead`.
-    pub status: String,
-    /// How often sending it has failed.
-    pub failures: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Its number in the chat, once it was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message_id: Option<i64>,
 }
 
 /// Queues a message; it is stored durably before this responds.
@@ -94,7 +77,7 @@ pub(crate) async fn post_outbox(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Queued>), ControlError> {
-    let wanted: NewDeparture = body::parse(&headers, body, HINT)?;
+    let wanted: OutboxRequest = body::parse(&headers, body, HINT)?;
     let (chat, content) = validate(wanted)?;
     let channel = control.channels.outgoing().ok_or(ControlError::NoSuchRoute)?;
     let contents = channel
@@ -108,40 +91,29 @@ pub(crate) async fn post_outbox(
     Ok((StatusCode::ACCEPTED, Json(Queued { outbox_ids: queued })))
 }
 
-/// How something that leaves is.
 pub(crate) async fn get_outbox(
     State(control): State<Arc<Control>>,
     Path(id): Path<String>,
-) -> Result<Json<DepartureStatus>, ControlError> {
-    let outbox_id: i64 = id.parse().map_err(|_| ControlError::NoSuchDeparture)?;
-    let found = control.store.write(move |tx| outbox::departure(tx, outbox_id)).await?;
-    let Departure { chat_id, kind, state, attempt, error, message_id } =
-        found.ok_or(ControlError::NoSuchDeparture)?;
-    Ok(Json(DepartureStatus {
-        outbox_id,
-        chat: chat_id,
-        kind,
-        status: state,
-        failures: attempt,
-        error,
-        message_id,
-    }))
+) -> Result<Json<OutboxRow>, ControlError> {
+    let outbox_id: i64 = id.parse().map_err(|_| ControlError::NoSuchOutboxRow)?;
+    let found = control.store.write(move |tx| outbox::row(tx, outbox_id)).await?;
+    found.map(Json).ok_or(ControlError::NoSuchOutboxRow)
 }
 
-fn validate(wanted: NewDeparture) -> Result<(String, Content), ControlError> {
+fn validate(wanted: OutboxRequest) -> Result<(String, Content), ControlError> {
     match wanted {
-        NewDeparture::Text { chat, text } => Ok((chat, Content::Text(filled("text", text)?))),
-        NewDeparture::Edit { chat, message_id, text } => {
+        OutboxRequest::Text { chat, text } => Ok((chat, Content::Text(filled("text", text)?))),
+        OutboxRequest::Edit { chat, message_id, text } => {
             Ok((chat, Content::Edit { message_id: message_id.into(), text: filled("text", text)? }))
         }
-        NewDeparture::Document { chat, file_name, content_base64, caption } => {
+        OutboxRequest::Document { chat, file_name, content_base64, caption } => {
             let name = filled("file_name", file_name)?;
             Ok((chat, Content::Document(file(name, &content_base64, caption)?)))
         }
-        NewDeparture::Voice { chat, content_base64, caption } => {
+        OutboxRequest::Voice { chat, content_base64, caption } => {
             Ok((chat, Content::Voice(file("voice.ogg".to_owned(), &content_base64, caption)?)))
         }
-        NewDeparture::Reaction { chat, message_id, emoji } => {
+        OutboxRequest::Reaction { chat, message_id, emoji } => {
             let emoji = filled("emoji", emoji)?;
             if emoji.len() > MAX_EMOJI_BYTES {
                 return Err(invalid("`emoji` is not a single emoji", HINT));

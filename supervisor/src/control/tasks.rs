@@ -15,7 +15,7 @@ use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::ControlError;
 use crate::store::cancel::{self, Cancellation};
-use crate::store::requeue::{self, Ended, Filter, Requeued};
+use crate::store::requeue::{self, Ended, Filter, Requeued, RequeuedMany};
 
 /// Who asked, in the events.
 const BY: &str = "control";
@@ -46,14 +46,6 @@ pub(crate) struct RequeueMany {
     pub force: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RequeuedMany {
-    /// The requeued tasks, oldest first; at most 1000.
-    pub task_ids: Vec<TaskId>,
-    /// Whether more tasks match: call again.
-    pub more: bool,
-}
-
 /// The query of `POST /tasks/{id}/requeue`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,12 +62,8 @@ pub(crate) async fn cancel(
     let task_id: TaskId = task.parse().map_err(|_| ControlError::NoSuchTask)?;
     let (id, channels) = (task_id.clone(), control.channels.clone());
     let cancelled = control.store.write(move |tx| cancel::task(tx, &channels, &id, BY)).await?;
-    let (status, state) = match cancelled {
-        Cancellation::Cancelled => (StatusCode::OK, "cancelled"),
-        Cancellation::Asked => (StatusCode::ACCEPTED, "cancelling"),
-        Cancellation::Ended { state } => return Err(ControlError::TaskEnded(state)),
-        Cancellation::NoSuchTask => return Err(ControlError::NoSuchTask),
-    };
+    let status = if cancelled == Cancellation::Asked { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let state = state_of_cancelled(cancelled)?;
     control.cancel_signal.notify();
     Ok((status, Json(TaskState { task_id, state: state.to_owned() })))
 }
@@ -88,13 +76,9 @@ pub(crate) async fn requeue(
     let task_id: TaskId = task.parse().map_err(|_| ControlError::NoSuchTask)?;
     let Query(Force { force }) = force.map_err(|error| invalid(error.body_text(), FORCE_HINT))?;
     let (id, run) = (task_id.clone(), control.run.clone());
-    match control.store.write(move |tx| requeue::task(tx, &id, force, BY, &run)).await? {
-        Requeued::Queued => Ok(Json(TaskState { task_id, state: "queued".to_owned() })),
-        Requeued::Open { state } => Err(ControlError::TaskOpen(state)),
-        Requeued::Done => Err(ControlError::TaskDone),
-        Requeued::NothingToRun => Err(ControlError::NothingToRun),
-        Requeued::NoSuchTask => Err(ControlError::NoSuchTask),
-    }
+    let requeued = control.store.write(move |tx| requeue::task(tx, &id, force, BY, &run)).await?;
+    let state = state_of_requeued(requeued)?.to_owned();
+    Ok(Json(TaskState { task_id, state }))
 }
 
 pub(crate) async fn requeue_many(
@@ -108,6 +92,26 @@ pub(crate) async fn requeue_many(
     }
     let filter = Filter { state: wanted.state, since_ms: wanted.since_ms, chat_id: wanted.chat_id };
     let run = control.run.clone();
-    let many = control.store.write(move |tx| requeue::matching(tx, &filter, BY, &run)).await?;
-    Ok(Json(RequeuedMany { task_ids: many.tasks, more: many.more }))
+    Ok(Json(control.store.write(move |tx| requeue::matching(tx, &filter, BY, &run)).await?))
+}
+
+/// The task's state after a request to cancel it, or why it was refused.
+pub(crate) fn state_of_cancelled(cancellation: Cancellation) -> Result<&'static str, ControlError> {
+    match cancellation {
+        Cancellation::Cancelled => Ok("cancelled"),
+        Cancellation::Asked => Ok("cancelling"),
+        Cancellation::Ended { state } => Err(ControlError::TaskEnded(state)),
+        Cancellation::NoSuchTask => Err(ControlError::NoSuchTask),
+    }
+}
+
+/// The task's state after a request to requeue it, or why it was refused.
+pub(crate) fn state_of_requeued(requeued: Requeued) -> Result<&'static str, ControlError> {
+    match requeued {
+        Requeued::Queued => Ok("queued"),
+        Requeued::Open { state } => Err(ControlError::TaskOpen(state)),
+        Requeued::Done => Err(ControlError::TaskDone),
+        Requeued::NothingToRun => Err(ControlError::NothingToRun),
+        Requeued::NoSuchTask => Err(ControlError::NoSuchTask),
+    }
 }

@@ -15,7 +15,7 @@ use super::{StoreError, events};
 use crate::channel::{ChannelName, Chat, Content};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingMessage {
     pub seq: i64,
     /// The task whose reply it is; none if somebody sent it through the control port.
     pub task: Option<TaskId>,
@@ -30,7 +30,7 @@ pub(crate) struct Outgoing {
 /// The next thing to send.
 #[derive(Debug)]
 pub(crate) enum Next {
-    Message(Box<Outgoing>),
+    Message(Box<OutgoingMessage>),
     /// Nothing is due yet.
     Nothing {
         /// When the next retry is due, in milliseconds since the epoch, if there is one.
@@ -67,7 +67,7 @@ pub(crate) fn next(connection: &Connection, channel: &ChannelName) -> Result<Nex
 /// needs them any more.
 pub(crate) fn mark_sent(
     connection: &Connection,
-    message: &Outgoing,
+    message: &OutgoingMessage,
     message_id: Option<i64>,
 ) -> Result<(), StoreError> {
     let sql = "update outbox set state = 'sent', message_id = ?3, content = null, updated_at_ms = ?2,
@@ -82,7 +82,7 @@ pub(crate) fn mark_sent(
 /// Delays a message after a failure.
 pub(crate) fn put_off(
     connection: &Connection,
-    message: &Outgoing,
+    message: &OutgoingMessage,
     error: &str,
     pause: Duration,
 ) -> Result<(), StoreError> {
@@ -97,7 +97,11 @@ pub(crate) fn put_off(
 }
 
 /// Gives up on a message that cannot be delivered.
-pub(crate) fn give_up(connection: &Connection, message: &Outgoing, error: &str) -> Result<(), StoreError> {
+pub(crate) fn give_up(
+    connection: &Connection,
+    message: &OutgoingMessage,
+    error: &str,
+) -> Result<(), StoreError> {
     let sql = "update outbox set state = 'dead', attempt = attempt + 1, error = ?2, updated_at_ms = ?3,
                                  finished_at_ms = ?3
                where seq = ?1 and state = 'queued'";
@@ -107,17 +111,21 @@ pub(crate) fn give_up(connection: &Connection, message: &Outgoing, error: &str) 
     Ok(())
 }
 
-fn failed(message: &Outgoing, error: &str) -> AttemptFailed {
+fn failed(message: &OutgoingMessage, error: &str) -> AttemptFailed {
     AttemptFailed { attempt: message.attempt + 1, error: error.to_owned() }
 }
 
-fn record(connection: &Connection, body: impl Into<EventBody>, message: &Outgoing) -> Result<(), StoreError> {
+fn record(
+    connection: &Connection,
+    body: impl Into<EventBody>,
+    message: &OutgoingMessage,
+) -> Result<(), StoreError> {
     events::append(connection, &Event::now(body, Some(&message.event), message.task.as_ref()))
 }
 
-fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<Outgoing> {
+fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<OutgoingMessage> {
     let (task, event): (Option<String>, String) = (row.get(1)?, row.get(5)?);
-    Ok(Outgoing {
+    Ok(OutgoingMessage {
         seq: row.get(0)?,
         task: task.and_then(|task| task.parse().ok()),
         chat: chat(row, 2)?,
@@ -150,7 +158,7 @@ mod tests {
         database
     }
 
-    fn next_message(database: &TestDatabase) -> Option<Outgoing> {
+    fn next_message(database: &TestDatabase) -> Option<OutgoingMessage> {
         match next(database, &CHANNEL).unwrap() {
             Next::Message(message) => Some(*message),
             Next::Nothing { .. } => None,

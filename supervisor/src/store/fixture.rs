@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Claimed};
-use super::inbox::{self, Arrival};
+use super::inbox::{self, IncomingMessage};
 use super::{Store, events, open};
 use crate::channel::{Channel, ChannelName, Channels, Chat};
 use crate::channels::local::{self, Local};
@@ -98,7 +98,7 @@ impl TestDatabase {
     }
 
     pub(crate) fn enqueue(&self, chat: Chat, text: &str) -> TaskId {
-        inbox::enqueue(self, &arrival(chat, text), &self.run).unwrap().unwrap()
+        inbox::enqueue(self, &incoming(chat, text), &self.run).unwrap().unwrap()
     }
 
     pub(crate) fn try_claim(&self) -> Claim {
@@ -139,8 +139,8 @@ fn column<T: FromSql>(connection: &Connection, sql: &str) -> Vec<T> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-pub(crate) fn arrival(chat: Chat, text: &str) -> Arrival {
-    Arrival { chat, update_id: None, message_id: None, text: text.to_owned() }
+pub(crate) fn incoming(chat: Chat, text: &str) -> IncomingMessage {
+    IncomingMessage { chat, update_id: None, message_id: None, text: text.to_owned() }
 }
 
 pub(crate) fn done(reply: &str) -> Ending {

@@ -9,7 +9,7 @@ use crate::channel::Chat;
 
 /// An incoming message.
 #[derive(Debug, Clone)]
-pub struct Arrival {
+pub struct IncomingMessage {
     /// Where it came from.
     pub chat: Chat,
     /// The number that the channel gave to the update.
@@ -33,15 +33,15 @@ pub(crate) struct Status {
 /// Stores a message as a task. Returns none for an update that is already stored.
 pub fn enqueue(
     connection: &Connection,
-    arrival: &Arrival,
+    incoming: &IncomingMessage,
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
-    let Some(task) = insert(connection, arrival, "queued", None)? else { return Ok(None) };
+    let Some(task) = insert(connection, incoming, "queued", None)? else { return Ok(None) };
     let queued = TaskQueued {
-        channel: arrival.chat.channel.as_str().to_owned(),
-        chat_id: arrival.chat.id.clone(),
-        text: arrival.text.clone(),
-        message_id: arrival.message_id,
+        channel: incoming.chat.channel.as_str().to_owned(),
+        chat_id: incoming.chat.id.clone(),
+        text: incoming.text.clone(),
+        message_id: incoming.message_id,
         requeued: None,
     };
     events::record(connection, queued, Some(run), &task)?;
@@ -52,14 +52,14 @@ pub fn enqueue(
 /// stored.
 pub(crate) fn store_skipped(
     connection: &Connection,
-    arrival: &Arrival,
+    incoming: &IncomingMessage,
     reason: &str,
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
-    let Some(task) = insert(connection, arrival, "skipped", Some(reason))? else { return Ok(None) };
+    let Some(task) = insert(connection, incoming, "skipped", Some(reason))? else { return Ok(None) };
     let skipped = TaskSkipped {
-        channel: Some(arrival.chat.channel.as_str().to_owned()),
-        chat_id: Some(arrival.chat.id.clone()),
+        channel: Some(incoming.chat.channel.as_str().to_owned()),
+        chat_id: Some(incoming.chat.id.clone()),
         reason: reason.to_owned(),
     };
     events::record(connection, skipped, Some(run), &task)?;
@@ -77,7 +77,7 @@ pub(crate) fn status(connection: &Connection, task: &TaskId) -> Result<Option<St
 
 fn insert(
     connection: &Connection,
-    arrival: &Arrival,
+    incoming: &IncomingMessage,
     state: &str,
     error: Option<&str>,
 ) -> Result<Option<TaskId>, StoreError> {
@@ -89,15 +89,15 @@ fn insert(
                on conflict (channel, update_id) where update_id is not null do nothing";
     let added = connection.prepare_cached(sql)?.execute(params![
         task.as_str(),
-        arrival.chat.channel.as_str(),
-        arrival.chat.id,
-        arrival.update_id,
-        arrival.text,
+        incoming.chat.channel.as_str(),
+        incoming.chat.id,
+        incoming.update_id,
+        incoming.text,
         state,
         error,
         now,
         ended,
-        arrival.message_id,
+        incoming.message_id,
     ])?;
     Ok((added == 1).then_some(task))
 }
@@ -105,12 +105,12 @@ fn insert(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixture::{TestDatabase, arrival, test_chat};
+    use crate::store::fixture::{TestDatabase, incoming, test_chat};
 
     #[test]
     fn a_repeated_update_is_ignored() {
         let database = TestDatabase::new();
-        let update = Arrival { update_id: Some(7), ..arrival(test_chat(1), "hello") };
+        let update = IncomingMessage { update_id: Some(7), ..incoming(test_chat(1), "hello") };
         assert!(enqueue(&database, &update, &database.run).unwrap().is_some());
         assert!(enqueue(&database, &update, &database.run).unwrap().is_none());
         let queued = "select count(*) from events where type = 'task.queued'";
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_skipped_message_is_kept_with_its_reason_and_never_run() {
         let database = TestDatabase::new();
-        let stored = store_skipped(&database, &arrival(test_chat(1), "hello"), "too old", &database.run);
+        let stored = store_skipped(&database, &incoming(test_chat(1), "hello"), "too old", &database.run);
         assert!(stored.unwrap().is_some());
         assert_eq!(database.texts("select error from inbox where state = 'skipped'"), ["too old"]);
     }

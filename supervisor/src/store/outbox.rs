@@ -5,6 +5,7 @@
 use protocol::event::{ReplyQueued, ReplySent};
 use protocol::{Event, EventId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
 
 use super::{StoreError, events};
 use crate::channel::{Channels, Chat, Content, Delivery};
@@ -12,17 +13,22 @@ use crate::channel::{Channels, Chat, Content, Delivery};
 /// Sent in place of an empty reply: no channel accepts an empty message.
 const EMPTY_REPLY: &str = "(The answer is empty.)";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Departure {
-    pub chat_id: String,
-    /// What it is: `text`, `edit`, `document`, `voice` or `reaction`.
+/// A row as `GET /outbox/{id}` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct OutboxRow {
+    pub outbox_id: i64,
+    pub chat: String,
+    /// `text`, `edit`, `document`, `voice` or `reaction`.
     pub kind: String,
-    /// Its state: `queued`, `sent` or `dead`.
-    pub state: String,
+    /// `queued`, `sent` or `dead`.
+    pub status: String,
     /// How often sending it has failed.
-    pub attempt: u32,
+    pub failures: u32,
+    /// Why it failed the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Its number in the chat, once it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<i64>,
 }
 
@@ -71,14 +77,15 @@ pub(crate) fn queue(
     (1..).zip(contents).map(queue_row).collect()
 }
 
-pub(crate) fn departure(connection: &Connection, seq: i64) -> Result<Option<Departure>, StoreError> {
+pub(crate) fn row(connection: &Connection, outbox_id: i64) -> Result<Option<OutboxRow>, StoreError> {
     let sql = "select chat_id, kind, state, attempt, error, message_id from outbox where seq = ?1";
-    let found = connection.prepare_cached(sql)?.query_row([seq], |row| {
-        Ok(Departure {
-            chat_id: row.get(0)?,
+    let found = connection.prepare_cached(sql)?.query_row([outbox_id], |row| {
+        Ok(OutboxRow {
+            outbox_id,
+            chat: row.get(0)?,
             kind: row.get(1)?,
-            state: row.get(2)?,
-            attempt: row.get(3)?,
+            status: row.get(2)?,
+            failures: row.get(3)?,
             error: row.get(4)?,
             message_id: row.get(5)?,
         })

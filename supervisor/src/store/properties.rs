@@ -12,7 +12,7 @@ use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Claimed};
 use super::columns::task_id;
 use super::fixture::{self, channels};
-use super::inbox::{self, Arrival};
+use super::inbox::{self, IncomingMessage};
 use super::{cancel, open, requeue};
 
 #[derive(Debug, Clone)]
@@ -63,8 +63,9 @@ impl World {
         match step {
             Step::Message { chat, update } => {
                 let (chat, update_id) = (fixture::test_chat(chat), update.map(i64::from));
-                let arrival = Arrival { chat, update_id, message_id: None, text: "hello".to_owned() };
-                inbox::enqueue(database, &arrival, run).unwrap();
+                let incoming =
+                    IncomingMessage { chat, update_id, message_id: None, text: "hello".to_owned() };
+                inbox::enqueue(database, &incoming, run).unwrap();
             }
             Step::Claim if self.running.is_none() => {
                 if let Claim::Task(task) = claim::claim(database, Duration::from_secs(60), run).unwrap() {

@@ -45,10 +45,12 @@ pub(crate) struct Filter {
     pub chat_id: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Many {
-    /// Their IDs, oldest first.
-    pub tasks: Vec<TaskId>,
+/// What `POST /tasks/requeue` responds with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RequeuedMany {
+    /// Oldest first; at most [`MOST_AT_ONCE`].
+    pub task_ids: Vec<TaskId>,
+    /// Whether more tasks match: call again.
     pub more: bool,
 }
 
@@ -79,7 +81,7 @@ pub(crate) fn matching(
     filter: &Filter,
     by: &str,
     run: &EventId,
-) -> Result<Many, StoreError> {
+) -> Result<RequeuedMany, StoreError> {
     // The state is part of the query's text, because SQLite uses a partial index only then.
     let sql = format!(
         "select id from inbox where state = '{}' and text <> '' and finished_at_ms >= ?1
@@ -91,11 +93,11 @@ pub(crate) fn matching(
     let limit = i64::try_from(MOST_AT_ONCE + 1).unwrap_or(i64::MAX);
     let since = filter.since_ms.unwrap_or(i64::MIN);
     let rows = query.query_map(params![since, filter.chat_id, limit], |row| task_id(row, 0))?;
-    let mut tasks = rows.collect::<Result<Vec<_>, _>>()?;
-    let more = tasks.len() > MOST_AT_ONCE;
-    tasks.truncate(MOST_AT_ONCE);
-    tasks.iter().try_for_each(|task| requeue(connection, task, by, run))?;
-    Ok(Many { tasks, more })
+    let mut task_ids = rows.collect::<Result<Vec<_>, _>>()?;
+    let more = task_ids.len() > MOST_AT_ONCE;
+    task_ids.truncate(MOST_AT_ONCE);
+    task_ids.iter().try_for_each(|task| requeue(connection, task, by, run))?;
+    Ok(RequeuedMany { task_ids, more })
 }
 
 impl Ended {
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
     use crate::store::attempt::Ending;
     use crate::store::claim::Claimed;
-    use crate::store::fixture::{TestDatabase, arrival, dead, done, test_chat};
+    use crate::store::fixture::{TestDatabase, dead, done, incoming, test_chat};
     use crate::store::inbox::{status, store_skipped};
 
     fn ended(database: &TestDatabase, ending: Ending) -> Claimed {
@@ -177,7 +179,7 @@ mod tests {
     #[test]
     fn a_message_without_text_cannot_be_run() {
         let database = TestDatabase::new();
-        let skipped = store_skipped(&database, &arrival(test_chat(1), ""), "a sticker", &database.run);
+        let skipped = store_skipped(&database, &incoming(test_chat(1), ""), "a sticker", &database.run);
         assert_eq!(requeue_task(&database, &skipped.unwrap().unwrap(), true), Requeued::NothingToRun);
     }
 
@@ -192,7 +194,7 @@ mod tests {
         {
             let filter = Filter { state: Ended::Dead, since_ms, chat_id: chat_id.map(str::to_owned) };
             let many = matching(&database, &filter, "control", &database.run).unwrap();
-            assert_eq!(many.tasks.len(), expected, "{filter:?}");
+            assert_eq!(many.task_ids.len(), expected, "{filter:?}");
         }
         let reasons = database.texts(
             "select payload ->> 'reason' from events
@@ -205,10 +207,10 @@ mod tests {
     fn one_call_requeues_a_bounded_number_and_reports_that_more_are_left() {
         let database = TestDatabase::new();
         for _ in 0..=MOST_AT_ONCE {
-            store_skipped(&database, &arrival(test_chat(1), "hello"), "too old", &database.run).unwrap();
+            store_skipped(&database, &incoming(test_chat(1), "hello"), "too old", &database.run).unwrap();
         }
         let filter = Filter { state: Ended::Skipped, since_ms: None, chat_id: None };
         let many = matching(&database, &filter, "control", &database.run).unwrap();
-        assert_eq!((many.tasks.len(), many.more), (MOST_AT_ONCE, true));
+        assert_eq!((many.task_ids.len(), many.more), (MOST_AT_ONCE, true));
     }
 }

@@ -16,7 +16,7 @@ use crate::channel::Chat;
 use crate::control::Control;
 use crate::control::body::{self, Body, invalid};
 use crate::control::error::ControlError;
-use crate::store::inbox::{self, Arrival, Status};
+use crate::store::inbox::{self, IncomingMessage, Status};
 
 /// The longest that a request may wait for a reply.
 const MAX_WAIT_SECONDS: u64 = 600;
@@ -58,9 +58,9 @@ pub(crate) async fn post_message(
 ) -> Result<(StatusCode, Json<MessageStatus>), ControlError> {
     let message = validate(body::parse(&headers, body, HINT)?)?;
     let chat = Chat::new(NAME, &message.chat);
-    let arrival = Arrival { chat, update_id: None, message_id: None, text: message.text };
+    let incoming = IncomingMessage { chat, update_id: None, message_id: None, text: message.text };
     let run = control.run.clone();
-    let task = control.store.write(move |tx| inbox::enqueue(tx, &arrival, &run)).await?;
+    let task = control.store.write(move |tx| inbox::enqueue(tx, &incoming, &run)).await?;
     let task_id = task.ok_or(ControlError::NoSuchTask)?;
     Ok((StatusCode::ACCEPTED, Json(MessageStatus { task_id, status: "queued".to_owned(), reply: None })))
 }

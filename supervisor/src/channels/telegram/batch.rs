@@ -7,7 +7,7 @@ use super::NAME;
 use super::classify::{ClassifiedUpdate, UpdateAction};
 use crate::channel::{Chat, Content, Delivery};
 use crate::store::cancel::{self, InChat};
-use crate::store::inbox::{Arrival, enqueue, store_skipped};
+use crate::store::inbox::{IncomingMessage, enqueue, store_skipped};
 use crate::store::{StoreError, backlog, kv, outbox};
 
 /// The key of the next offset to ask for: updates before it are stored.
@@ -53,7 +53,7 @@ impl Batch {
 }
 
 fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) -> Result<(), StoreError> {
-    let arrival = |text: &str| Arrival {
+    let incoming = |text: &str| IncomingMessage {
         chat: update.chat.clone(),
         update_id: Some(update.update_id),
         message_id: update.message_id,
@@ -61,24 +61,24 @@ fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) 
     };
     match &update.action {
         UpdateAction::Run(text) => {
-            enqueue(tx, &arrival(text), run)?;
+            enqueue(tx, &incoming(text), run)?;
         }
         UpdateAction::Late(text) => {
-            store_skipped(tx, &arrival(text), "the message waited longer than the pending window", run)?;
+            store_skipped(tx, &incoming(text), "the message waited longer than the pending window", run)?;
         }
         UpdateAction::Cancel { all } => {
-            let task = store_skipped(tx, &arrival(""), "a command, carried out on receipt", run)?;
+            let task = store_skipped(tx, &incoming(""), "a command, carried out on receipt", run)?;
             carry_out_cancel(tx, task, &update.chat, *all, run)?;
         }
         UpdateAction::Skip(reason) => {
-            store_skipped(tx, &arrival(""), reason, run)?;
+            store_skipped(tx, &incoming(""), reason, run)?;
         }
         UpdateAction::Answer { reason, reply } => {
-            let task = store_skipped(tx, &arrival(""), reason, run)?;
+            let task = store_skipped(tx, &incoming(""), reason, run)?;
             answer(tx, task, &update.chat, reply, run)?;
         }
         UpdateAction::UnknownChat => {
-            let task = store_skipped(tx, &arrival(""), "the chat is not on the allowlist", run)?;
+            let task = store_skipped(tx, &incoming(""), "the chat is not on the allowlist", run)?;
             refuse_unknown_chat(tx, task, &update.chat, run)?;
         }
     }

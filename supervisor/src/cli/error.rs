@@ -1,0 +1,33 @@
+//! Why a command that changes something, or asks the running supervisor, failed.
+
+use crate::data_dir::DataDirError;
+use crate::queries::QueryError;
+use crate::retention::PruneError;
+use crate::store::StoreError;
+use crate::tokens::TokensError;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CommandError {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
+    #[error(transparent)]
+    Prune(#[from] PruneError),
+    #[error("could not create the HTTP client")]
+    Client(#[from] reqwest::Error),
+    #[error("no supervisor answers at {0} for {1}: start one with `supervisor run`")]
+    NotRunning(String, String),
+    #[error("the supervisor refused: {0}")]
+    Refused(String),
+    #[error("could not read the supervisor's response")]
+    Response(#[source] reqwest::Error),
+    #[error("no reply after {0} s; task {1} continues: see `supervisor tree --task {1}`")]
+    TooLate(u64, String),
+    #[error("deleted the old tasks, but could not shrink the database file")]
+    Vacuum(#[source] StoreError),
+}
