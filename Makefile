@@ -28,7 +28,7 @@ run: ## Build and start everything, and print what to try next
 	@exec $(TARGET)/debug/supervisor run --print-next-steps
 
 .PHONY: test
-test: setup ## Check format and lints, and run all tests
+test: setup ## Check format, lints and docs, and run all tests
 	@started=$$(date +%s); \
 	$(MAKE) check || exit 1; \
 	seconds=$$(($$(date +%s) - started)); \
@@ -39,6 +39,7 @@ check:
 	$(CARGO) build --locked --workspace --bins
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --quiet --locked --workspace --no-deps
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --locked --workspace --no-fail-fast; \
 	else \

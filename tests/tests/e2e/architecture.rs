@@ -81,6 +81,18 @@ fn every_source_file_opens_with_what_it_is() {
     assert!(silent.is_empty(), "these files do not open with `//! `: {silent:#?}");
 }
 
+/// rustfmt keeps code within its `max_width`, but not strings and comments.
+#[test]
+fn no_line_is_wider_than_110_columns() {
+    let mut wide = Vec::new();
+    for file in source_files() {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines = text.lines().enumerate().filter(|(_, line)| line.chars().count() > 110);
+        wide.extend(lines.map(|(index, _)| format!("{}:{}", file.display(), index + 1)));
+    }
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
 #[test]
 fn nothing_but_main_and_configuration_reads_the_environment() {
     let workspace = project_copy::workspace();
