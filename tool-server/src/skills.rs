@@ -59,21 +59,25 @@ impl Skills {
         let mut names: Vec<String> =
             entries.map(|entry| names::to_text(entry.file_name().as_bytes())).collect();
         names.sort();
-        names.into_iter().filter_map(|name| self.read(&name).ok()).take(MAX_LISTED).collect()
+        let listed = names.into_iter().filter_map(|name| {
+            let skill = load(roots, &name);
+            if let Err(error) = &skill {
+                tracing::warn!(
+                    skill = name,
+                    error = error.message,
+                    "skipped an unusable entry of the skills directory"
+                );
+            }
+            skill.ok()
+        });
+        listed.take(MAX_LISTED).collect()
     }
 
+    /// Reads a skill. The error for an unknown name lists the known ones.
     pub(crate) fn read(&self, name: &str) -> Result<Skill, ToolError> {
         let roots = self.roots.as_ref().ok_or_else(|| self.unknown(name))?;
-        require_name(name)?;
-        let file = roots.open_file(&format!("{name}/SKILL.md")).map_err(|error| {
-            let is_missing = matches!(error.code, ErrorCode::NotFound | ErrorCode::NotADirectory);
-            if is_missing { self.unknown(name) } else { error }
-        })?;
-        let content = read_whole(&file.handle, MAX_SKILL_BYTES)
-            .map_err(|_| broken(name, "cannot be read"))?
-            .ok_or_else(|| broken(name, "is longer than 64 KiB"))?;
-        let text = String::from_utf8(content).map_err(|_| broken(name, "is not UTF-8"))?;
-        parse(name, text)
+        load(roots, name)
+            .map_err(|error| if error.code == ErrorCode::NotFound { self.unknown(name) } else { error })
     }
 
     /// Finds a script of a skill and its interpreter.
@@ -104,6 +108,20 @@ impl Skills {
         };
         ToolError::new(ErrorCode::NotFound, format!("No such skill: {:?}.", elide(name, 60))).with_hint(hint)
     }
+}
+
+/// Reads a skill; `NOT_FOUND` if there is no such directory or it has no `SKILL.md`.
+fn load(roots: &Roots, name: &str) -> Result<Skill, ToolError> {
+    require_name(name)?;
+    let file = roots.open_file(&format!("{name}/SKILL.md")).map_err(|error| {
+        let is_file = error.code == ErrorCode::NotADirectory;
+        if is_file { ToolError::new(ErrorCode::NotFound, error.message) } else { error }
+    })?;
+    let content = read_whole(&file.handle, MAX_SKILL_BYTES)
+        .map_err(|_| broken(name, "cannot be read"))?
+        .ok_or_else(|| broken(name, "is longer than 64 KiB"))?;
+    let text = String::from_utf8(content).map_err(|_| broken(name, "is not UTF-8"))?;
+    parse(name, text)
 }
 
 fn require_name(name: &str) -> Result<(), ToolError> {

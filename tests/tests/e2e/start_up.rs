@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use harness::tool_server::ToolServerBuilder;
 use harness::{Request, ToolServer};
+use protocol::ErrorCode;
+use serde_json::json;
 
 /// The start must fail, and stderr must contain each of `words`.
 fn check(what: &str, builder: ToolServerBuilder, words: &[&str]) {
@@ -19,6 +21,33 @@ fn check(what: &str, builder: ToolServerBuilder, words: &[&str]) {
 fn with_roots(roots: &[&str]) -> ToolServerBuilder {
     let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
     ToolServer::builder().roots(&roots)
+}
+
+/// Such an entry once made the server list the skills for its hint, and so read the entry again, for ever.
+#[test]
+fn an_unusable_entry_of_the_skills_directory_is_skipped() {
+    let builder = ToolServer::builder();
+    let skills = builder.dir().data().join("skills");
+    for directory in ["good", "empty", "bad name"] {
+        fs::create_dir_all(skills.join(directory)).unwrap();
+    }
+    fs::write(skills.join("good/SKILL.md"), "---\nname: good\ndescription: works\n---\nDo it.\n").unwrap();
+    fs::write(skills.join("notes.txt"), "not a skill").unwrap();
+    let mut server = builder.start();
+    for name in ["empty", "unknown"] {
+        let error = server.call("skill", &json!({ "name": name })).meta.error.unwrap();
+        assert_eq!(
+            (error.code, error.hint.as_str()),
+            (ErrorCode::NotFound, "The skills are: good."),
+            "{name}"
+        );
+    }
+    assert!(server.call("skill", &json!({"name": "good"})).ok);
+    let log = server.program().log();
+    for entry in ["empty", "bad name", "notes.txt"] {
+        let warned = log.lines().any(|line| line.contains("WARN") && line.contains(entry));
+        assert!(warned, "no warning about {entry}:\n{log}");
+    }
 }
 
 const ROOTS: &str = "AUTONOUS_TOOL_ALLOWED_ROOTS";
