@@ -54,6 +54,9 @@ impl TelegramBot {
             .timeout(LONG_POLL + BEYOND_LONG_POLL)
             .tcp_nodelay(true)
             .no_proxy()
+            // The URL holds the token, so neither a redirect nor its Referer may take it to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
             .build()?;
         let api = Bot::with_client(settings.token.expose(), client);
         let api = match &settings.api_url {
@@ -108,9 +111,38 @@ pub(crate) fn pause(first: Duration, failures: u32, most: Duration) -> Duration 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use axum::Router;
+    use axum::response::Redirect;
+    use teloxide::prelude::Requester;
     use teloxide::types::Seconds;
+    use tokio::net::TcpListener;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_redirect_does_not_take_the_token_to_another_host() {
+        let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let target = format!("http://{}/", elsewhere.local_addr().unwrap());
+        let telegram = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = telegram.local_addr().unwrap();
+        let router = Router::new().fallback(move || async move { Redirect::temporary(&target) });
+        tokio::spawn(async move { axum::serve(telegram, router).await });
+        let bot = TelegramBot::new(&TelegramSettings {
+            token: Secret::from("123456:secret"),
+            api_url: Some(format!("http://{address}").parse().unwrap()),
+            allowed_chats: HashSet::new(),
+            pending_window: Duration::ZERO,
+            pending_max: 1,
+            send_max_attempts: 1,
+        });
+        let request = async { bot.unwrap().api.get_me().await };
+        tokio::select! {
+            answer = request => assert!(answer.is_err()),
+            _ = elsewhere.accept() => panic!("the client followed the redirect"),
+        }
+    }
 
     #[test]
     fn an_error_asks_for_waiting_retrying_a_person_or_giving_up() {
