@@ -1,7 +1,7 @@
 //! The events of one task, on their way to the supervisor.
 //!
 //! An event's id is made here and returned, because what happens next hangs under it. Tool calls are not
-//! recorded here: the tool server does that itself, whoever calls it.
+//! recorded here: the tool server does that itself, no matter who calls it.
 
 use protocol::{Event, EventBody, EventId, FromWorker, TaskId};
 use tokio::sync::mpsc;

@@ -33,7 +33,8 @@ pub(crate) fn history_message(past: &HistoryMessage) -> Message {
     }
 }
 
-const BEGINNING: &str = "[An earlier attempt to answer the next message was cut off. This is what it did, so that \
+const BEGINNING: &str = "[An earlier attempt to answer the next message was cut off. This is what it did, \
+ so that \
      nothing is done twice.";
 
 /// What the model is told about earlier attempts at the task, if there were any.

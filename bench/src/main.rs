@@ -1,8 +1,8 @@
 //! `make bench`: speed and memory of the real programs, each number beside its target.
 //!
-//! The programs start as any user starts them and are called over HTTP; only the pieces of a call are measured
-//! in this process. Nothing here fails on a missed target: the table shows it, and people judge. An argument
-//! selects the sections whose title contains it, such as `edit`.
+//! The programs start as any user starts them and are called over HTTP; only the pieces of a call are
+//! measured in this process. Nothing here fails on a missed target: the table shows it, and people judge. An
+//! argument selects the sections whose title contains it, such as `edit`.
 
 mod archive;
 mod bare;

@@ -109,7 +109,8 @@ async fn list(State(exchanges): State<Arc<Exchanges>>, _arguments: String) -> Js
         "truncated_lines": false, "truncated_bytes": false,
         "meta": {
             "tool": "ls", "call_id": EventId::new(), "status": "success", "risk": "low", "notices": [],
-            "data": {}, "stats": {"time_ms": 0}, "context": {"cwd": "/", "params_input": {}}, "redacted": false,
+            "data": {}, "stats": {"time_ms": 0}, "context": {"cwd": "/", "params_input": {}},
+            "redacted": false,
         },
     });
     exchanges.asked().push(Asked { is_model: false, from, to: Instant::now() });

@@ -1,7 +1,7 @@
 //! Backs up the database: a consistent copy, also while the supervisor is running.
 //!
-//! The copy is written to a temporary file beside the target, checked, and then renamed, so the target is a good
-//! backup or does not exist. Existing files are never overwritten.
+//! The copy is written to a temporary file beside the target, checked, and then renamed, so the target is a
+//! good backup or does not exist. Existing files are never overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -1,7 +1,7 @@
 //! The paths in the data directory, and the lock that allows only one supervisor in it.
 //!
-//! Everything is created readable by its owner only. Tools may see only the workspace and the state directory;
-//! the database, the tokens and the journal are outside all roots.
+//! Everything is created readable by its owner only. Tools may see only the workspace and the state
+//! directory; the database, the tokens and the journal are outside all roots.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;

@@ -44,7 +44,8 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; see \
+        "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; \
+         see \
          docs/operations.md",
         .0.display()
     )]
@@ -150,7 +151,8 @@ async fn open_store(path: &Path, stop: &CancellationToken) -> Result<Option<Stor
         let opened = tokio::task::spawn_blocking(move || Store::open(&file)).await;
         match opened.unwrap_or(Err(StoreError::Closed)) {
             Err(error) if error.is_locked() => {
-                tracing::warn!(%error, database = %path.display(), "the database is locked by another program; waiting");
+                tracing::warn!(%error, database = %path.display(), "the database is locked by another \
+                 program; waiting");
             }
             opened => return Ok(Some(opened?)),
         }

@@ -132,7 +132,8 @@ impl Config {
         })
     }
 
-    /// The same settings with a root and a data directory in `scratch`, so that a check leaves nothing behind.
+    /// The same settings with a root and a data directory in `scratch`, so that a check leaves nothing
+    /// behind.
     pub fn with_scratch(mut self, scratch: &Path) -> std::io::Result<Self> {
         let (root, data_dir) = (scratch.join("root"), scratch.join("data"));
         std::fs::create_dir(&root)?;

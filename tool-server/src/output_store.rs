@@ -1,7 +1,7 @@
 //! The output store: outputs that were too long for an answer, kept for a week within a size limit.
 //!
-//! The files lie outside every root; `read` and `grep` can read them, commands never see them. Each file has a
-//! unique name and a size limit, and the oldest are deleted when the total grows too large.
+//! The files lie outside every root; `read` and `grep` can read them, commands never see them. Each file has
+//! a unique name and a size limit, and the oldest are deleted when the total grows too large.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};

@@ -1,6 +1,7 @@
 //! Detects what a file is: text in some encoding, an image, or other binary data.
 //!
-//! Nothing is decoded lossily in silence: the caller learns the encoding, and binary data is not shown as text.
+//! Nothing is decoded lossily in silence: the caller learns the encoding, and binary data is not shown as
+//! text.
 
 use std::borrow::Cow;
 

@@ -98,8 +98,8 @@ impl Call {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Fails once the deadline has passed or the caller has gone. A tool that only reads calls it wherever its
-    /// work is unbounded.
+    /// Fails once the deadline has passed or the caller has gone. A tool that only reads calls it wherever
+    /// its work is unbounded.
     pub fn check(&self) -> Result<(), ToolError> {
         if self.is_cancelled() {
             return Err(ToolError::new(ErrorCode::Cancelled, "The caller went away before the call ended."));

@@ -1,6 +1,7 @@
 //! Redaction from outside: the attack corpus, our own secrets, JSON, and properties of any text.
 //!
-//! The corpus is the copy in `tests/data`; its secrets are kept in parts, so that no scanner of source code finds one.
+//! The corpus is the copy in `tests/data`; its secrets are kept in parts, so that no scanner of source code
+//! finds one.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -172,7 +173,8 @@ proptest! {
 
     #[test]
     fn a_redacted_document_is_still_json(text in near_secrets(), number in any::<i64>()) {
-        let document = json!({ "api_key": text, "text": text, "password": number, "list": [text] }).to_string();
+        let document = json!({ "api_key": text, "text": text, "password": number,
+        "list": [text] }).to_string();
         let clean = redactor().redact(&document).into_owned();
         prop_assert!(serde_json::from_str::<Value>(&clean).is_ok(), "{} became {}", document, clean);
     }

@@ -20,7 +20,8 @@ fn last_message(model: &FakeModel) -> Value {
 #[test]
 fn calls_are_made_and_their_results_come_back_as_the_users_message() {
     let tools = FakeToolServer::start([]);
-    let calls = r#"{"tool_calls":[{"name":"ls","arguments":{"path":"."}},{"name":"bash","arguments":{}}],"final_answer":""}"#;
+    let calls = r#"{"tool_calls":[{"name":"ls","arguments":{"path":"."}},
+                                  {"name":"bash","arguments":{}}],"final_answer":""}"#;
     let (ended, model) = run(vec![says(calls), says(r#"{"tool_calls":[],"final_answer":"a.txt"}"#)], &tools);
     assert_eq!(ended.reply(), "a.txt");
     assert_eq!(tools.calls().iter().map(|call| &*call.body).collect::<Vec<_>>(), [r#"{"path":"."}"#, "{}"]);

@@ -20,8 +20,8 @@ const RUNS: usize = 9;
 /// One task in so many died, and the one halfway between two of them changed a file.
 const FEW: u32 = 100;
 
-/// The commands. `TASK` stands for the ID of a task, `END` for the part of it that the tables show, `FILE` for
-/// a file that was changed once, and `DEAD` for a dead task, another one in each run.
+/// The commands. `TASK` stands for the ID of a task, `END` for the part of it that the tables show, `FILE`
+/// for a file that was changed once, and `DEAD` for a dead task, another one in each run.
 const QUESTIONS: [(&str, &[&str]); 7] = [
     ("tree of a task", &["tree", "--task", "TASK"]),
     ("tree of a task by the end of its id", &["tree", "--task", "END"]),

@@ -1,7 +1,8 @@
 //! What a channel is: a way for messages to come in and for replies to go out.
 //!
-//! The store, the dispatcher and the control port know channels by this module alone, which imports nothing of
-//! theirs. To add a channel, implement [`Channel`] in a folder of `channels/` and add a line to the list in
+//! The store, the dispatcher and the control port know channels by this module alone, which imports nothing
+//! of theirs. To add a channel, implement [`Channel`] in a folder of `channels/` and add a line to the list
+//! in
 //! `run.rs`.
 
 pub(crate) mod chat;

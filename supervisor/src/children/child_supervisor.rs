@@ -46,7 +46,8 @@ pub(crate) struct ChildSupervisor {
     policy: RestartPolicy,
 }
 
-/// The child that rejected its settings, if one did: set by its `ChildSupervisor`, read at the end of the run.
+/// The child that rejected its settings, if one did: set by its `ChildSupervisor`, read at the end of the
+/// run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingsRejection {
     child: Arc<OnceLock<&'static str>>,
@@ -70,8 +71,8 @@ impl ChildSupervisor {
         (Self { store, run, state, rejection, began, policy }, receiver)
     }
 
-    /// Starts the child and restarts it whenever it exits, until `stop`; then ends it. A child that rejects its
-    /// settings before it was ever ready stops the supervisor: another start would not help.
+    /// Starts the child and restarts it whenever it exits, until `stop`; then ends it. A child that rejects
+    /// its settings before it was ever ready stops the supervisor: another start would not help.
     pub(crate) async fn supervise<A: ManagedChild>(mut self, mut child: A, stop: CancellationToken) {
         let mut was_ever_ready = false;
         while !stop.is_cancelled() {

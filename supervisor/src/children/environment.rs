@@ -1,7 +1,7 @@
 //! The environment of each child: built from nothing and these lists.
 //!
-//! A variable that is not listed here reaches no child. Secrets are not passed as variables but through a pipe,
-//! and each child gets only its own.
+//! A variable that is not listed here reaches no child. Secrets are not passed as variables but through a
+//! pipe, and each child gets only its own.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! The JSON lines between supervisor and worker. Both directions run at once, so that a full pipe never blocks
-//! both sides.
+//! The JSON lines between supervisor and worker. Both directions run at once, so that a full pipe never
+//! blocks both sides.
 
 use protocol::{FromWorker, MAX_LINE_BYTES, ToWorker};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -86,8 +86,8 @@ async fn read_messages(
     }
 }
 
-/// Reads one line without its newline. Returns false at the end; a last line without a newline was cut off when
-/// the worker exited, and is ignored.
+/// Reads one line without its newline. Returns false at the end; a last line without a newline was cut off
+/// when the worker exited, and is ignored.
 async fn read_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> Result<bool, LineError> {
     line.clear();
     loop {

@@ -1,8 +1,8 @@
 //! Decides when to restart a child; a pure decision over how its last runs ended.
 //!
-//! The delay is 50 ms after the first exit, doubles up to 5 s, and starts over after a run of 10 s. A child that
-//! exits 5 times within 60 s without ever being ready is in a crash loop: this is reported once, and the child
-//! is restarted with the longest delay.
+//! The delay is 50 ms after the first exit, doubles up to 5 s, and starts over after a run of 10 s. A child
+//! that exits 5 times within 60 s without ever being ready is in a crash loop: this is reported once, and the
+//! child is restarted with the longest delay.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -46,8 +46,8 @@ pub(crate) enum SpawnError {
     Start(PathBuf, #[source] io::Error),
 }
 
-/// Starts a child with a pipe as its stdin, in its own process group: Ctrl-C reaches only the supervisor, which
-/// ends its children in order.
+/// Starts a child with a pipe as its stdin, in its own process group: Ctrl-C reaches only the supervisor,
+/// which ends its children in order.
 pub(crate) fn spawn(spawn_spec: SpawnSpec) -> Result<Child, SpawnError> {
     let _only = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut given = spawn_spec.descriptors;

@@ -99,8 +99,8 @@ impl ToolServer {
         }
     }
 
-    /// Marks the unfinished calls of earlier tool servers as interrupted. A ready server holds the journal's lock,
-    /// so an earlier one no longer writes.
+    /// Marks the unfinished calls of earlier tool servers as interrupted. A ready server holds the journal's
+    /// lock, so an earlier one no longer writes.
     async fn settle(&self, reason: &str) {
         self.journal.drain().await;
         let (until, reason) = (self.settled_until, reason.to_owned());

@@ -26,8 +26,8 @@ const HASH_SHOWN: usize = 12;
 pub(crate) struct AuditArguments {
     /// Show what changed this file: tool, task, hashes and the first changed lines.
     ///
-    /// A relative path also matches any file whose path ends with it. Only the file tools record paths: to see
-    /// what a command (bash) changed, look at its task.
+    /// A relative path also matches any file whose path ends with it. Only the file tools record paths: to
+    /// see what a command (bash) changed, look at its task.
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
     /// Show what this task ran.
@@ -40,7 +40,8 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "SPAN")]
     pub since: Option<Span>,
     /// Show this many of the newest.
-    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 50,
+    value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Print JSON: an array of calls with arguments, status and results.
     #[arg(long)]

@@ -27,8 +27,8 @@ pub(crate) struct Screen {
 
 /// Starts Autonous and talks to it.
 ///
-/// The supervisor receives messages, gives them to the worker, records everything in a database, and sends the
-/// replies. Settings come from AUTONOUS_… variables; all have defaults.
+/// The supervisor receives messages, gives them to the worker, records everything in a database, and sends
+/// the replies. Settings come from AUTONOUS_… variables; all have defaults.
 #[derive(Debug, Parser)]
 #[command(name = "supervisor", version)]
 pub(crate) struct Arguments {
@@ -50,8 +50,8 @@ pub(crate) enum Command {
     Chat(chat::ChatArguments),
     /// List tasks with their states, ages, attempts and last errors, newest last.
     ///
-    /// Works whether or not the supervisor is running. TASK is the end of a task ID; every command accepts the
-    /// beginning or the end of an ID if it is unique.
+    /// Works whether or not the supervisor is running. TASK is the end of a task ID; every command accepts
+    /// the beginning or the end of an ID if it is unique.
     Tasks(tasks::TasksArguments),
     /// Show what was done as a tree of events; works whether or not the supervisor is running.
     Tree(tree::TreeArguments),
@@ -69,8 +69,8 @@ pub(crate) enum Command {
     Backup(backup::BackupArguments),
     /// Delete old ended tasks with all their events, and old journal files.
     ///
-    /// Open tasks and unsent replies always stay. Works whether or not the supervisor is running; the database
-    /// file shrinks only if it is not.
+    /// Open tasks and unsent replies always stay. Works whether or not the supervisor is running; the
+    /// database file shrinks only if it is not.
     Prune(prune::PruneArguments),
     /// Check that everything works, and say how to fix what does not.
     ///

@@ -21,7 +21,8 @@ See what was done:
   {command} tree
 
 Call a tool yourself:
-  curl -s -XPOST {tool_url}/tools/ls -H 'authorization: Bearer {tool_token}' -H 'content-type: application/json' -d '{{\"path\":\".\"}}'
+  curl -s -XPOST {tool_url}/tools/ls -H 'authorization: Bearer {tool_token}' \
+-H 'content-type: application/json' -d '{{\"path\":\".\"}}'
 
 Try the tools in a browser:
   {tool_url}/docs/#token={tool_token}

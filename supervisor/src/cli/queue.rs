@@ -1,4 +1,5 @@
-//! `supervisor requeue` and `supervisor cancel`: through the running supervisor, or directly if none is running.
+//! `supervisor requeue` and `supervisor cancel`: through the running supervisor, or directly if none is
+//! running.
 
 use clap::Args;
 use protocol::{TaskId, now_ms};
@@ -107,12 +108,15 @@ pub(super) async fn cancel(
     Ok(output(&outcomes.await?, arguments.json))
 }
 
+/// The state of a task after a command on the database itself; the inner error is the task's.
+type DirectResult = Result<Result<&'static str, ControlError>, StoreError>;
+
 /// Handles the tasks one by one; a refused task does not stop the next.
 async fn each(
     data: &DataDir,
     given: &[String],
     action: &str,
-    run_directly: impl AsyncFn(&ExclusiveStore, TaskId) -> Result<Result<&'static str, ControlError>, StoreError>,
+    run_directly: impl AsyncFn(&ExclusiveStore, TaskId) -> DirectResult,
 ) -> Result<Vec<Outcome>, CommandError> {
     let connection = queries::open(&data.database())?;
     let tasks = given.iter().map(|id| resolve(&connection, id)).collect::<Result<Vec<_>, _>>()?;

@@ -21,7 +21,8 @@ pub(crate) struct TreeArguments {
     #[arg(long)]
     pub all: bool,
     /// Show this many levels.
-    #[arg(short = 'L', long = "depth", value_name = "DEPTH", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'L', long = "depth", value_name = "DEPTH",
+    value_parser = clap::value_parser!(u16).range(1..))]
     pub depth: Option<u16>,
     /// Print JSON: an array of events, each with its children.
     #[arg(long)]

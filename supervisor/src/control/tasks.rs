@@ -20,7 +20,8 @@ use crate::store::requeue::{self, Ended, Filter, Requeued, RequeuedMany};
 /// Who asked, in the events.
 const BY: &str = "control";
 
-const FILTER_HINT: &str = "Send {\"state\": \"dead\"}, optionally with \"since_ms\" and \"chat_id\"; the states \
+const FILTER_HINT: &str = "Send {\"state\": \"dead\"}, optionally with \"since_ms\" and \"chat_id\"; the \
+ states \
                            are dead, cancelled, skipped and, with \"force\": true, done.";
 const FORCE_HINT: &str = "The only parameter is ?force=true.";
 

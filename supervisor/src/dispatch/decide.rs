@@ -12,7 +12,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause that a worker may ask for.
 const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
 
-/// What becomes of a task whose attempt ended so, counted from 1 since it was put into the queue. `jitter` lies between 0 and 1.
+/// What becomes of a task whose attempt ended so, counted from 1 since it was put into the queue. `jitter`
+/// lies between 0 and 1.
 pub(crate) fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f64) -> Ending {
     match outcome {
         Outcome::Done { reply } => Ending::Done { reply },
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_another_attempt_can_not_help_is_final_at_once() {
+    fn a_failure_that_another_attempt_cannot_help_is_final_at_once() {
         assert_eq!(name(&ending(failed(false), 1, &SETTINGS, 0.5)), "dead");
     }
 

@@ -1,7 +1,7 @@
 //! Gives tasks to the worker, one at a time, and stores the results.
 //!
-//! A result is committed only after the journal was read to its end, so a finished task has its whole event tree.
-//! A task that is in progress while no worker runs goes back to the queue as a failed attempt.
+//! A result is committed only after the journal was read to its end, so a finished task has its whole event
+//! tree. A task that is in progress while no worker runs goes back to the queue as a failed attempt.
 
 pub(crate) mod decide;
 mod requeue_abandoned;

@@ -19,7 +19,8 @@ impl Dispatcher {
         .await;
     }
 
-    /// Requeues the task that a shutdown interrupted: this is not a failure of the task, so it always runs again.
+    /// Requeues the task that a shutdown interrupted: this is not a failure of the task, so it always runs
+    /// again.
     pub(crate) async fn requeue_at_shutdown(&self) {
         let error = "The supervisor was stopped during the task.";
         self.end_all(|_| Ending::Retry { error: error.to_owned(), after: Duration::ZERO }).await;

@@ -65,7 +65,8 @@ impl Dispatcher {
         let is_running =
             |running: &Running| running.task.id == result.task_id && running.task.attempt == result.attempt;
         if !state.running.as_ref().is_some_and(is_running) {
-            tracing::warn!(task_id = %result.task_id, "the worker sent a result for a task that it is not running");
+            tracing::warn!(task_id = %result.task_id, "the worker sent a result for a task that it is not \
+             running");
             return;
         }
         let Some(Running { task, .. }) = state.running.take() else { return };

@@ -1,5 +1,5 @@
-//! A piece of real work, from a message to its answer in twelve turns: a bug in a small Rust project is found,
-//! shown by a test, repaired, and the tests run again.
+//! A piece of real work, from a message to its answer in twelve turns: a bug in a small Rust project is
+//! found, shown by a test, repaired, and the tests run again.
 //!
 //! The fake model acts by what it is shown alone: by the results of its calls and, after a crash,
 //! by what it is told of earlier attempts.

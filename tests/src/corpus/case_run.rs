@@ -60,8 +60,8 @@ impl<'a> CaseRun<'a> {
     }
 
     /// Does what the case says and checks the outcome. A file that the case changes is read first
-    /// where `reads_first`, as a well-behaved client does; one that does not is stopped by the optimistic lock
-    /// alone, which would prove nothing about the path.
+    /// where `reads_first`, as a well-behaved client does; one that does not is stopped by the optimistic
+    /// lock alone, which would prove nothing about the path.
     pub fn call_tool(mut self, reads_first: bool) -> Result<(), String> {
         let before = Before::remember(self.case, &self.placeholders)?;
         let start = Instant::now();

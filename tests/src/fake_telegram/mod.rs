@@ -1,4 +1,4 @@
-//! Telegram, state: long polling with confirmed offsets, sent messages recorded, faults on request.
+//! A fake Telegram server: long polling with confirmed offsets, sent messages recorded, faults on request.
 //!
 //! Methods are accepted in any case, as the real server does. An update is served again until a later
 //! `offset` confirms it. Nothing here knows what the bot should do.

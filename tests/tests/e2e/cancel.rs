@@ -39,7 +39,7 @@ fn a_running_command_is_stopped_and_its_user_is_told_what_was_done() {
 }
 
 #[test]
-fn a_task_that_waits_is_cancelled_at_once_and_an_ended_one_can_not_be() {
+fn a_task_that_waits_is_cancelled_at_once_and_an_ended_one_cannot_be() {
     let system = System::start();
     let first = system.say(LONG);
     let second = system.say("ls path=.");

@@ -36,7 +36,8 @@ fn code(envelope: &Envelope) -> ErrorCode {
 /// Sends a call of `bash` and does not wait for its answer.
 fn begin(server: &ToolServer, body: &str) -> TcpStream {
     let request = format!(
-        "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: \
+         {}\r\n\r\n{body}",
         server.address(),
         body.len()
     );
@@ -269,7 +270,8 @@ fn a_command_that_clings_to_life_is_ended_every_time() {
     for time in 0..20 {
         let word = format!("clinging-{}-{time}", std::process::id());
         let cmd = format!(
-            "trap '' TERM; (setsid bash -c 'trap \"\" TERM; (exec -a {word} sleep 300) & exec -a {word} sleep 300' &); sleep 300"
+            "trap '' TERM; (setsid bash -c 'trap \"\" TERM; (exec -a {word} sleep 300) & exec -a {word} \
+             sleep 300' &); sleep 300"
         );
         let ran = server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 1}));
         assert_eq!(code(&ran), ErrorCode::Timeout);

@@ -106,7 +106,8 @@ fn a_client_that_promises_a_body_and_goes_away_harms_nobody() {
     let server = ToolServer::start();
     for promised in ["2", "1000000", "99999999", "18446744073709551615"] {
         let head = format!(
-            "POST /tools/ls HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {promised}\r\n\r\n{{",
+            "POST /tools/ls HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: \
+             {promised}\r\n\r\n{{",
             server.address()
         );
         let mut stream = TcpStream::connect(server.address()).unwrap();
@@ -122,7 +123,8 @@ fn requests_that_are_wrong_below_json_are_refused() {
     let host = server.address().to_string();
     let post = |line: &str, headers: &str| {
         format!(
-            "{line}\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}Content-Length: 2\r\n\r\n{{}}"
+            "{line}\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}Content-Length: \
+             2\r\n\r\n{{}}"
         )
     };
     let line = "POST /tools/ls HTTP/1.1";

@@ -16,7 +16,8 @@ result() {
     echo '{"type":"result","task_id":"'$1'","attempt":'$2',"outcome":{"status":"done","reply":"'"$3"'"}}'
 }
 event() {
-    echo '{"type":"event","event":{"id":"'$1'","parent_id":null,"task_id":"'$2'","type":"'$3'","time_ms":1,"payload":'"${4-{\}}"'}}'
+    printf %s '{"type":"event","event":{"id":"'$1'","parent_id":null,"task_id":"'$2'",'
+    echo '"type":"'$3'","time_ms":1,"payload":'"${4-{\}}"'}}'
 }
 next() {
     ready

@@ -55,7 +55,7 @@ fn every_kind_leaves_by_its_own_method_and_in_order() {
 }
 
 #[test]
-fn what_can_not_be_delivered_is_given_up_and_the_next_message_goes_on() {
+fn what_cannot_be_delivered_is_given_up_and_the_next_message_goes_on() {
     let telegram = FakeTelegram::start();
     (0..2).for_each(|_| telegram.fail("sendMessage", Fault::RetryAfter(1)));
     let builder = System::builder().telegram(&telegram, "4711");
@@ -109,7 +109,7 @@ fn an_edit_whose_confirmation_was_lost_is_tried_again_and_counts_as_done() {
 }
 
 #[test]
-fn what_can_not_leave_is_refused_with_what_would_be_right() {
+fn what_cannot_leave_is_refused_with_what_would_be_right() {
     let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     let long = "x".repeat(4097);

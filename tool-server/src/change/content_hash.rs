@@ -68,7 +68,8 @@ impl HashCache {
         (cached.content == content).then(|| Arc::clone(&cached.hashed))
     }
 
-    /// Caches a content in place of the one before, unless it is so short that hashing is as fast as comparing.
+    /// Caches a content in place of the one before, unless it is so short that hashing is as fast as
+    /// comparing.
     pub(super) fn put(&self, content: Vec<u8>, hashed: Arc<ContentHash>) {
         if (LONG..=MAX_KEPT).contains(&content.len()) {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) =

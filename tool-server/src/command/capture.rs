@@ -1,7 +1,8 @@
 //! Captures a command's stdout and stderr while it runs, bounded in memory and on disk.
 //!
-//! The beginning and the end of each are kept in memory. Once there is more than can be shown, everything goes
-//! to a file of the output store in the order it arrives, up to that file's limit; short output needs no file.
+//! The beginning and the end of each are kept in memory. Once there is more than can be shown, everything
+//! goes to a file of the output store in the order it arrives, up to that file's limit; short output needs no
+//! file.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,5 @@
-//! The part of an output that is shown: all of it, or its head and a longer tail, because the end matters more.
+//! The part of an output that is shown: all of it, or its head and a longer tail, because the end matters
+//! more.
 
 use toolkit::Bounds;
 

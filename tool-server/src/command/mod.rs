@@ -75,7 +75,8 @@ pub(crate) struct CommandData {
     pub(crate) cpu_ms: u64,
     /// Resident memory of its largest process, in bytes.
     pub(crate) peak_memory_bytes: u64,
-    /// The sandbox tier: `A` (namespaces, Landlock, system call filter) or `B` (Landlock, system call filter).
+    /// The sandbox tier: `A` (namespaces, Landlock, system call filter) or `B` (Landlock, system call
+    /// filter).
     pub(crate) sandbox_tier: String,
     /// Control files that appeared while it ran; look at them before any other program does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -298,7 +299,8 @@ fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Opti
                 timeout.as_secs()
             );
             let mut error = ToolError::new(ErrorCode::Timeout, message).with_hint(
-                "The output so far is shown. Set a longer `timeout_seconds` (at most 600), or do less at once.",
+                "The output so far is shown. Set a longer `timeout_seconds` (at most 600), or do less at \
+                 once.",
             );
             error.http_status = Some(200);
             error

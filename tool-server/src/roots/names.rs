@@ -1,8 +1,8 @@
 //! File names as text, and back.
 //!
-//! A file name is any bytes; an answer is JSON for people and models. Control characters, characters that hide
-//! or reorder text, invalid UTF-8 and the backslash itself are escaped, and path arguments are read with the
-//! same escapes, so every shown path can be passed back.
+//! A file name is any bytes; an answer is JSON for people and models. Control characters, characters that
+//! hide or reorder text, invalid UTF-8 and the backslash itself are escaped, and path arguments are read with
+//! the same escapes, so every shown path can be passed back.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -23,8 +23,8 @@ use crate::roots::open_child_directory;
 
 /// Visits the entries; each thread has its own visitor.
 pub(crate) trait Visitor: Send {
-    /// How many entries make one job. Small where an entry is expensive, so that threads share the files of one
-    /// directory.
+    /// How many entries make one job. Small where an entry is expensive, so that threads share the files of
+    /// one directory.
     const ENTRIES_PER_JOB: usize;
 
     /// Whether anything below this directory can matter; the path is as in [`Entry`].

@@ -167,12 +167,14 @@ proptest! {
                     None => break,
                 }
             }
-            let expected = if text.is_empty() || text.ends_with('\n') { text.clone() } else { format!("{text}\n") };
+            let is_whole = text.is_empty() || text.ends_with('\n');
+            let expected = if is_whole { text.clone() } else { format!("{text}\n") };
             prop_assert_eq!(joined, expected);
             let mut offset = 0;
             let mut by_bytes = String::new();
             while offset < text.len() {
-                let page = server.call("read", json!({"path": "f", "offset": offset, "limit_bytes": 5})).await;
+                let page = server.call("read", json!({"path": "f", "offset": offset,
+                "limit_bytes": 5})).await;
                 prop_assert_eq!(&page.meta.data["encoding"], "utf-8");
                 by_bytes.push_str(&page.stdout);
                 offset += page.stdout.len();

@@ -25,7 +25,8 @@ fn greps() -> Vec<Value> {
         json!({"pattern": "\\bself\\b", "output": "files"}),
         json!({"pattern": "[0-9]{4}-[0-9]{2}", "include_hidden": true}),
         json!({"pattern": "license", "case_sensitive": false, "include_ignored": true, "output": "files"}),
-        json!({"pattern": "use", "glob": "*.rs", "include_hidden": true, "include_ignored": true, "output": "count"}),
+        json!({"pattern": "use", "glob": "*.rs", "include_hidden": true, "include_ignored": true,
+        "output": "count"}),
         json!({"pattern": "name", "glob": "*.{toml,md}", "include_hidden": true, "include_ignored": true}),
         json!({"pattern": "mod", "glob": "**/src/*.rs", "include_hidden": true, "include_ignored": true}),
         json!({"pattern": "there is no such text anywhere"}),
@@ -95,7 +96,8 @@ async fn the_registry_is_searched_as_rg_and_fd_do() {
 async fn a_tree_of_fifty_thousand_files_is_searched_as_rg_and_fd_do() {
     let greps = [
         json!({"pattern": "needle"}),
-        json!({"pattern": "NEEDLE", "case_sensitive": false, "include_hidden": true, "include_ignored": true}),
+        json!({"pattern": "NEEDLE", "case_sensitive": false, "include_hidden": true,
+        "include_ignored": true}),
         json!({"pattern": "größe", "case_sensitive": false, "include_hidden": true, "output": "count"}),
         json!({"pattern": "^$", "include_ignored": true, "output": "count"}),
         json!({"pattern": "binary", "output": "files"}),

@@ -1,7 +1,8 @@
-//! The scanner: one automaton finds the keywords of all rules, and a rule's pattern runs only at its keywords.
+//! The scanner: one automaton finds the keywords of all rules, and a rule's pattern runs only at its
+//! keywords.
 //!
-//! A pattern is compiled when its keyword is first found, because most never are. A rule does not scan its own
-//! last match again, so that a long run of keywords costs no more than other text.
+//! A pattern is compiled when its keyword is first found, because most never are. A rule does not scan its
+//! own last match again, so that a long run of keywords costs no more than other text.
 
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};

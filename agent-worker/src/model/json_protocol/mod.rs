@@ -189,7 +189,8 @@ mod tests {
             Message::User("[hurry]".into()),
         ];
         let written = "I look.\n{\"final_answer\":\"\",\"tool_calls\":[\
-            {\"arguments\":{\"path\":\".\"},\"name\":\"ls\"},{\"arguments\":\"{\\\"path\\\"\",\"name\":\"ls\"}]}";
+            {\"arguments\":{\"path\":\".\"},\"name\":\"ls\"},\
+            {\"arguments\":\"{\\\"path\\\"\",\"name\":\"ls\"}]}";
         assert_eq!(
             plain(&messages),
             [

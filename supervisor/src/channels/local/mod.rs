@@ -1,6 +1,6 @@
 //! The local channel: the control port and `supervisor chat`. It works without any account.
 //!
-//! Messages come in over `POST /messages`; whoever sent one fetches its reply.
+//! Messages come in over `POST /messages`; the sender fetches the reply.
 
 pub(crate) mod messages;
 

@@ -129,7 +129,7 @@ fn refuse_unknown_chat(
     kv::set(tx, &key, &now.to_string())?;
     tracing::warn!(chat_id = chat.id, "a chat that is not on the allowlist wrote to the bot");
     let reply = format!(
-        "This bot does not work for this chat. Whoever runs it can allow it: chat id {0} has to be in \
+        "This bot does not work for this chat. Its operator can allow it: chat ID {0} must be in \
          AUTONOUS_TELEGRAM_ALLOWED_CHATS (AUTONOUS_TELEGRAM_ALLOWED_CHATS={0}).",
         chat.id
     );

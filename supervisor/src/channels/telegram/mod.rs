@@ -60,8 +60,8 @@ impl Channel for Telegram {
         split::reply(reply)
     }
 
-    /// Rejects what Telegram would refuse, while somebody can still correct it. The bot writes to no chat that
-    /// may not write to it.
+    /// Rejects what Telegram would refuse, while somebody can still correct it. The bot writes to no chat
+    /// that may not write to it.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection> {
         check_length(&content)?;
         let Some((_, settings)) = &self.bot else {

@@ -1,5 +1,5 @@
-//! Receives updates: fetches, classifies and stores them with the new offset in one transaction, and only then
-//! confirms them by asking for the next ones.
+//! Receives updates: fetches, classifies and stores them with the new offset in one transaction, and only
+//! then confirms them by asking for the next ones.
 
 use std::collections::HashSet;
 use std::time::Duration;

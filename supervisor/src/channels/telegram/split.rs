@@ -1,8 +1,8 @@
 //! Splits a reply into messages that Telegram accepts; a pure function.
 //!
 //! A message has at most 4096 UTF-16 units (<https://core.telegram.org/bots/api#sendmessage>). It ends at
-//! the end of a paragraph if possible, else of a line, else of a word. A code block that continues in the next
-//! message is closed in the first and opened again in the second.
+//! the end of a paragraph if possible, else of a line, else of a word. A code block that continues in the
+//! next message is closed in the first and opened again in the second.
 
 use crate::channel::content::{Content, File};
 
@@ -86,8 +86,8 @@ fn furthest_end(text: &str, max_units: usize) -> usize {
     text.len()
 }
 
-/// The line that opened the code block that is still open at the end, if any. A very long one is cut to the bare
-/// fence, so that every piece makes progress.
+/// The line that opened the code block that is still open at the end, if any. A very long one is cut to the
+/// bare fence, so that every piece makes progress.
 fn open_fence(text: &str) -> Option<&str> {
     let mut open = None;
     for line in text.lines().filter(|line| line.trim_start().starts_with(FENCE)) {

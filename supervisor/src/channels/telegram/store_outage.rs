@@ -1,5 +1,5 @@
-//! Tells chats that their messages cannot be stored. This does not go through the outbox, which is in the same
-//! database.
+//! Tells chats that their messages cannot be stored. This does not go through the outbox, which is in the
+//! same database.
 //!
 //! Each chat is told once per outage. The messages themselves stay with Telegram.
 

@@ -16,7 +16,8 @@ pub(crate) fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
     for time in 0..times {
         let word = format!("clinging-{}-{time}", std::process::id());
         let cmd = format!(
-            "trap '' TERM; (setsid bash -c 'trap \"\" TERM; (exec -a {word} sleep 300) & exec -a {word} sleep 300' &); sleep 300"
+            "trap '' TERM; (setsid bash -c 'trap \"\" TERM; (exec -a {word} sleep 300) & exec -a {word} \
+             sleep 300' &); sleep 300"
         );
         let begin = Instant::now();
         server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 1}));

@@ -1,4 +1,5 @@
-//! What is asked about: each is made, asked about with every tool that could choke on it, and left for the end.
+//! What is asked about: each is made, asked about with every tool that could choke on it, and left for the
+//! end.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -1,6 +1,7 @@
 //! `grep`: which lines of which files match a pattern.
 //!
-//! ripgrep's searcher and pattern engine run in this process, so that no argument can become a program option.
+//! ripgrep's searcher and pattern engine run in this process, so that no argument can become a program
+//! option.
 
 mod files;
 mod page;

@@ -205,7 +205,8 @@ impl Listing {
         }
         if !is_exact || self.inexact_lines > 0 {
             notices.push(
-                "Some bytes are invalid in this encoding and are shown as \u{fffd}; read by bytes to see them."
+                "Some bytes are invalid in this encoding and are shown as \u{fffd}; read by bytes to see \
+                 them."
                     .to_owned(),
             );
         }

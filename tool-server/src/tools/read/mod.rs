@@ -117,7 +117,8 @@ impl Tool for Read {
         if by_bytes
             && (arguments.start_line.is_some() || arguments.limit.is_some() || arguments.cursor.is_some())
         {
-            let message = "Read by lines (`start_line`, `limit`, `cursor`) or by bytes (`offset`, `limit_bytes`), not both.";
+            let message = "Read by lines (`start_line`, `limit`, `cursor`) or by bytes (`offset`, \
+             `limit_bytes`), not both.";
             return Err(invalid(message).into());
         }
         let file = ReadFile::open(&self.0, &arguments.path)?;

@@ -1,4 +1,5 @@
-//! Two sessions and somebody outside change a few files in any order; a model says what must come of each step.
+//! Two sessions and somebody outside change a few files in any order; a model says what must come of each
+//! step.
 //!
 //! The model knows only one rule: a change of a file that is there is let through when the session knows all
 //! that the file says, and refused otherwise. So whatever is overwritten had been seen by whoever did it.

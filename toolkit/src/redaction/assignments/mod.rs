@@ -74,11 +74,13 @@ pub(super) static RULES: &[Rule] = rules! {
             "password:e.password,token:t2", "token => parse1(token)", "\"max_token\": 128000",
             "\"password\": 12345678", "valueFrom:\n  secretKeyRef:\n    name: db\n    key: password",
             "error: unexpected token: identifier2 was expected", "token: pad_token_id"
-    rule "element of XML", NAME_ENDINGS, r"(?:[ \t][^<>\r\n]{0,80})?>([^<>\s]+)</", is_chosen_secret, Start::Name;
+    rule "element of XML", NAME_ENDINGS, r"(?:[ \t][^<>\r\n]{0,80})?>([^<>\s]+)</", is_chosen_secret,
+    Start::Name;
         redacts "<password>«hunter" "2»</password>"
         redacts "<apiKey>«FAKE" "x1y2z3a4b5c6d7»</apiKey>"
         leaves "<password>${env.PW}</password>", "<token>Zeichen</token>", "<b>password</b> <i>abc123</i>"
-    rule "argument of a command", NAME_ENDINGS, r#"[ \t]+["']?([^\s"'`\\,;|<>(){}\[\]-][^\s"'`\\;|<>(){}\[\]]*)"#,
+    rule "argument of a command", NAME_ENDINGS,
+    r#"[ \t]+["']?([^\s"'`\\,;|<>(){}\[\]-][^\s"'`\\;|<>(){}\[\]]*)"#,
         is_argument_secret, Start::Name;
         redacts "deploy --password «hunter" "2» --force"
         redacts "deploy --auth-token '«FAKE" "x1y2z3a4b5c6d7e8»'"

@@ -272,7 +272,8 @@ pub(super) static RULES: &[Rule] = rules! {
     rule "Mailgun key", &["key-", "pubkey-"], r"(?:pub)?key-[0-9a-f]{32}\b", is_not_dummy, Start::Run;
         redacts "«key-" "5f84992a0f75ae616b1e5d490340494b»"
         leaves "key-value-store-with-a-long-name", "cache-key-d41d8cd98f00b204e9800998ecf8427e"
-    rule "Mailchimp key", &["-us"], r"[0-9a-f]{32}-us[0-9]{1,2}\b", is_not_dummy, Start::Back(u8::is_ascii_hexdigit, 32);
+    rule "Mailchimp key", &["-us"], r"[0-9a-f]{32}-us[0-9]{1,2}\b", is_not_dummy,
+    Start::Back(u8::is_ascii_hexdigit, 32);
         redacts "«35ec2daca1760147d301a233f4d05743" "-us12»"
     rule "mail service key", &["xkeysib-", "xsmtpsib-", "re_"],
         concat!(
