@@ -34,8 +34,7 @@ pub(crate) fn history_message(past: &HistoryMessage) -> Message {
 }
 
 const BEGINNING: &str = "[An earlier attempt to answer the next message was cut off. This is what it did, \
- so that \
-     nothing is done twice.";
+     so that nothing is done twice.";
 
 /// What the model is told about earlier attempts at the task, if there were any.
 pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {

@@ -107,13 +107,11 @@ fn own_landlock(confinement: Confinement) -> &'static str {
     match confinement {
         Confinement::Full => {
             "The server itself can reach only its roots, journal and output, execute nothing, open no \
-             outgoing \
-             connection and signal nobody outside."
+             outgoing connection and signal nobody outside."
         }
         Confinement::Partial => {
             "The server itself can reach only its roots, journal and output; this kernel does not know all \
-             of \
-             Landlock's rights."
+             of Landlock's rights."
         }
         Confinement::None => "This kernel has no Landlock: the kernel would not contain a bug in the server.",
     }

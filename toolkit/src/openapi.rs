@@ -23,8 +23,8 @@ pub fn document(registry: &Registry) -> Value {
         "info": {
             "title": "Autonous tool server",
             "description": "Tools for an untrusted agent. Every call returns the same envelope: \
-                `ok`, `exit_code`, `stdout`, `stderr`, what was cut,
-                and `meta`. With `Accept: text/plain` the \
+                `ok`, `exit_code`, `stdout`, `stderr`, what was cut, and `meta`. With \
+                `Accept: text/plain` the \
                 answer is the text form for models.",
             "version": env!("CARGO_PKG_VERSION"),
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},

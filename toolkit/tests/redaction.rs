@@ -173,8 +173,8 @@ proptest! {
 
     #[test]
     fn a_redacted_document_is_still_json(text in near_secrets(), number in any::<i64>()) {
-        let document = json!({ "api_key": text, "text": text, "password": number,
-        "list": [text] }).to_string();
+        let document = json!({ "api_key": text, "text": text, "password": number, "list": [text] });
+        let document = document.to_string();
         let clean = redactor().redact(&document).into_owned();
         prop_assert!(serde_json::from_str::<Value>(&clean).is_ok(), "{} became {}", document, clean);
     }

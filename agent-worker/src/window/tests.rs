@@ -95,8 +95,8 @@ proptest! {
             prop_assert!(originals.any(|original| original == message), "the order is kept");
         }
         let after = fitted.messages.len() - fitted.pinned.end;
-        prop_assert_eq!(after + fitted.dropped.len(), messages.len() - pinned.end, "every dropped message \
-         is returned");
+        let before = messages.len() - pinned.end;
+        prop_assert_eq!(after + fitted.dropped.len(), before, "every dropped message is returned");
         prop_assert_eq!(fitted.pinned.start + fitted.dropped_before, pinned.start);
 
         let again = fit(fitted.messages.clone(), fitted.pinned.clone(), bounds).expect("it fits already");

@@ -41,7 +41,7 @@ pub(crate) struct AuditArguments {
     pub since: Option<Span>,
     /// Show this many of the newest.
     #[arg(long, value_name = "NUMBER", default_value_t = 50,
-    value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Print JSON: an array of calls with arguments, status and results.
     #[arg(long)]

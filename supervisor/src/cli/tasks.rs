@@ -24,7 +24,7 @@ pub(crate) struct TasksArguments {
     pub chat: Option<String>,
     /// Show this many of the newest.
     #[arg(long, value_name = "NUMBER", default_value_t = 20,
-    value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Print JSON: {"tasks": […], "undelivered": […], "counts": {…}}, times in milliseconds.
     #[arg(long)]

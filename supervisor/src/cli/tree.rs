@@ -22,7 +22,7 @@ pub(crate) struct TreeArguments {
     pub all: bool,
     /// Show this many levels.
     #[arg(short = 'L', long = "depth", value_name = "DEPTH",
-    value_parser = clap::value_parser!(u16).range(1..))]
+          value_parser = clap::value_parser!(u16).range(1..))]
     pub depth: Option<u16>,
     /// Print JSON: an array of events, each with its children.
     #[arg(long)]

@@ -25,9 +25,8 @@ pub(crate) const MAX_BODY_BYTES: usize = MAX_FILE_BYTES / 3 * 4 + 64 * 1024;
 const MAX_EMOJI_BYTES: usize = 64;
 
 pub(super) const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the other \
- kinds are edit \
-                    (message_id, text), reaction (message_id, emoji), document (file_name, content_base64, \
-                    caption) and voice (content_base64, caption).";
+                    kinds are edit (message_id, text), reaction (message_id, emoji), document (file_name, \
+                    content_base64, caption) and voice (content_base64, caption).";
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

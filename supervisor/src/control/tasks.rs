@@ -21,8 +21,7 @@ use crate::store::requeue::{self, Ended, Filter, Requeued, RequeuedMany};
 const BY: &str = "control";
 
 const FILTER_HINT: &str = "Send {\"state\": \"dead\"}, optionally with \"since_ms\" and \"chat_id\"; the \
- states \
-                           are dead, cancelled, skipped and, with \"force\": true, done.";
+                           states are dead, cancelled, skipped and, with \"force\": true, done.";
 const FORCE_HINT: &str = "The only parameter is ?force=true.";
 
 /// The state of a task after the request.

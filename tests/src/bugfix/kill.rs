@@ -55,8 +55,8 @@ fn kill_at(system: &System, worker: u32, position: usize) -> Option<String> {
     let mut look = connection
         .prepare(
             "select count(*), max(type) filter (where seq = (select max(seq) from events where task_id \
-         is not null)), \
-                  count(*) filter (where type = 'task.done') from events where task_id is not null",
+                  is not null)), count(*) filter (where type = 'task.done') from events where task_id is \
+                  not null",
         )
         .expect("the events are there");
     let end = std::time::Instant::now() + wait::SOON;

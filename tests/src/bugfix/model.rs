@@ -15,8 +15,7 @@ pub(super) const WRONG: &str = "sorted.len() / 2 - 1";
 pub(super) const RIGHT: &str = "(sorted.len() - 1) / 2";
 
 pub const ANSWER: &str = "The median of an odd number of values was the element before the middle: the \
- index was \
-                          `len / 2 - 1`. It is `(len - 1) / 2` now, and all tests pass.";
+                          index was `len / 2 - 1`. It is `(len - 1) / 2` now, and all tests pass.";
 
 /// How the project is tested: one test first, and all of them after the repair.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,7 @@ use harness::project_copy::workspace;
 const EVERY: usize = 3;
 
 /// What stands before the tree in README.
-const README_MARK: &str = "in twelve turns";
+const README_MARK: &str = "took twelve:";
 
 /// The time that a line of a tree begins with.
 const TIME_CHARS: usize = "22:41:04.391".len();

@@ -104,8 +104,11 @@ fn each_wrong_change_gets_its_code_and_changes_nothing() {
     assert!(server.call("read", &json!({"path": "program", "offset": 0})).ok);
     let edit =
         |path: &str, find: &str, replace: &str| json!({"path": path, "find": find, "replace": replace});
-    let overlapping = json!([{"find": "ld o", "replace": "x"}, {"find": "old\n", "replace": "y"},
-    {"find": "d old", "replace": "z"}]);
+    let overlapping = json!([
+        {"find": "ld o", "replace": "x"},
+        {"find": "old\n", "replace": "y"},
+        {"find": "d old", "replace": "z"},
+    ]);
     let before = everything_below(&server.root());
     let cases = [
         ("edit", edit("f", "absent", "x"), ErrorCode::NoMatch),

@@ -75,8 +75,7 @@ pub(crate) struct CommandData {
     pub(crate) cpu_ms: u64,
     /// Resident memory of its largest process, in bytes.
     pub(crate) peak_memory_bytes: u64,
-    /// The sandbox tier: `A` (namespaces, Landlock, system call filter) or `B` (Landlock, system call
-    /// filter).
+    /// The sandbox tier: `A` (namespaces, Landlock, seccomp) or `B` (Landlock, seccomp).
     pub(crate) sandbox_tier: String,
     /// Control files that appeared while it ran; look at them before any other program does.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -379,6 +379,5 @@ proptest! {
 
 /// What shell code is made of, for lines that are almost valid.
 const PIECES: &str = "rm -rf / ' \" $( ) ` { } ; && | <<EOF⏎ EOF⏎ ⏎ \\ $' \\x if then fi for x in do done \
- case \
-    esac ( (( [[ ]] <( > ${ bash -c eval env xargs find -exec git commit sed -n é \u{f8ff} function () trap \
-    -S timeout # ~ * = cd";
+    case esac ( (( [[ ]] <( > ${ bash -c eval env xargs find -exec git commit sed -n é \u{f8ff} function \
+    () trap -S timeout # ~ * = cd";

@@ -147,8 +147,8 @@ proptest! {
             let mut all = BTreeSet::new();
             expected(&server.root, "", &mut all);
             let all: Vec<String> = all.into_iter().collect();
-            prop_assert_eq!(all_pages(&server, "ls", json!({"limit": limit, "recursive": true})).await,
-            all.clone());
+            let pages = all_pages(&server, "ls", json!({"limit": limit, "recursive": true})).await;
+            prop_assert_eq!(pages, all.clone());
             let top: Vec<String> =
                 all.into_iter().filter(|path| !path.trim_end_matches('/').contains('/')).collect();
             prop_assert_eq!(all_pages(&server, "ls", json!({"limit": limit})).await, top);

@@ -173,8 +173,8 @@ proptest! {
             let mut offset = 0;
             let mut by_bytes = String::new();
             while offset < text.len() {
-                let page = server.call("read", json!({"path": "f", "offset": offset,
-                "limit_bytes": 5})).await;
+                let arguments = json!({"path": "f", "offset": offset, "limit_bytes": 5});
+                let page = server.call("read", arguments).await;
                 prop_assert_eq!(&page.meta.data["encoding"], "utf-8");
                 by_bytes.push_str(&page.stdout);
                 offset += page.stdout.len();

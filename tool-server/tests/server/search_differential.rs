@@ -26,7 +26,7 @@ fn greps() -> Vec<Value> {
         json!({"pattern": "[0-9]{4}-[0-9]{2}", "include_hidden": true}),
         json!({"pattern": "license", "case_sensitive": false, "include_ignored": true, "output": "files"}),
         json!({"pattern": "use", "glob": "*.rs", "include_hidden": true, "include_ignored": true,
-        "output": "count"}),
+               "output": "count"}),
         json!({"pattern": "name", "glob": "*.{toml,md}", "include_hidden": true, "include_ignored": true}),
         json!({"pattern": "mod", "glob": "**/src/*.rs", "include_hidden": true, "include_ignored": true}),
         json!({"pattern": "there is no such text anywhere"}),
@@ -97,7 +97,7 @@ async fn a_tree_of_fifty_thousand_files_is_searched_as_rg_and_fd_do() {
     let greps = [
         json!({"pattern": "needle"}),
         json!({"pattern": "NEEDLE", "case_sensitive": false, "include_hidden": true,
-        "include_ignored": true}),
+               "include_ignored": true}),
         json!({"pattern": "größe", "case_sensitive": false, "include_hidden": true, "output": "count"}),
         json!({"pattern": "^$", "include_ignored": true, "output": "count"}),
         json!({"pattern": "binary", "output": "files"}),

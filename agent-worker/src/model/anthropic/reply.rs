@@ -194,8 +194,10 @@ mod tests {
 
     #[test]
     fn a_message_can_arrive_in_one_body() {
-        let content = json!([{"type": "text", "text": "a"}, {"type": "tool_use", "id": "i", "name": "ls",
-        "input": {"b": 1}}]);
+        let content = json!([
+            {"type": "text", "text": "a"},
+            {"type": "tool_use", "id": "i", "name": "ls", "input": {"b": 1}},
+        ]);
         let reply = whole(&content, "tool_use").unwrap();
         assert_eq!((reply.text.as_str(), reply.calls), ("a", vec![ToolCall::new("i", "ls", "{\"b\":1}")]));
     }

@@ -188,8 +188,8 @@ mod tests {
             ],
             &json!([
                 {"role": "user", "content": [text("go")]},
-                {"role": "assistant", "content": [text("I look."), call("a", json!({"b": 1})), call("c",
-                json!({}))]},
+                {"role": "assistant", "content":
+                    [text("I look."), call("a", json!({"b": 1})), call("c", json!({}))]},
                 {"role": "user", "content": [answer("a", "x"), answer("c", "y"), text("and hurry")]},
             ]),
         );

@@ -174,8 +174,8 @@ mod tests {
         fn written_calls_parse_back(path in "\\PC{0,20}", said in "[a-z .]{0,20}") {
             let call = call(&json!({"path": path}).to_string());
             let text = written(said.trim(), std::slice::from_ref(&call));
-            prop_assert_eq!(parse(&text), ParsedReply::Calls { said: said.trim().to_owned(),
-            calls: vec![call] });
+            let said = said.trim().to_owned();
+            prop_assert_eq!(parse(&text), ParsedReply::Calls { said, calls: vec![call] });
         }
 
         #[test]

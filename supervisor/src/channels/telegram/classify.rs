@@ -49,7 +49,7 @@ pub(super) struct Rules<'a> {
 
 const ONLY_TEXT: &str = "I understand text messages only. Please write what you need.";
 const CANCEL_USAGE: &str = "/cancel stops what I am doing, or else cancels the newest waiting message. \
- /cancel all stops everything.";
+     /cancel all stops everything.";
 const NO_CHAT: &str = "none";
 
 pub(super) fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
