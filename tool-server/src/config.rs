@@ -1,6 +1,4 @@
-//! The tool server's settings, read and checked once, before anything is opened.
-//!
-//! Nothing below this file reads the environment or the current directory.
+//! All settings, read once before anything is opened; nothing else reads the environment or the cwd.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -42,8 +40,7 @@ pub struct Config {
 pub struct CommandSettings {
     /// `AUTONOUS_TOOL_DISABLE_EXEC` (false): serve the file tools alone.
     pub disable_exec: bool,
-    /// `AUTONOUS_TOOL_SANDBOX` (`auto`): the sandbox of commands; with `full` and `landlock` the server does
-    /// not start where that is not possible.
+    /// `AUTONOUS_TOOL_SANDBOX` (`auto`): commands' sandbox; without it, `full` and `landlock` stop the start.
     pub(crate) sandbox: Mode,
     /// `AUTONOUS_TOOL_READONLY_ROOTS` (none): toolchains that commands can see.
     pub(crate) readonly_roots: Vec<PathBuf>,
@@ -132,8 +129,7 @@ impl Config {
         })
     }
 
-    /// The same settings with a root and a data directory in `scratch`, so that a check leaves nothing
-    /// behind.
+    /// The same settings with a root and a data directory in `scratch`: a check leaves nothing behind.
     pub fn with_scratch(mut self, scratch: &Path) -> std::io::Result<Self> {
         let (root, data_dir) = (scratch.join("root"), scratch.join("data"));
         std::fs::create_dir(&root)?;
@@ -197,15 +193,11 @@ fn command_variable(variables: &Variables, entry: &str) -> Result<(String, Strin
 }
 
 impl Listen {
-    /// Reads the address and the token. If commands have `network`, a token is required: otherwise a command
-    /// could call the server.
+    /// Reads the address and the token, required with `network`: otherwise a command could call the server.
     pub fn from_variables(variables: &Variables, network: bool) -> anyhow::Result<Self> {
         let default = SocketAddr::from(([127, 0, 0, 1], 8701));
-        let address = variables.parsed(
-            "AUTONOUS_TOOL_LISTEN",
-            default,
-            "an address and port such as 127.0.0.1:8701",
-        )?;
+        let expected = "an address and port such as 127.0.0.1:8701";
+        let address = variables.parsed("AUTONOUS_TOOL_LISTEN", default, expected)?;
         let token = token(variables)?;
         if token.is_none() && !address.ip().is_loopback() {
             let expected =
@@ -238,16 +230,12 @@ fn token(variables: &Variables) -> anyhow::Result<Option<Secret>> {
 impl Files {
     fn from_variables(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
         let data_dir = current_dir.join(variables.text("AUTONOUS_DATA_DIR").unwrap_or("data"));
+        let roots = variables.list("AUTONOUS_TOOL_ALLOWED_ROOTS").unwrap_or_default();
         let place = |name: &str, default: &str| {
             variables.text(name).map_or_else(|| data_dir.join(default), |path| current_dir.join(path))
         };
         Ok(Self {
-            roots: variables
-                .list("AUTONOUS_TOOL_ALLOWED_ROOTS")
-                .unwrap_or_default()
-                .into_iter()
-                .map(PathBuf::from)
-                .collect(),
+            roots: roots.into_iter().map(PathBuf::from).collect(),
             denied: denied(variables)?,
             protected: protected(variables),
             journal: place("AUTONOUS_TOOL_JOURNAL", DEFAULT_JOURNAL),

@@ -1,7 +1,5 @@
-//! Cursors: where the next page starts, as opaque text that is valid only for the same call.
-//!
-//! A cursor holds the last entry shown and not an offset, so entries that appear or vanish before it do not
-//! shift the next page.
+//! Cursors: the last entry shown, as opaque text that is valid only for the same call. It is no offset, so
+//! entries that appear or vanish before it do not shift the next page.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

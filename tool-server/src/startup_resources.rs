@@ -27,8 +27,7 @@ pub struct StartupResources {
 }
 
 impl StartupResources {
-    /// Opens the roots, forks the spawner, and tries to break out of its sandbox as thoroughly as `depth`
-    /// says.
+    /// Opens the roots, forks the spawner, and tries to break out of its sandbox as far as `depth` says.
     pub fn acquire(config: &Config, depth: Depth) -> anyhow::Result<Self> {
         let files = &config.files;
         for directory in [&files.output_dir, &files.skills_dir, &scratch(config)] {

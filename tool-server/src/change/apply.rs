@@ -1,7 +1,5 @@
-//! One change, from its path to its output.
-//!
-//! Everything but the rename is done while it is not yet known whether the change is allowed, so that a
-//! long content is hashed while the new one is made and written.
+//! One change, from its path to its output. Everything but the rename is done before it is known whether the
+//! change is allowed, so that a long content is hashed while the new one is made and written.
 
 use std::borrow::Cow;
 use std::sync::Arc;

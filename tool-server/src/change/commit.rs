@@ -109,8 +109,7 @@ impl Changer {
     }
 }
 
-/// Checks that the same file with the same content is still there. A touch is no change: where the metadata
-/// differs, the content decides.
+/// Checks that the same file is unchanged; a touch is no change: where metadata differs, the content decides.
 fn require_unchanged(parent: &OwnedFd, target: &Target, current: &CurrentFile) -> Result<(), CommitError> {
     let now = match statat(parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(now) => now,

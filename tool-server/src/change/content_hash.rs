@@ -68,8 +68,7 @@ impl HashCache {
         (cached.content == content).then(|| Arc::clone(&cached.hashed))
     }
 
-    /// Caches a content in place of the one before, unless it is so short that hashing is as fast as
-    /// comparing.
+    /// Caches a content in place of the one before, unless it is so short that hashing is as fast.
     pub(super) fn put(&self, content: Vec<u8>, hashed: Arc<ContentHash>) {
         if (LONG..=MAX_KEPT).contains(&content.len()) {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -78,8 +77,7 @@ impl HashCache {
     }
 }
 
-/// Hashes a long content on its own thread. Without a free thread, the first caller that needs the hash
-/// makes it.
+/// Hashes a long content on its own thread; if there is none, the first caller that needs the hash makes it.
 pub(super) fn hash_in_background<'scope>(
     scope: &'scope Scope<'scope, '_>,
     content: &[u8],

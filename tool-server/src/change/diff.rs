@@ -1,7 +1,5 @@
-//! The difference between two contents, as a unified diff.
-//!
-//! The common beginning and end are skipped first, so that time and memory depend on the change and not on
-//! the size of the file. The same two contents always give the same text.
+//! The unified diff of two contents, always the same for the same two. The common beginning and end are
+//! skipped first, so that time and memory depend on the change and not on the size of the file.
 
 use std::borrow::Cow;
 
@@ -27,8 +25,7 @@ pub struct Difference {
     pub(crate) notice: Option<String>,
 }
 
-/// The difference of a file's contents; `None` stands for no file, `Some(None)` for a file that was too
-/// large to be read.
+/// The difference of a file's contents; `None` is no file, `Some(None)` a file that was too large to be read.
 pub fn unified(
     path: &str,
     before: Option<Option<&[u8]>>,

@@ -1,5 +1,4 @@
-//! The part of an output that is shown: all of it, or its head and a longer tail, because the end matters
-//! more.
+//! The part of an output that is shown: all of it, or its head and a longer tail, as the end matters more.
 
 use toolkit::Bounds;
 

@@ -325,6 +325,7 @@ fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Opti
 }
 
 fn data_of(exit: &Exit, stopped: Option<StopReason>, duration: Duration) -> CommandData {
+    let created = exit.created_control_files.iter().map(|path| names::path_to_text(path));
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     CommandData {
         signal: exit.signal,
@@ -336,11 +337,7 @@ fn data_of(exit: &Exit, stopped: Option<StopReason>, duration: Duration) -> Comm
             Tier::A => "A".to_owned(),
             Tier::B => "B".to_owned(),
         },
-        created_control_files: exit
-            .created_control_files
-            .iter()
-            .map(|path| names::path_to_text(path))
-            .collect(),
+        created_control_files: created.collect(),
     }
 }
 

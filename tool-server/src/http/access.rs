@@ -25,8 +25,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Loopback names with the port of `address`, the address itself, and `more` names with or without a
-    /// port.
+    /// Loopback names with the port of `address`, the address itself, and `more` names (a port is optional).
     pub fn new(token: Option<Secret>, address: SocketAddr, more: &[String]) -> Self {
         let port = address.port();
         let mut hosts = vec![

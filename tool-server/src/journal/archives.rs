@@ -1,7 +1,5 @@
-//! The archived files of a journal.
-//!
-//! An archive keeps its number for ever, so that a follower of the journal can find it again. The hash chain
-//! continues from the last line of one file to the first of the next.
+//! The archived files of a journal. Each keeps its number for ever, so that a follower can find it again; the
+//! hash chain continues from the last line of one file to the first of the next.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -29,8 +27,7 @@ pub(super) fn archives(journal: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     Ok(found)
 }
 
-/// Archives the full file and returns an empty one in its place. A failure changes nothing: the new file is
-/// created first, because that is where a full disk shows.
+/// Archives the full file and returns a new one, created first: if the disk is full, nothing has changed.
 pub(super) fn rotate(journal: &Path) -> io::Result<File> {
     let number = archives(journal)?.last_key_value().map_or(1, |(number, _)| number + 1);
     let archive = journal.with_file_name(archive_name(name(journal), number));

@@ -14,8 +14,7 @@ pub(crate) fn open_child_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Resu
     openat2(parent, name, flags, Mode::empty(), RESOLVE)
 }
 
-/// Opens a file beneath an open directory for reading. The caller must check what it opened: it may be a
-/// pipe or a device, opened without blocking.
+/// Opens a file beneath a directory, to read it; the caller must check that it is no pipe or device.
 pub(crate) fn open_child_file(directory: BorrowedFd<'_>, beneath: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     openat2(directory, beneath, flags, Mode::empty(), RESOLVE)

@@ -35,8 +35,7 @@ fn push_character(text: &mut String, character: char) {
     }
 }
 
-/// Characters that are invisible or change the text direction: those of Unicode's Default_Ignorable and
-/// Bidi_Control that occur in file names.
+/// Invisible and direction-changing characters in file names: Unicode's Default_Ignorable and Bidi_Control.
 pub(crate) fn is_deceptive(character: char) -> bool {
     matches!(
         character,

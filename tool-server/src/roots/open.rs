@@ -99,8 +99,7 @@ impl Roots {
         self.open_named(path, flags)
     }
 
-    /// Opens a regular file that a caller named, for reading. A pipe or a device is opened without
-    /// blocking, checked, and refused.
+    /// Opens a regular file that a caller named, for reading; refuses a pipe or device without blocking.
     pub fn open_file(&self, path: &str) -> Result<Opened, ToolError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = match self.open_output(path, flags) {

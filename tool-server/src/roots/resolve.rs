@@ -91,8 +91,7 @@ impl Walk {
     }
 }
 
-/// The target, if the path beneath the root is a link. A last step that does not exist is not a link, so that
-/// it can be created.
+/// The target, if the path beneath the root is a link. An absent last step is none: it can be created.
 fn read_link(root: &Root, beneath: &Path, is_last: bool) -> Result<Option<PathBuf>, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = match open_kernel(root, beneath, flags, ResolveFlags::empty()) {

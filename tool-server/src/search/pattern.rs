@@ -1,6 +1,4 @@
-//! The pattern of a search, compiled by ripgrep's own builder.
-//!
-//! Matching takes linear time whatever the pattern is; the size of a compiled pattern is limited.
+//! The pattern of a search, compiled by ripgrep's own builder: limited in size, matched in linear time.
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use protocol::ToolError;

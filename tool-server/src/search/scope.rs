@@ -1,7 +1,5 @@
-//! The scope: where a search begins, what it skips, and how its paths are shown.
-//!
-//! Paths are shown so that every tool accepts them: relative to the first root if the searched directory is
-//! in it, else absolute.
+//! The scope: where a search begins, what it skips, and how its paths are shown: as every tool accepts them,
+//! relative to the first root if the searched directory is in it, else absolute.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;

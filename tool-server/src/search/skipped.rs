@@ -1,7 +1,4 @@
-//! What a search or listing skipped, and the notices that say so.
-//!
-//! A notice has a number only where it is exact: a page that ended early or began in the middle did not see
-//! everything.
+//! What a search or listing skipped, and its notices; they have a number only where a page saw everything.
 
 use std::collections::BTreeSet;
 

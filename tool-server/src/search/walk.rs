@@ -23,8 +23,7 @@ use crate::roots::open_child_directory;
 
 /// Visits the entries; each thread has its own visitor.
 pub(crate) trait Visitor: Send {
-    /// How many entries make one job. Small where an entry is expensive, so that threads share the files of
-    /// one directory.
+    /// How many entries make one job; few where one is expensive, so that threads share a directory's files.
     const ENTRIES_PER_JOB: usize;
 
     /// Whether anything below this directory can matter; the path is as in [`Entry`].

@@ -1,7 +1,5 @@
-//! The jobs that the threads of a walk share: last in, first out.
-//!
-//! Taking the newest job first keeps the walk deep and narrow, so that few directories are open at once, and
-//! close to the order of the result, so that a full page ends it early.
+//! The jobs that the threads of a walk share: last in, first out. So few directories are open at once, and
+//! the walk stays close to the order of the result, so that a full page ends it early.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -209,8 +209,7 @@ impl Listing<'_> {
         }
     }
 
-    /// The first entries of a directory that this page may still need, sorted, and whether these are all. The
-    /// key of a directory ends in `/`.
+    /// The first sorted entries that this page may need, and whether these are all; directories end in `/`.
     fn first_entries(
         &mut self,
         directory: BorrowedFd<'_>,

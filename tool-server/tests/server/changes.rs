@@ -33,8 +33,7 @@ async fn a_new_file_is_created_with_its_directories() {
 
 #[tokio::test]
 async fn a_file_that_was_not_read_is_not_overwritten_edited_or_deleted() {
-    let server = TestServer::start().await;
-    fs::write(server.root.join("f"), "old").unwrap();
+    let server = TestServer::holding(&[("f", "old")]).await;
     let calls = [
         ("write", json!({"path": "f", "content": "new"})),
         ("edit", json!({"path": "f", "find": "old", "replace": "new"})),
@@ -45,8 +44,7 @@ async fn a_file_that_was_not_read_is_not_overwritten_edited_or_deleted() {
         assert_eq!(code(&server.call(tool, arguments).await), ErrorCode::NotRead, "{tool}");
     }
     assert_eq!(content(&server, "f"), "old");
-    let other = server.call_in("other", "read", json!({"path": "f"})).await;
-    assert!(other.ok);
+    assert!(server.call_in("other", "read", json!({"path": "f"})).await.ok);
     let blind = server.call("write", json!({"path": "f", "content": "new"})).await;
     assert_eq!(code(&blind), ErrorCode::NotRead, "what another session read does not count");
 }
@@ -83,8 +81,7 @@ async fn an_expected_hash_takes_precedence_over_what_was_read() {
 
 #[tokio::test]
 async fn appending_needs_no_reading_and_works_in_place() {
-    let server = TestServer::start().await;
-    fs::write(server.root.join("log"), "one\n").unwrap();
+    let server = TestServer::holding(&[("log", "one\n")]).await;
     let inode = fs::metadata(server.root.join("log")).unwrap().ino();
     let added = server.call("write", json!({"path": "log", "content": "two\n", "mode": "append"})).await;
     let data = &added.meta.data;
@@ -169,8 +166,7 @@ async fn a_dry_run_changes_nothing_and_predicts_exactly() {
 
 #[tokio::test]
 async fn control_files_and_denied_paths_are_not_written_at_any_depth_in_any_case() {
-    let server = TestServer::start().await;
-    fs::create_dir_all(server.root.join("repo/.git")).unwrap();
+    let server = TestServer::holding(&[("repo/.git/", "")]).await;
     symlink("repo/.git", server.root.join("innocent")).unwrap();
     for (path, expected) in [
         (".git/hooks/pre-commit", ErrorCode::ProtectedPath),
@@ -212,9 +208,8 @@ async fn links_are_resolved_inside_the_root_and_nothing_is_created_through_a_lin
 
 #[tokio::test]
 async fn only_regular_files_are_changed() {
-    let server = TestServer::start().await;
+    let server = TestServer::holding(&[("dir/", "")]).await;
     make_fifo(&server.root.join("fifo"));
-    fs::create_dir(server.root.join("dir")).unwrap();
     for (path, expected) in [
         ("fifo", ErrorCode::NotARegularFile),
         ("dir", ErrorCode::IsDirectory),
@@ -271,19 +266,14 @@ async fn a_redaction_placeholder_is_not_stored() {
 
 #[tokio::test]
 async fn parallel_writes_leave_one_whole_content_and_no_temporary_file() {
-    let server = std::sync::Arc::new(TestServer::start().await);
-    let calls: Vec<_> = (0..20_u8)
-        .map(|number| {
-            let server = std::sync::Arc::clone(&server);
-            tokio::spawn(async move {
-                let letter = char::from(b'a' + number).to_string().repeat(100_000);
-                server.call("write", json!({"path": "f", "content": letter})).await.ok
-            })
-        })
-        .collect();
+    let server = TestServer::start().await;
+    let write = |letter: char| {
+        let arguments = json!({"path": "f", "content": letter.to_string().repeat(100_000)});
+        tokio::spawn(server.request("write", &arguments).send())
+    };
     let mut made = 0;
-    for call in calls {
-        made += u32::from(call.await.unwrap());
+    for call in ('a'..='t').map(write).collect::<Vec<_>>() {
+        made += u32::from(call.await.unwrap().unwrap().json::<Envelope>().await.unwrap().ok);
     }
     assert!(made >= 1);
     let text = content(&server, "f");

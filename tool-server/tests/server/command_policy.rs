@@ -39,6 +39,20 @@ fn lines(list: &str) -> impl Iterator<Item = String> {
     list.split(" · ").map(|line| line.replace('⏎', "\n"))
 }
 
+#[track_caller]
+fn all_refused(list: &str) {
+    for line in lines(list) {
+        refused(&line);
+    }
+}
+
+#[track_caller]
+fn all_pass(list: &str) {
+    for line in lines(list) {
+        passes(&line);
+    }
+}
+
 #[test]
 fn every_row_of_the_table_refuses_and_passes_its_own_examples() {
     let mut wrong = Vec::new();
@@ -150,7 +164,7 @@ fn a_refusal_names_the_word_the_reason_and_the_better_way() {
 
 #[test]
 fn a_reading_command_passes_where_the_tool_differs() {
-    for line in lines(
+    all_pass(
         "cat · cat -n a · cat ../a · cat ~/a · cat /workspace/main-evil/a · cat a > b · cat \"$a\" · \
          cat *.md · cat {a,b} · cd \"$d\" && cat a · cd .. && cat a · cd - && cat a · cat a; true · \
          cat a & · ! cat a · env ls · head -n 0 a · head -n -5 a · head -n 9999 a · head a b · tail -f a · \
@@ -163,9 +177,7 @@ fn a_reading_command_passes_where_the_tool_differs() {
          find . -name '[ab]*' · find . -name '*.rs' -name 'a*' · find . -maxdepth 0 · find . -mindepth 1 · \
          find . -name a -o -name b · find . ! -name a · find . -print0 · find . -newer a · \
          find . -name *.rs · fd x",
-    ) {
-        passes(&line);
-    }
+    );
 }
 
 #[test]
@@ -187,7 +199,7 @@ fn a_hint_follows_the_workdir_and_names_no_disabled_tool() {
 
 #[test]
 fn a_command_word_is_judged_wherever_commands_run() {
-    for line in lines(
+    all_refused(
         "true; reboot · true && reboot · false || reboot · true | reboot · reboot & · (reboot) · \
          { reboot; } · ! reboot · echo $(reboot) · echo `reboot` · echo \"$(reboot)\" · \
          echo \"a ${x:-$(reboot)}\" · x=$(reboot) · export x=$(reboot) · cat <(reboot) · make > >(reboot) · \
@@ -199,14 +211,12 @@ fn a_command_word_is_judged_wherever_commands_run() {
          cat <<EOF⏎x⏎EOF⏎reboot · cat <<< $(reboot) · A=1 B=2 reboot · reboot > log 2>&1 · time reboot · \
          coproc reboot · # a comment⏎reboot · true⏎reboot · echo a \\⏎  b; reboot · /sbin/reboot · \
          /usr/sbin/reboot now",
-    ) {
-        refused(&line);
-    }
+    );
 }
 
 #[test]
 fn a_command_word_is_judged_behind_wrappers() {
-    for line in lines(
+    all_refused(
         "env reboot · env -i A=1 B=2 reboot · env -u HOME -- reboot · env -S 'reboot now' · command reboot · \
          builtin command -p reboot · exec reboot · exec -a x reboot · nohup reboot · nice -n 5 reboot · \
          nice -5 reboot · ionice -c 3 reboot · timeout 5 reboot · timeout -k 5 --signal KILL 5s reboot · \
@@ -217,66 +227,50 @@ fn a_command_word_is_judged_behind_wrappers() {
          /bin/bash -c 'reboot' · eval reboot · eval 'true;' reboot · trap 'reboot now' EXIT · \
          bash -c \"bash -c 'bash -c reboot'\" · bash <<< reboot · bash <<'EOF'⏎reboot⏎EOF · \
          sh -s <<EOF⏎reboot⏎EOF · bash -c \"cd $dir && reboot\" · python3 -m pip install requests",
-    ) {
-        refused(&line);
-    }
+    );
 }
 
 #[test]
 fn quotes_and_escapes_hide_no_word() {
-    for line in
-        lines("r''eboot · 'reboot' · \"reboot\" · \\reboot · re\\boot · re\"bo\"ot · $'reboot' · re\\⏎boot")
-    {
-        refused(&line);
-    }
+    all_refused(
+        "r''eboot · 'reboot' · \"reboot\" · \\reboot · re\\boot · re\"bo\"ot · $'reboot' · re\\⏎boot",
+    );
 }
 
 #[test]
 fn what_only_the_shell_knows_is_left_to_the_kernel() {
-    for line in lines(
+    all_pass(
         "$x -rf / · \"$cmd\" · x=reboot; $x · re$empty\"\"boot · $(echo reboot) · rm -rf \"$dir\"/* · \
          rm -rf /$dir · git commit \"$@\" · bash \"$script\" · curl \"https://$HOST/\" · base64 -d x | sh",
-    ) {
-        passes(&line);
-    }
+    );
 }
 
 #[test]
 fn words_that_are_no_commands_are_left_alone() {
-    for line in lines(
+    all_pass(
         "echo reboot · git commit -m 'reboot; sudo' · grep -rn vim . | head · reboot=1; echo $reboot · \
          cat <<'EOF' > x⏎reboot⏎$(reboot)⏎EOF · echo a # reboot · echo 'a⏎reboot' · \
          case reboot in reboot) true ;; esac · for reboot in 1; do echo $reboot; done",
-    ) {
-        passes(&line);
-    }
+    );
 }
 
 #[test]
 fn bash_reports_syntax_errors_and_the_valid_part_of_a_line_is_judged() {
-    for line in lines(
+    all_pass(
         "echo 'a · for x in; do · git commit -m \"it is · ls ( · exec 3<>fifo · <<EOF · echo 'a; reboot",
-    ) {
-        passes(&line);
-    }
-    for line in lines("reboot; echo 'a · exec 3<>fifo; reboot") {
-        refused(&line);
-    }
+    );
+    all_refused("reboot; echo 'a · exec 3<>fifo; reboot");
 }
 
 #[test]
 fn the_network_rules_end_where_the_network_begins() {
     let open = Policy::new(PolicySettings { network: true, ..PolicySettings::default() });
-    for line in [
-        "curl https://example.com",
-        "git clone https://host/x",
-        "ping example.com",
-        "pip install x",
-        "ssh host uptime",
-        "scp a host:b",
-    ] {
-        refused(line);
-        assert_eq!(open.judge(line, None), Ok(()), "{line}");
+    for line in lines(
+        "curl https://example.com · git clone https://host/x · ping example.com · pip install x · \
+         ssh host uptime · scp a host:b",
+    ) {
+        refused(&line);
+        assert_eq!(open.judge(&line, None), Ok(()), "{line}");
     }
 }
 
@@ -305,8 +299,7 @@ fn depth_is_bounded_and_length_is_not_depth() {
         ("${x:-$(", ")}"),
     ] {
         for times in [50, 250, 2000] {
-            let line = format!("{}reboot{}", open.repeat(times), close.repeat(times));
-            refused(&line);
+            refused(&format!("{}reboot{}", open.repeat(times), close.repeat(times)));
         }
     }
 }

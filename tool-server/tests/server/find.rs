@@ -18,8 +18,7 @@ const TREE: &[(&str, &str)] =
 
 #[tokio::test]
 async fn everything_is_found_sorted_by_path_with_its_type() {
-    let server = TestServer::start().await;
-    make(&server.root, TREE);
+    let server = TestServer::holding(TREE).await;
     symlink("/nowhere", server.root.join("link")).unwrap();
     let envelope = server.call("find", json!({})).await;
     let sorted = "a.rs link src.d/ src.d/x src/ src/b.rs src/deep/ src/deep/c.md src/deep/c.rs";
@@ -34,8 +33,7 @@ async fn everything_is_found_sorted_by_path_with_its_type() {
 
 #[tokio::test]
 async fn names_types_and_depth_narrow_the_result() {
-    let server = TestServer::start().await;
-    make(&server.root, TREE);
+    let server = TestServer::holding(TREE).await;
     for (arguments, expected) in [
         (json!({"name_pattern": "*.rs"}), vec!["a.rs", "src/b.rs", "src/deep/c.rs"]),
         (json!({"name_pattern": "src/*.rs"}), vec!["src/b.rs"]),
@@ -54,8 +52,8 @@ async fn names_types_and_depth_narrow_the_result() {
 
 #[tokio::test]
 async fn every_path_found_can_be_passed_back() {
-    let server = TestServer::start().await;
-    make(&server.root, &[("d/new\nline/x", ""), ("d/back\\slash/x", ""), ("d/\u{202e}rtl/x", "")]);
+    let tree = [("d/new\nline/x", ""), ("d/back\\slash/x", ""), ("d/\u{202e}rtl/x", "")];
+    let server = TestServer::holding(&tree).await;
     fs::create_dir(server.root.join(OsStr::from_bytes(b"d/\xff\xfe"))).unwrap();
     let found = shown(&server, "find", json!({"path": "d", "type": "dir"})).await;
     assert_eq!(found.len(), 4);
@@ -78,11 +76,9 @@ async fn paths_outside_the_first_root_are_absolute() {
 
 #[tokio::test]
 async fn hidden_and_ignored_entries_are_counted_and_found_on_request() {
-    let server = TestServer::start().await;
-    make(
-        &server.root,
-        &[(".git/config", ""), (".gitignore", "*.log\n/build/\n"), ("a.log", ""), ("build/x", ""), ("b", "")],
-    );
+    let tree =
+        [(".git/config", ""), (".gitignore", "*.log\n/build/\n"), ("a.log", ""), ("build/x", ""), ("b", "")];
+    let server = TestServer::holding(&tree).await;
     let envelope = server.call("find", json!({})).await;
     assert_eq!(lines(&envelope), ["b"]);
     assert_eq!(
@@ -100,30 +96,26 @@ async fn hidden_and_ignored_entries_are_counted_and_found_on_request() {
 
 #[tokio::test]
 async fn ignore_files_above_the_directory_apply_and_those_of_git_only_in_a_repository() {
-    let server = TestServer::start().await;
-    make(
-        &server.root,
-        &[
-            ("repo/.git/info/exclude", "excluded\n"),
-            ("repo/.gitignore", "*.log\n"),
-            ("repo/src/.gitignore", "!kept.log\n"),
-            ("repo/src/excluded", ""),
-            ("repo/src/a.log", ""),
-            ("repo/src/kept.log", ""),
-            ("plain/.gitignore", "*.log\n"),
-            ("plain/.ignore", "*.tmp\n"),
-            ("plain/a.log", ""),
-            ("plain/a.tmp", ""),
-        ],
-    );
+    let tree = [
+        ("repo/.git/info/exclude", "excluded\n"),
+        ("repo/.gitignore", "*.log\n"),
+        ("repo/src/.gitignore", "!kept.log\n"),
+        ("repo/src/excluded", ""),
+        ("repo/src/a.log", ""),
+        ("repo/src/kept.log", ""),
+        ("plain/.gitignore", "*.log\n"),
+        ("plain/.ignore", "*.tmp\n"),
+        ("plain/a.log", ""),
+        ("plain/a.tmp", ""),
+    ];
+    let server = TestServer::holding(&tree).await;
     assert_eq!(shown(&server, "find", json!({"path": "repo/src"})).await, ["repo/src/kept.log"]);
     assert_eq!(shown(&server, "find", json!({"path": "plain"})).await, ["plain/a.log"]);
 }
 
 #[tokio::test]
 async fn an_ignore_file_that_is_a_link_or_a_pipe_is_not_read() {
-    let server = TestServer::start().await;
-    make(&server.root, &[("a/x", ""), ("b/x", "")]);
+    let server = TestServer::holding(&[("a/x", ""), ("b/x", "")]).await;
     fs::write(server.root.parent().unwrap().join("outside"), "x\n").unwrap();
     symlink("../../outside", server.root.join("a/.ignore")).unwrap();
     make_fifo(&server.root.join("b/.ignore"));
@@ -132,11 +124,8 @@ async fn an_ignore_file_that_is_a_link_or_a_pipe_is_not_read() {
 
 #[tokio::test]
 async fn denied_paths_are_neither_found_nor_counted() {
-    let server = TestServer::start().await;
-    make(
-        &server.root,
-        &[(".env", ""), ("a/server.pem", ""), ("a/.ssh/config", ""), ("a/id_rsa_2", ""), ("b", "")],
-    );
+    let tree = [(".env", ""), ("a/server.pem", ""), ("a/.ssh/config", ""), ("a/id_rsa_2", ""), ("b", "")];
+    let server = TestServer::holding(&tree).await;
     let envelope = server.call("find", json!({"include_hidden": true})).await;
     assert_eq!(lines(&envelope), ["a/", "b"]);
     assert_eq!(envelope.meta.notices, ["Skipped names that AUTONOUS_TOOL_DENY_PATHS denies."]);
@@ -144,8 +133,7 @@ async fn denied_paths_are_neither_found_nor_counted() {
 
 #[tokio::test]
 async fn links_are_found_and_never_followed() {
-    let server = TestServer::start().await;
-    make(&server.root, &[("dir/x", "")]);
+    let server = TestServer::holding(&[("dir/x", "")]).await;
     symlink("dir", server.root.join("inside")).unwrap();
     symlink("/etc", server.root.join("outside")).unwrap();
     symlink(".", server.root.join("dir/loop")).unwrap();
@@ -157,8 +145,7 @@ async fn links_are_found_and_never_followed() {
 
 #[tokio::test]
 async fn an_invalid_glob_is_refused_and_a_name_may_look_like_an_option() {
-    let server = TestServer::start().await;
-    make(&server.root, &[("-x", ""), ("--exec=sh", "")]);
+    let server = TestServer::holding(&[("-x", ""), ("--exec=sh", "")]).await;
     let refused = server.call("find", json!({"name_pattern": "a[b"})).await;
     assert_eq!(code(&refused), ErrorCode::InvalidArgument);
     assert!(refused.stderr.contains("unclosed character class"), "{}", refused.stderr);
@@ -169,8 +156,7 @@ async fn an_invalid_glob_is_refused_and_a_name_may_look_like_an_option() {
 
 #[tokio::test]
 async fn a_page_ends_at_its_limit_and_says_how_to_continue() {
-    let server = TestServer::start().await;
-    make(&server.root, TREE);
+    let server = TestServer::holding(TREE).await;
     let page = server.call("find", json!({"limit": 2})).await;
     assert_eq!((lines(&page), page.meta.status), (vec!["a.rs", "src.d/"], Status::Partial));
     assert!(page.meta.notices[0].contains("`cursor`"), "{:?}", page.meta.notices);
@@ -220,8 +206,7 @@ proptest! {
         paths in prop::collection::btree_set("[ab0.-]{1,3}(/[ab0.-]{1,3}){0,3}", 1..40),
         limit in 1_usize..7,
     ) {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
             let server = TestServer::start().await;
             make_random(&server.root, paths.iter().map(|path| (path.as_str(), "")));
             let all = json!({"include_hidden": true});

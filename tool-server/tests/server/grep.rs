@@ -20,22 +20,18 @@ const TREE: &[(&str, &str)] = &[
 
 #[tokio::test]
 async fn matching_lines_are_shown_sorted_with_their_data() {
-    let server = TestServer::start().await;
-    make(&server.root, TREE);
+    let server = TestServer::holding(TREE).await;
     let envelope = server.call("grep", json!({"pattern": "one"})).await;
     assert_eq!(lines(&envelope), ["a.rs:1:fn one() {}", "src/b.rs:1:// one", "src/b.rs:4:    one();"]);
-    assert_eq!(
-        envelope.meta.data["matches"][2],
-        json!({"path": "src/b.rs", "line": 4, "column": 5, "text": "    one();"})
-    );
+    let last = json!({"path": "src/b.rs", "line": 4, "column": 5, "text": "    one();"});
+    assert_eq!(envelope.meta.data["matches"][2], last);
     assert_eq!(envelope.meta.status, Status::Success);
     assert_eq!(envelope.meta.notices, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn options_change_what_matches_and_what_is_shown() {
-    let server = TestServer::start().await;
-    make(&server.root, TREE);
+    let server = TestServer::holding(TREE).await;
     for (arguments, expected) in [
         (json!({"pattern": "one", "case_sensitive": false, "glob": "*.md"}), vec!["src/c.md:1:One and two."]),
         (
@@ -59,10 +55,8 @@ async fn options_change_what_matches_and_what_is_shown() {
 
 #[tokio::test]
 async fn context_lines_are_marked_and_never_shown_twice() {
-    let server = TestServer::start().await;
-    make(&server.root, &[("f", "1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n")]);
-    let arguments = json!({"pattern": "x", "context": 1});
-    let envelope = server.call("grep", arguments.clone()).await;
+    let server = TestServer::holding(&[("f", "1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n")]).await;
+    let envelope = server.call("grep", json!({"pattern": "x", "context": 1})).await;
     let whole = ["f-1-1", "f:2:2 x", "f-3-3", "f:4:4 x", "f-5-5", "f-7-7", "f:8:8 x"];
     assert_eq!(lines(&envelope), whole);
     assert_eq!(envelope.meta.data["matches"].as_array().unwrap().len(), 3);
@@ -74,8 +68,7 @@ async fn context_lines_are_marked_and_never_shown_twice() {
 
 #[tokio::test]
 async fn an_invalid_pattern_is_refused_with_the_position_of_its_fault() {
-    let server = TestServer::start().await;
-    make(&server.root, &[("f", "foo(bar --pre=sh\n")]);
+    let server = TestServer::holding(&[("f", "foo(bar --pre=sh\n")]).await;
     let refused = server.call("grep", json!({"pattern": "foo(bar"})).await;
     assert_eq!(code(&refused), ErrorCode::InvalidArgument);
     assert!(refused.stderr.contains("    foo(bar\n       ^\n"), "{}", refused.stderr);
@@ -96,19 +89,16 @@ async fn an_invalid_pattern_is_refused_with_the_position_of_its_fault() {
 
 #[tokio::test]
 async fn hidden_ignored_denied_and_binary_files_are_skipped_and_reported() {
-    let server = TestServer::start().await;
-    make(
-        &server.root,
-        &[
-            (".hidden", "x"),
-            (".ignore", "*.log\n"),
-            ("a.log", "x"),
-            ("binary", "x\n\0x\n"),
-            (".env", "x"),
-            ("key.pem", "x"),
-            ("plain", "x"),
-        ],
-    );
+    let tree = [
+        (".hidden", "x"),
+        (".ignore", "*.log\n"),
+        ("a.log", "x"),
+        ("binary", "x\n\0x\n"),
+        (".env", "x"),
+        ("key.pem", "x"),
+        ("plain", "x"),
+    ];
+    let server = TestServer::holding(&tree).await;
     let envelope = server.call("grep", json!({"pattern": "x"})).await;
     assert_eq!(lines(&envelope), ["plain:1:x"]);
     assert_eq!(
@@ -130,8 +120,7 @@ async fn hidden_ignored_denied_and_binary_files_are_skipped_and_reported() {
 
 #[tokio::test]
 async fn links_and_special_files_are_not_searched() {
-    let server = TestServer::start().await;
-    make(&server.root, &[("dir/f", "x")]);
+    let server = TestServer::holding(&[("dir/f", "x")]).await;
     symlink("dir/f", server.root.join("inside")).unwrap();
     symlink("/etc/passwd", server.root.join("outside")).unwrap();
     symlink("/dev/zero", server.root.join("zero")).unwrap();
@@ -168,8 +157,8 @@ async fn other_encodings_are_searched() {
 
 #[tokio::test]
 async fn a_long_line_is_cut_around_its_match() {
-    let server = TestServer::start().await;
-    make(&server.root, &[("f", &format!("{}needle{}\n", "é".repeat(5000), "é".repeat(5000)))]);
+    let line = format!("{}needle{}\n", "é".repeat(5000), "é".repeat(5000));
+    let server = TestServer::holding(&[("f", &line)]).await;
     let envelope = server.call("grep", json!({"pattern": "needle"})).await;
     let text = envelope.meta.data["matches"][0]["text"].as_str().unwrap();
     assert!(text.contains("needle") && text.starts_with('…') && text.ends_with('…'));
@@ -224,11 +213,8 @@ async fn a_page_ends_at_its_limit_and_at_the_bounds_of_an_answer() {
     make(&server.root, &[("a", "x\nx\nx\n"), ("b", "x\nx\nx\n")]);
     let page = server.call("grep", json!({"pattern": "x", "limit": 2})).await;
     assert_eq!((lines(&page), page.meta.status), (vec!["a:1:x", "a:2:x"], Status::Partial));
-    assert!(
-        page.meta.notices[0].starts_with("Showing 2 matching lines (the limit); there is more."),
-        "{:?}",
-        page.meta.notices
-    );
+    let notice = &page.meta.notices[0];
+    assert!(notice.starts_with("Showing 2 matching lines (the limit); there is more."), "{notice}");
     let page = server.call("grep", json!({"pattern": "x"})).await;
     assert_eq!((lines(&page).len(), page.truncated_lines, page.truncated_bytes), (4, true, false));
     let other = json!({"pattern": "y", "cursor": page.next_page_cursor});
@@ -247,8 +233,7 @@ proptest! {
         limit in 1_usize..6,
         context in 0_usize..3,
     ) {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
             let server = TestServer::start().await;
             make_random(&server.root, files.iter().map(|(path, content)| (path.as_str(), content.as_str())));
             for output in ["content", "files", "count"] {

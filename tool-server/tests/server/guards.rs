@@ -1,12 +1,13 @@
 //! What holds for every tool, shown with tools that only this test has.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::{Settings, TestServer};
 use protocol::journal::RecordBody;
-use protocol::{Annotations, Envelope, ErrorCode, Risk, Status, ToolError};
+use protocol::{Annotations, Envelope, ErrorCode, JournalRecord, Risk, Status, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -50,6 +51,13 @@ where
     TestServer::start_with(settings, |registry| registry.with(Scripted(act)).unwrap()).await
 }
 
+fn spin(call: &Call) -> Result<(), ToolError> {
+    loop {
+        call.check()?;
+        std::thread::yield_now();
+    }
+}
+
 const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test]
@@ -65,38 +73,18 @@ async fn a_tool_that_panics_gives_an_internal_error_and_harms_no_other_call() {
 
 #[tokio::test]
 async fn a_tool_that_notices_its_deadline_gives_a_timeout() {
-    let server = server_with(Duration::from_millis(50), |call| {
-        loop {
-            call.check()?;
-            std::thread::yield_now();
-        }
-    })
-    .await;
+    let server = server_with(Duration::from_millis(50), spin).await;
     let (status, _, envelope) = server.post("test_scripted", &json!({})).await;
     assert_eq!((status, envelope.exit_code), (504, 124));
     assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Timeout);
 }
 
-/// A door that a test opens when it has seen enough.
-#[derive(Default)]
-struct Door(Mutex<bool>, Condvar);
-
-impl Door {
-    fn wait(&self) {
-        let _open = self.1.wait_while(self.0.lock().unwrap(), |open| !*open).unwrap();
-    }
-
-    fn open(&self) {
-        *self.0.lock().unwrap() = true;
-        self.1.notify_all();
-    }
-}
-
-async fn server_behind_a_door(timeout: Duration) -> (TestServer, Arc<Door>) {
-    let door = Arc::new(Door::default());
-    let inner = Arc::clone(&door);
+/// A server whose tool waits until the sender is dropped.
+async fn server_behind_a_door(timeout: Duration) -> (TestServer, Sender<()>) {
+    let (door, opened) = channel();
+    let opened = Mutex::new(opened);
     let act = move |_: &Call| {
-        inner.wait();
+        assert!(opened.lock().unwrap().recv().is_err());
         Ok(())
     };
     (server_with(timeout, act).await, door)
@@ -108,26 +96,17 @@ async fn a_tool_that_hangs_is_answered_at_its_deadline_and_recorded_once() {
     let (status, _, envelope) = server.post("test_scripted", &json!({})).await;
     assert_eq!(status, 504);
     assert_eq!(envelope.meta.error.unwrap().code, ErrorCode::Timeout);
-    door.open();
+    drop(door);
     assert!(server.call("ls", json!({})).await.ok);
-    let ends = server
-        .journal()
-        .iter()
-        .filter(|record| record.parent_id.as_ref() == Some(&envelope.meta.call_id))
-        .count();
-    assert_eq!(ends, 1);
+    let is_end = |record: &JournalRecord| record.parent_id.as_ref() == Some(&envelope.meta.call_id);
+    assert_eq!(server.journal().iter().filter(|record| is_end(record)).count(), 1);
 }
 
 #[tokio::test]
 async fn a_flood_is_refused_with_overloaded_and_the_time_to_wait() {
     let (server, door) = server_behind_a_door(LONG).await;
-    let server = Arc::new(server);
-    let holding: Vec<_> = (0..32)
-        .map(|_| {
-            let server = Arc::clone(&server);
-            tokio::spawn(async move { server.call("test_scripted", json!({})).await })
-        })
-        .collect();
+    let hold = || tokio::spawn(server.request("test_scripted", &json!({})).send());
+    let holding: Vec<_> = (0..32).map(|_| hold()).collect();
     wait_until(|| server.journal().len() == 32).await;
     let (status, headers, envelope) = server.post("test_scripted", &json!({})).await;
     assert_eq!(status, 503);
@@ -138,9 +117,9 @@ async fn a_flood_is_refused_with_overloaded_and_the_time_to_wait() {
         write.header("Idempotency-Key", "k").send()
     };
     assert_eq!(write().await.unwrap().status(), 503);
-    door.open();
+    drop(door);
     for call in holding {
-        assert!(call.await.unwrap().ok);
+        assert!(call.await.unwrap().unwrap().json::<Envelope>().await.unwrap().ok);
     }
     let written: Envelope = write().await.unwrap().json().await.unwrap();
     assert!(written.ok, "the refused call left its key free: {}", written.stderr);
@@ -152,10 +131,7 @@ async fn a_call_whose_caller_disconnects_is_cancelled_and_recorded() {
     let inner = Arc::clone(&began);
     let server = server_with(LONG, move |call| {
         inner.store(true, Ordering::SeqCst);
-        loop {
-            call.check()?;
-            std::thread::yield_now();
-        }
+        spin(call)
     })
     .await;
     let call = tokio::spawn(server.request("test_scripted", &json!({})).send());

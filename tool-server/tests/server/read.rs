@@ -124,9 +124,8 @@ async fn only_the_shown_part_of_a_large_file_is_read() {
 
 #[tokio::test]
 async fn secrets_pipes_and_directories_are_not_read() {
-    let server = TestServer::start().await;
+    let server = TestServer::holding(&[(".env", "A=1")]).await;
     let long = "a".repeat(300);
-    fs::write(server.root.join(".env"), "A=1").unwrap();
     make_fifo(&server.root.join("fifo"));
     for (path, expected) in [
         (".env", ErrorCode::PathDenied),
@@ -151,8 +150,7 @@ proptest! {
         limit in 1_usize..9,
         bytes in 12_usize..200,
     ) {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
             let settings = Settings { bounds: Bounds { lines: 7, bytes }, ..Settings::default() };
             let server = TestServer::with(settings).await;
             fs::write(server.root.join("f"), &text).unwrap();

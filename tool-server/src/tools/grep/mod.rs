@@ -1,7 +1,4 @@
-//! `grep`: which lines of which files match a pattern.
-//!
-//! ripgrep's searcher and pattern engine run in this process, so that no argument can become a program
-//! option.
+//! `grep`: ripgrep's searcher and pattern engine in this process, so that no argument can become an option.
 
 mod files;
 mod page;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 /// A result of `rg`: the path, and the line with its column, or the number of lines, or nothing more.
@@ -72,11 +73,7 @@ pub(super) fn fd(root: &Path, question: &Value, has_git: bool) -> BTreeSet<Vec<u
 /// The program under one of its names, without any user's settings.
 fn program(names: &[&str]) -> Command {
     let has = |name: &&&str| {
-        Command::new(name)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
     };
     let name = names.iter().find(has);
     let mut command =
@@ -133,8 +130,6 @@ fn lines(bytes: &[u8]) -> BTreeSet<Hit> {
 fn json_path(value: &Value) -> Vec<u8> {
     match value["text"].as_str() {
         Some(text) => path(text.as_bytes()),
-        None => {
-            path(&base64::engine::general_purpose::STANDARD.decode(value["bytes"].as_str().unwrap()).unwrap())
-        }
+        None => path(&STANDARD.decode(value["bytes"].as_str().unwrap()).unwrap()),
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::tree::make;
 use tempfile::TempDir;
 
 /// How much of the registry is searched unless all of it is asked for.
@@ -106,7 +107,7 @@ fn content(number: usize) -> String {
 }
 
 fn ignore_files(root: &Path) {
-    for (path, content) in [
+    let files = [
         (".git/info/exclude", "f*7.md\n"),
         (".gitignore", "*.log\n/d05/\n!/d06/**/*.log\nd1?/s2/*.txt\n**/deep/**/f*3.rs\n"),
         (".ignore", "*.tmp\n!d07/s3/*.tmp\n"),
@@ -118,9 +119,8 @@ fn ignore_files(root: &Path) {
         ("d09/.git", "gitdir: ../elsewhere\n"),
         ("d09/s5/.gitignore", "*\n!*/\n!*.rs\n"),
         ("d11/.gitignore", "!.f*\n!.hidden/\n"),
-    ] {
-        write(&root.join(path), content);
-    }
+    ];
+    make(root, &files);
 }
 
 fn odd_names(directory: &Path) {

@@ -74,6 +74,13 @@ impl TestServer {
         Self::with(Settings::default()).await
     }
 
+    /// A server whose root has this tree; see [`tree::make`].
+    pub(crate) async fn holding(entries: &[(&str, &str)]) -> Self {
+        let server = Self::start().await;
+        tree::make(&server.root, entries);
+        server
+    }
+
     pub(crate) async fn with(settings: Settings) -> Self {
         Self::start_with(settings, |registry| registry).await
     }
