@@ -91,7 +91,7 @@ impl Agent {
         progress: &TaskProgress,
     ) -> Outcome {
         let end = match end {
-            Ok(reply) => TaskEnd::answer(reply),
+            Ok(reply) => TaskEnd::done("answer", reply),
             Err(stop) => {
                 if let Some(event) = stop.event(&self.limits) {
                     run.events.record(event, &run.agent_id).await;

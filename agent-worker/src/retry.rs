@@ -62,16 +62,12 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(600);
 
-    fn waits(error: &ModelError) -> Vec<Option<u64>> {
-        let wait = |failed| model_retry_delay(error, failed, 7, LONG, 0.0);
-        (1..=8).map(|failed| wait(failed).map(|wait| wait.as_secs())).collect()
-    }
-
     #[test]
     fn waits_double_up_to_thirty_seconds_until_the_retries_are_used_up() {
         let error = ModelError::new(ModelErrorClass::Overloaded, "");
-        let expected = [1, 2, 4, 8, 16, 30, 30].map(Some);
-        assert_eq!(waits(&error), [&expected[..], &[None]].concat());
+        let waits = (1..=8).map(|failed| model_retry_delay(&error, failed, 7, LONG, 0.0));
+        let expected = [1, 2, 4, 8, 16, 30, 30].map(Duration::from_secs).map(Some);
+        assert_eq!(waits.collect::<Vec<_>>(), [&expected[..], &[None]].concat());
     }
 
     #[test]

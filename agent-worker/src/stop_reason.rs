@@ -82,11 +82,7 @@ impl StopReason {
 }
 
 impl TaskEnd {
-    pub(crate) fn answer(reply: String) -> Self {
-        Self::done("answer", reply)
-    }
-
-    fn done(end: &'static str, reply: String) -> Self {
+    pub(crate) fn done(end: &'static str, reply: String) -> Self {
         Self { last_event: LastEvent::Completed(end), outcome: Outcome::Done { reply } }
     }
 

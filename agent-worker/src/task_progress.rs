@@ -6,6 +6,7 @@
 use std::fmt;
 
 use protocol::{PastCall, PastCallStatus, Task};
+use toolkit::arguments::elide;
 
 use crate::budget::TaskUsage;
 
@@ -59,10 +60,7 @@ impl From<&PastCall> for CallRecord {
 
 impl fmt::Display for CallRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown: String = self.arguments.chars().take(MAX_ARGUMENT_CHARS).collect();
-        if shown.len() < self.arguments.len() {
-            shown.push('…');
-        }
+        let shown = elide(&self.arguments, MAX_ARGUMENT_CHARS);
         let outcome = self.outcome.as_deref().unwrap_or("was running, its outcome is unknown");
         write!(f, "{} {shown}: {outcome}", self.name)
     }

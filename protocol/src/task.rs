@@ -68,8 +68,7 @@ pub struct HistoryMessage {
     pub calls: Vec<PastCall>,
 }
 
-/// What earlier attempts at a task did, so that the next one neither repeats it blindly nor pays for it
-/// again.
+/// What earlier attempts at a task did, so that the next neither repeats it blindly nor pays for it again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierAttempts {
     /// The tool calls that began, in order.

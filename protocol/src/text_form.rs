@@ -110,40 +110,24 @@ fn cut_in_words(envelope: &Envelope) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Context, EventId, Meta, Risk, Stats};
+    use crate::{Context, Stats};
+    use serde_json::json;
 
     fn envelope(stdout: &str) -> Envelope {
-        Envelope {
-            ok: true,
-            exit_code: 0,
-            stdout: stdout.to_owned(),
-            stderr: String::new(),
-            truncated_lines: false,
-            truncated_bytes: false,
-            next_page_cursor: None,
-            meta: Meta {
-                tool: "ls".to_owned(),
-                call_id: EventId::new(),
-                status: Status::Success,
-                risk: Risk::Low,
-                error: None,
-                notices: Vec::new(),
-                data: serde_json::Value::Null,
-                stats: Stats::default(),
-                context: Context::default(),
-                full_output: None,
-                redacted: false,
-            },
-        }
+        let meta = json!({
+            "tool": "ls", "call_id": "c", "status": "success", "risk": "low", "notices": [], "data": null,
+            "stats": Stats::default(), "context": Context::default(), "redacted": false,
+        });
+        serde_json::from_value(json!({
+            "ok": true, "exit_code": 0, "stdout": stdout, "stderr": "", "truncated_lines": false,
+            "truncated_bytes": false, "meta": meta,
+        }))
+        .unwrap()
     }
 
     #[test]
-    fn a_plain_result_is_its_status_and_its_text() {
+    fn a_plain_result_is_its_status_and_its_text_and_an_empty_one_says_so() {
         assert_eq!(text_form(&envelope("a\nb\n")), "exit 0\na\nb");
-    }
-
-    #[test]
-    fn an_empty_result_says_so() {
         assert_eq!(text_form(&envelope("")), "exit 0\nno output");
     }
 

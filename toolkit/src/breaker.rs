@@ -15,16 +15,10 @@ pub struct Breaker {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    Closed {
-        failures: u32,
-    },
-    Open {
-        until: Instant,
-    },
-    /// One probe is under way; if nobody settles it by then, the next one may go.
-    HalfOpen {
-        until: Instant,
-    },
+    Closed { failures: u32 },
+    Open { until: Instant },
+    // One probe is under way; if nobody settles it by then, the next one may go.
+    HalfOpen { until: Instant },
 }
 
 /// What the end of something that was admitted says about it.

@@ -150,10 +150,6 @@ mod tests {
         assert_eq!(code(Some(&hash("a")), None, &hash("b")), Some(ErrorCode::Conflict));
         assert_eq!(code(Some(&hash("a")), Some("b"), &hash("b")), None, "what is expected takes precedence");
         assert_eq!(code(Some(&hash("b")), Some("a"), &hash("b")), Some(ErrorCode::Conflict));
-    }
-
-    #[test]
-    fn a_conflict_names_the_current_hash() {
         let message = judge(Some(&hash("a")), None, &hash("b")).unwrap_err().message;
         assert!(message.ends_with("it now has SHA-256 b."), "{message}");
     }

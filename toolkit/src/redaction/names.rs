@@ -66,7 +66,6 @@ pub(super) fn before(text: &str, end: usize) -> Range<usize> {
     start + dashes..end
 }
 
-/// Whether its value is secret.
 pub(super) fn names_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     NAME_ENDINGS.iter().any(|ending| lower.ends_with(ending)) && !is_harmless(name)

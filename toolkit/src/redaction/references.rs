@@ -10,7 +10,6 @@ const PREFIXES: &[&str] = &[
     "{", "<", "[", "(", "`", "%s", "%d", "%v", "%{", "arn:", "vault:", "env:", "file:", "op:", "ref+", "0x",
 ];
 
-/// Whether the value refers to something elsewhere.
 pub(super) fn is_reference(value: &str) -> bool {
     is_variable(value)
         || MARKS.iter().any(|mark| value.contains(mark))

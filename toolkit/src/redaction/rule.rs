@@ -8,12 +8,10 @@ pub(super) struct Rule {
     pub(super) name: &'static str,
     /// The pattern is tried wherever one of these is in the text, in any case.
     pub(super) keywords: &'static [&'static str],
-    /// Where the pattern starts.
     pub(super) start: Start,
     /// A regular expression, anchored at `start`. The first group that participates is replaced, or the whole
     /// match if it has no groups.
     pub(super) pattern: &'static str,
-    /// Whether a match is a secret.
     pub(super) is_secret: fn(&Found<'_>) -> bool,
     /// Texts that must be redacted exactly between « and ».
     #[cfg(test)]

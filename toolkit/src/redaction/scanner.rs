@@ -30,7 +30,6 @@ fn all_rules() -> impl Iterator<Item = &'static Rule> {
     formats::ALL.iter().copied().flatten().chain(assignments::RULES)
 }
 
-/// Finds what a set of rules describes.
 pub(super) struct Scanner {
     automaton: AhoCorasick,
     rules: Vec<Compiled>,
@@ -179,22 +178,18 @@ mod tests {
     fn every_rule_redacts_and_leaves_its_examples() {
         for rule in all_rules() {
             let scanner = Scanner::new(std::iter::once(rule));
-            assert!(!rule.redacts.is_empty(), "{} has no example", rule.name);
+            let name = rule.name;
+            assert!(!rule.redacts.is_empty(), "{name} has no example");
             for example in rule.redacts {
-                let (before, rest) = example.split_once('«').expect(rule.name);
-                let (secret, after) = rest.split_once('»').expect(rule.name);
+                let (before, rest) = example.split_once('«').expect(name);
+                let (secret, after) = rest.split_once('»').expect(name);
                 let text = format!("{before}{secret}{after}");
                 let expected = format!("{before}{PLACEHOLDER}{after}");
-                assert_eq!(redacted(&scanner, &text), expected, "{}: {text}", rule.name);
+                assert_eq!(redacted(&scanner, &text), expected, "{name}: {text}");
             }
             for text in rule.leaves {
-                assert_eq!(redacted(&scanner, text), *text, "{}", rule.name);
-                assert_eq!(
-                    redacted(standard(), text),
-                    *text,
-                    "another rule redacts what {} leaves",
-                    rule.name
-                );
+                assert_eq!(redacted(&scanner, text), *text, "{name}");
+                assert_eq!(redacted(standard(), text), *text, "another rule redacts what {name} leaves");
             }
         }
     }

@@ -64,17 +64,17 @@ mod tests {
     }
 
     #[test]
-    fn a_span_never_ends_inside_a_character() {
-        assert_eq!(snapped("aéb", 0..2), Some(0..3));
-        assert_eq!(snapped("éb", 1..3), Some(0..3));
-    }
-
-    #[test]
-    fn a_span_never_begins_or_ends_inside_an_escape() {
-        assert_eq!(snapped(r"\nab", 1..4), Some(2..4));
-        assert_eq!(snapped(r"\\nab", 2..5), Some(2..5));
-        assert_eq!(snapped(r#"ab\""#, 0..3), Some(0..2));
-        assert_eq!(snapped(r#"ab\\""#, 0..4), Some(0..4));
-        assert_eq!(snapped(r"\n", 1..2), None);
+    fn a_span_never_begins_or_ends_inside_a_character_or_an_escape() {
+        for (text, span, expected) in [
+            ("aéb", 0..2, Some(0..3)),
+            ("éb", 1..3, Some(0..3)),
+            (r"\nab", 1..4, Some(2..4)),
+            (r"\\nab", 2..5, Some(2..5)),
+            (r#"ab\""#, 0..3, Some(0..2)),
+            (r#"ab\\""#, 0..4, Some(0..4)),
+            (r"\n", 1..2, None),
+        ] {
+            assert_eq!(snapped(text, span), expected, "{text}");
+        }
     }
 }

@@ -120,8 +120,7 @@ fn change(envelope: &Envelope) -> Option<CallChange> {
     changed.then(|| CallChange::deserialize(data).ok()).flatten()
 }
 
-/// Replaces secrets in the whole answer but its arguments, which were redacted before; true when one was
-/// found.
+/// Replaces secrets in the whole answer but its arguments, which were redacted before; true if it found one.
 fn redact(envelope: &mut Envelope, redactor: &Redactor) -> bool {
     let mut found = redactor.redact_text(&mut envelope.stdout) | redactor.redact_text(&mut envelope.stderr);
     for notice in &mut envelope.meta.notices {

@@ -314,6 +314,13 @@ mod tests {
         }
     }
 
+    impl RunnerSettings {
+        pub(super) fn of_test(state_dir: PathBuf) -> Self {
+            let (disabled, bounds, cwd) = (BTreeSet::new(), Bounds::default(), String::new());
+            Self { disabled, timeout: Duration::from_secs(30), bounds, cwd, state_dir }
+        }
+    }
+
     struct Unrecorded;
 
     impl Recorder for Unrecorded {
@@ -329,13 +336,7 @@ mod tests {
         let watched = Arc::new(Mutex::new(Vec::new()));
         let registry = Registry::new().with(Watching(Arc::clone(&watched))).unwrap();
         let directory = std::env::temp_dir().join(format!("runner-{}", TaskId::new()));
-        let settings = RunnerSettings {
-            disabled: BTreeSet::new(),
-            timeout: Duration::from_secs(30),
-            bounds: Bounds::default(),
-            cwd: String::new(),
-            state_dir: directory.clone(),
-        };
+        let settings = RunnerSettings::of_test(directory.clone());
         let redactor = Arc::new(Redactor::new([]));
         let runner = Arc::new(Runner::new(registry, settings, Arc::new(Unrecorded), redactor).unwrap());
         for _ in 0..100 {

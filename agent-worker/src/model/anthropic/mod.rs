@@ -21,31 +21,28 @@ const VERSION: &str = "2023-06-01";
 
 /// The provider.
 #[derive(Debug)]
-pub struct Anthropic {
-    endpoint: Endpoint,
-}
+pub struct Anthropic(Endpoint);
 
 impl Anthropic {
     /// A provider that has sent nothing yet.
     pub fn new(settings: Settings) -> Result<Self, HttpError> {
-        Ok(Self { endpoint: Endpoint::new(settings, "messages", sign)? })
+        Ok(Self(Endpoint::new(settings, "messages", sign)?))
     }
 }
 
 impl Model for Anthropic {
     fn name(&self) -> &str {
-        self.endpoint.model()
+        self.0.model()
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(async move {
-            let accepted = self.endpoint.send(&request::body(self.endpoint.model(), request)).await?;
-            self.endpoint.reply::<MessageBuilder>(accepted).await
+            let accepted = self.0.send(&request::body(self.0.model(), request)).await?;
+            self.0.reply::<MessageBuilder>(accepted).await
         })
     }
 }
 
-/// Puts the key and the version into a request.
 pub(crate) fn sign(request: RequestBuilder, key: Option<&Secret>) -> RequestBuilder {
     let request = request.header("anthropic-version", VERSION);
     match key {

@@ -128,23 +128,13 @@ fn parts(blocks: Vec<(u64, Part)>) -> Result<(String, Vec<ToolCall>), ReplyError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::endpoint::MAX_REPLY_BYTES;
+    use crate::model::endpoint::{MAX_REPLY_BYTES, test_replies};
     use crate::model::{ModelErrorClass, Usage};
     use serde_json::{Value, json};
 
-    fn streamed(events: &[Value]) -> Result<Reply, ReplyError> {
-        let mut message = MessageBuilder::default();
-        for event in events {
-            message.add_event(event.to_string().as_bytes())?;
-        }
-        message.finish()
-    }
-
     fn whole(content: &Value, stop_reason: &str) -> Result<Reply, ReplyError> {
-        let mut message = MessageBuilder::default();
         let body = json!({"type": "message", "content": content, "stop_reason": stop_reason});
-        message.add_body(body.to_string().as_bytes())?;
-        message.finish()
+        test_replies::whole::<MessageBuilder>(&body)
     }
 
     fn delta(index: u64, delta: &Value) -> Value {
@@ -189,7 +179,7 @@ mod tests {
             vec![ToolCall::new("toolu_1", "ls", "{\"path\": \".\""), ToolCall::new("toolu_2", "bash", "{}")];
         let usage = Usage { input_tokens: 73, cached_input_tokens: 50, output_tokens: 7 };
         let expected = Reply { text: "I look.".into(), calls, usage, ..Reply::default() };
-        assert_eq!(streamed(&events).unwrap(), expected);
+        assert_eq!(test_replies::streamed::<MessageBuilder>(&events).unwrap(), expected);
     }
 
     #[test]
@@ -222,18 +212,10 @@ mod tests {
 
     #[test]
     fn a_reply_goes_from_awaited_to_ended() {
-        let mut message = MessageBuilder::default();
-        let mut stages = vec![message.stage()];
-        let events = [
-            start(0, &json!({"type": "text", "text": ""})),
-            delta(0, &json!({"type": "text_delta", "text": "a"})),
-        ];
-        for event in events.into_iter().chain(stop("end_turn")) {
-            message.add_event(event.to_string().as_bytes()).unwrap();
-            stages.push(message.stage());
-        }
-        use ReplyStage::{Complete, Ended, Pending, Started};
-        assert_eq!(stages, [Pending, Pending, Started, Complete, Ended]);
+        let text = start(0, &json!({"type": "text", "text": ""}));
+        let more = delta(0, &json!({"type": "text_delta", "text": "a"}));
+        let [end, ended] = stop("end_turn");
+        test_replies::check_stages::<MessageBuilder>([text, more, end, ended].map(|event| event.to_string()));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::http::{self, HttpError};
 use body_reader::{BodyError, BodyReader};
 pub(super) use provider_error::ProviderError;
 #[cfg(test)]
-pub(super) use reply_builder::MAX_REPLY_BYTES;
+pub(super) use reply_builder::{MAX_REPLY_BYTES, test_replies};
 pub(super) use reply_builder::{ReplyBuilder, ReplyError, ReplyStage, check_content, check_size};
 pub(crate) use settings::Sign;
 pub use settings::{Settings, Timeouts};

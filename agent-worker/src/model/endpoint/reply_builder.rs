@@ -9,7 +9,6 @@ use crate::model::Reply;
 /// More than any model writes in one reply; it still fits into a line as a result.
 pub(in crate::model) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
 
-/// Builds a reply from a provider's events or from one body.
 pub(in crate::model) trait ReplyBuilder: Default {
     fn add_event(&mut self, data: &[u8]) -> Result<(), ReplyError>;
 
@@ -69,4 +68,33 @@ pub(in crate::model) fn check_content(reply: Reply) -> Result<Reply, ReplyError>
         return Err(ReplyError::invalid("the reply has neither text nor tool calls"));
     }
     Ok(reply)
+}
+
+#[cfg(test)]
+pub(in crate::model) mod test_replies {
+    use super::*;
+    use serde_json::Value;
+
+    pub(in crate::model) fn streamed<B: ReplyBuilder>(events: &[Value]) -> Result<Reply, ReplyError> {
+        let mut builder = B::default();
+        events.iter().try_for_each(|event| builder.add_event(event.to_string().as_bytes()))?;
+        builder.finish()
+    }
+
+    pub(in crate::model) fn whole<B: ReplyBuilder>(body: &Value) -> Result<Reply, ReplyError> {
+        let mut builder = B::default();
+        builder.add_body(body.to_string().as_bytes())?;
+        builder.finish()
+    }
+
+    /// Checks the stages around four events: without text, with text, complete, ended.
+    pub(in crate::model) fn check_stages<B: ReplyBuilder>(events: [String; 4]) {
+        use ReplyStage::{Complete, Ended, Pending, Started};
+        let mut builder = B::default();
+        assert_eq!(builder.stage(), Pending);
+        for (event, expected) in events.iter().zip([Pending, Started, Complete, Ended]) {
+            builder.add_event(event.as_bytes()).unwrap();
+            assert_eq!(builder.stage(), expected, "{event}");
+        }
+    }
 }

@@ -97,23 +97,17 @@ impl CompletionBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::endpoint::MAX_REPLY_BYTES;
+    use crate::model::endpoint::{MAX_REPLY_BYTES, test_replies};
     use crate::model::{ModelErrorClass, ToolCall};
     use serde_json::{Value, json};
 
     fn streamed(chunks: &[Value]) -> Result<Reply, ReplyError> {
-        let mut completion = CompletionBuilder::default();
-        for chunk in chunks {
-            completion.add_event(chunk.to_string().as_bytes())?;
-        }
-        completion.finish()
+        test_replies::streamed::<CompletionBuilder>(chunks)
     }
 
     fn whole(message: &Value, finish_reason: &str) -> Result<Reply, ReplyError> {
-        let mut completion = CompletionBuilder::default();
         let body = json!({"choices": [{"message": message, "finish_reason": finish_reason}]});
-        completion.add_body(body.to_string().as_bytes())?;
-        completion.finish()
+        test_replies::whole::<CompletionBuilder>(&body)
     }
 
     /// Chunks with these lists of pieces of calls.
@@ -188,19 +182,13 @@ mod tests {
 
     #[test]
     fn a_reply_goes_from_awaited_to_ended() {
-        let mut completion = CompletionBuilder::default();
-        let mut stages = vec![completion.stage()];
-        for data in [
+        let events = [
             r#"{"choices":[{"delta":{"role":"assistant","content":null}}]}"#,
             r#"{"choices":[{"delta":{"content":"a"}}]}"#,
             r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
             "[DONE]",
-        ] {
-            completion.add_event(data.as_bytes()).unwrap();
-            stages.push(completion.stage());
-        }
-        use ReplyStage::{Complete, Ended, Pending, Started};
-        assert_eq!(stages, [Pending, Pending, Started, Complete, Ended]);
+        ];
+        test_replies::check_stages::<CompletionBuilder>(events.map(str::to_owned));
     }
 
     #[test]
@@ -275,11 +263,8 @@ mod tests {
 
     #[test]
     fn an_error_inside_a_success_has_a_class() {
-        let ReplyError::Provider(refusal) =
-            streamed(&[json!({"error": {"code": 429, "message": "wait"}})]).unwrap_err()
-        else {
-            panic!("no provider error");
-        };
-        assert_eq!((refusal.class, refusal.message.as_str()), (ModelErrorClass::RateLimit, "wait"));
+        let error = streamed(&[json!({"error": {"code": 429, "message": "wait"}})]).unwrap_err();
+        let refusal = ProviderError { class: ModelErrorClass::RateLimit, message: "wait".into() };
+        assert_eq!(error, ReplyError::Provider(refusal));
     }
 }

@@ -20,7 +20,6 @@ const OPEN_FOR: Duration = Duration::from_secs(300);
 /// The most circuits that are watched; beyond it those that are closed are forgotten.
 const MAX_CIRCUITS: usize = 4096;
 
-/// The circuits by session and tool.
 #[derive(Debug, Default)]
 pub(super) struct Circuits(Mutex<HashMap<(SessionId, String), Breaker>>);
 
@@ -70,7 +69,6 @@ impl Circuits {
     }
 }
 
-/// What an error says about the tool.
 fn verdict(error: &ToolError) -> Verdict {
     // A command that was ended at its own deadline did run: the tool works.
     if error.http_status == Some(200) {
@@ -124,24 +122,19 @@ mod tests {
 
     #[test]
     fn a_callers_mistakes_never_count_and_a_success_starts_over() {
+        use ErrorCode::{IoError, NotFound, Overloaded, PathDenied};
         let (circuits, now) = (Circuits::default(), Instant::now());
-        for _ in 0..9 {
-            settle(&circuits, Some(ErrorCode::PathDenied), now);
-            settle(&circuits, Some(ErrorCode::IoError), now);
-            settle(&circuits, Some(ErrorCode::Overloaded), now);
-            settle(&circuits, Some(ErrorCode::IoError), now);
-            settle(&circuits, Some(ErrorCode::NotFound), now);
+        for code in [PathDenied, IoError, Overloaded, IoError, NotFound].repeat(9) {
+            settle(&circuits, Some(code), now);
         }
         assert!(!refused(&circuits, "s", now));
     }
 
     #[test]
     fn a_command_that_ran_into_its_own_deadline_never_counts() {
-        let (circuits, now) = (Circuits::default(), Instant::now());
+        let (circuits, now, session) = (Circuits::default(), Instant::now(), "s".parse().unwrap());
         let error = ToolError { http_status: Some(200), ..failure(ErrorCode::Timeout) };
-        for _ in 0..9 {
-            circuits.settle(&"s".parse().unwrap(), "ls", Some(&error), now);
-        }
+        (0..9).for_each(|_| circuits.settle(&session, "ls", Some(&error), now));
         assert!(!refused(&circuits, "s", now));
     }
 

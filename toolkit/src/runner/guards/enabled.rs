@@ -5,18 +5,10 @@ use std::collections::BTreeSet;
 use protocol::{ErrorCode, ToolError};
 
 use super::{Check, Guard};
-use crate::RunnerSettings;
 use crate::runner::call::PendingCall;
 
-pub(super) struct Enabled {
-    disabled: BTreeSet<String>,
-}
-
-impl Enabled {
-    pub(super) fn new(settings: &RunnerSettings) -> Self {
-        Self { disabled: settings.disabled.clone() }
-    }
-}
+/// With the disabled tools.
+pub(super) struct Enabled(pub(super) BTreeSet<String>);
 
 impl Guard for Enabled {
     fn name(&self) -> &'static str {
@@ -25,7 +17,7 @@ impl Guard for Enabled {
 
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let name = &call.info.tool;
-        if !self.disabled.contains(name) {
+        if !self.0.contains(name) {
             return Ok(()).into();
         }
         let message = format!("The tool `{name}` is disabled by AUTONOUS_TOOL_DISABLED.");

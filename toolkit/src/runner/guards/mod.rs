@@ -29,7 +29,7 @@ pub(super) use idempotency::Claim;
 pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>>> {
     Ok(vec![
         Box::new(known_tool::KnownTool),
-        Box::new(enabled::Enabled::new(settings)),
+        Box::new(enabled::Enabled(settings.disabled.clone())),
         Box::new(tool_allowlist::ToolAllowlist::open(&settings.state_dir.join("bindings"))?),
         Box::new(circuit::Circuits::default()),
         Box::new(valid_arguments::ValidArguments),
@@ -87,23 +87,12 @@ impl From<Result<(), ToolError>> for Check<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-    use std::time::Duration;
-
     use super::*;
-    use crate::Bounds;
 
     #[test]
     fn the_guards_are_in_the_documented_order() {
         let directory = std::env::temp_dir().join(format!("guards-{}", protocol::TaskId::new()));
-        let settings = RunnerSettings {
-            disabled: BTreeSet::new(),
-            timeout: Duration::from_secs(1),
-            bounds: Bounds::default(),
-            cwd: String::new(),
-            state_dir: directory.clone(),
-        };
-        let guards = guards(&settings).unwrap();
+        let guards = guards(&RunnerSettings::of_test(directory.clone())).unwrap();
         let documented: Vec<&str> = include_str!("../mod.rs")
             .lines()
             .filter_map(|line| line.strip_prefix("//! ")?.split_once(". **")?.1.split_once("**"))

@@ -19,7 +19,6 @@ use super::{Check, Guard};
 use crate::runner::call::{CallInfo, PendingCall};
 use crate::{Success, locked};
 
-/// The allow-lists of all tasks that have one.
 pub(super) struct ToolAllowlist {
     store: Store,
     tasks: Mutex<HashMap<TaskId, BTreeSet<String>>>,
