@@ -15,8 +15,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(3);
 /// The pause after the database failed.
 const STORE_PAUSE_MS: i64 = 1000;
 
-/// Sends until `stop`. A message that is being sent then gets a little more time: one that was sent but not
-/// marked is sent again at the next start.
+/// Sends until `stop`, and a little longer: a message sent but not marked is sent again at the next start.
 pub(crate) async fn send_queued(channel: Arc<dyn Channel>, store: Store, stop: CancellationToken) {
     let mut changes = store.changes();
     while !stop.is_cancelled() {

@@ -6,20 +6,18 @@ use clap::{ArgGroup, Args};
 use protocol::{SessionId, now_ms};
 use serde_json::json;
 
-use super::Screen;
 use crate::data_dir::DataDir;
 use crate::queries::audit::{Call, Question, calls};
 use crate::queries::short_id::shown;
 use crate::queries::{self, QueryError};
 use crate::terminal::age::Span;
-use crate::terminal::{COLUMNS, Colour, Column, Table};
+use crate::terminal::{COLUMNS, Colour, Column, Paint, Table};
 
 /// How many changed lines are shown below a change.
 const LINES_SHOWN: usize = 4;
 
 const HASH_SHOWN: usize = 12;
 
-/// What `supervisor audit` takes.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(group = ArgGroup::new("question").required(true).args(["file", "task", "refused"]))]
@@ -61,7 +59,7 @@ pub(super) fn run(
     data: &DataDir,
     arguments: &AuditArguments,
     file: &[PathBuf],
-    screen: Screen,
+    paint: Paint,
 ) -> Result<String, QueryError> {
     let connection = queries::open(&data.database())?;
     let since_ms = arguments.since.map_or(i64::MIN, |span| span.before(now_ms()));
@@ -69,7 +67,7 @@ pub(super) fn run(
     if arguments.json {
         return Ok(super::pretty(&json!(calls)));
     }
-    Ok(report(&calls, arguments.file.is_some(), screen))
+    Ok(report(&calls, arguments.file.is_some(), paint))
 }
 
 fn question(arguments: &AuditArguments, file: &[PathBuf]) -> Question {
@@ -87,7 +85,7 @@ fn without_dot(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).display().to_string()
 }
 
-fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
+fn report(calls: &[Call], is_about_a_file: bool, paint: Paint) -> String {
     if calls.is_empty() {
         return "No matching calls.".to_owned();
     }
@@ -108,7 +106,7 @@ fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
             add_change(&mut table, call);
         }
     }
-    table.lines(COLUMNS, screen.paint).join("\n")
+    table.lines(COLUMNS, paint).join("\n")
 }
 
 /// How the call ended, in a word.
@@ -161,7 +159,7 @@ mod tests {
 
     use super::*;
     use crate::store::fixture::{call_completed, call_started};
-    use crate::terminal::{Paint, width};
+    use crate::terminal::width;
 
     fn report_of(status: &'static str, end: EventBody, is_about_a_file: bool) -> String {
         let started = call_started("edit", "日本語/notes-with-a-long-name-that-does-not-fit.txt").call;
@@ -176,7 +174,7 @@ mod tests {
             status,
             end: Some(end),
         };
-        let text = report(&[call], is_about_a_file, Screen { paint: Paint(false) });
+        let text = report(&[call], is_about_a_file, Paint(false));
         assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
         text
     }

@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::backup::{BackupError, backup};
 use crate::data_dir::DataDir;
 
-/// What `supervisor backup` takes.
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
     /// The file to write; it must not exist yet.

@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 use super::control_client::ControlClient;
 use super::error::CommandError;
-use crate::channels::local::messages::{MessageStatus, NewMessage};
+use crate::channels::local::messages::NewMessage;
 use crate::data_dir::DataDir;
+use crate::store::inbox::MessageStatus;
 
 /// How long one request waits before the next one.
 const WAIT_SECONDS: u64 = 30;
 
-/// What `supervisor chat` takes.
 #[derive(Debug, Args)]
 pub(crate) struct ChatArguments {
     /// The message.
@@ -35,7 +35,7 @@ pub(super) async fn chat(data: &DataDir, arguments: ChatArguments) -> Result<Mes
     let deadline = Instant::now() + Duration::from_secs(arguments.wait);
     let message = NewMessage { text: arguments.text, chat: arguments.chat };
     let mut status: MessageStatus = client.send(client.post("/messages").json(&message)).await?;
-    while matches!(status.status.as_str(), "queued" | "in_progress") {
+    while status.is_open() {
         let left = deadline.saturating_duration_since(Instant::now()).as_secs();
         if left == 0 {
             return Err(CommandError::TooLate(arguments.wait, status.task_id.to_string()));

@@ -3,15 +3,13 @@
 use clap::Args;
 use serde_json::json;
 
-use super::Screen;
 use super::queue::CommandOutput;
 use crate::check::{Finding, Verdict, check};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::terminal::width::wrapped;
-use crate::terminal::{COLUMNS, Colour};
+use crate::terminal::{COLUMNS, Colour, Paint};
 
-/// What `supervisor check` takes.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Print JSON: an array of {"name": …, "verdict": "ok|warn|fail", "what": …, "remedy": …}.
@@ -27,15 +25,15 @@ pub(super) async fn run(
     data: &DataDir,
     config: anyhow::Result<Config>,
     arguments: &CheckArguments,
-    screen: Screen,
+    paint: Paint,
 ) -> CommandOutput {
     let findings = check(data, config).await;
     let succeeded = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
-    let text = if arguments.json { super::pretty(&json!(findings)) } else { report(&findings, screen) };
+    let text = if arguments.json { super::pretty(&json!(findings)) } else { report(&findings, paint) };
     CommandOutput { text, succeeded }
 }
 
-fn report(findings: &[Finding], screen: Screen) -> String {
+fn report(findings: &[Finding], paint: Paint) -> String {
     let mut lines = Vec::new();
     for finding in findings {
         let (mark, colour) = match finding.verdict {
@@ -43,7 +41,7 @@ fn report(findings: &[Finding], screen: Screen) -> String {
             Verdict::Warn => ("warn", Colour::Doubtful),
             Verdict::Fail => ("FAIL", Colour::Bad),
         };
-        let head = format!("{}  {:<16}", screen.paint.paint(colour, mark), finding.name);
+        let head = format!("{}  {:<16}", paint.paint(colour, mark), finding.name);
         let told = wrapped(&finding.what, COLUMNS - INDENT).into_iter();
         let remedy =
             finding.remedy.iter().flat_map(|remedy| wrapped(&format!("→ {remedy}"), COLUMNS - INDENT));
@@ -58,7 +56,7 @@ fn report(findings: &[Finding], screen: Screen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::{Paint, width};
+    use crate::terminal::width;
 
     #[test]
     fn every_line_fits_and_nothing_is_left_out() {
@@ -68,7 +66,7 @@ mod tests {
             what: format!("/a/very/long/path/{}/of/a/data/directory: permission denied", "x".repeat(120)),
             remedy: Some("Run this as the user who runs the supervisor, or name another one.".to_owned()),
         };
-        let text = report(&[finding], Screen { paint: Paint(false) });
+        let text = report(&[finding], Paint(false));
         assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
         assert!(text.starts_with("FAIL  data directory"), "{text}");
         let letters = |text: &str| text.matches('x').count();

@@ -18,13 +18,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::terminal::Paint;
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Screen {
-    pub paint: Paint,
-}
-
 /// Starts Autonous and talks to it.
 ///
 /// The supervisor receives messages, gives them to the worker, records everything in a database, and sends
@@ -80,7 +73,6 @@ pub(crate) enum Command {
     Token(TokenArguments),
 }
 
-/// What `supervisor run` takes.
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// Print addresses, tokens and example commands once it is ready, even if stdout is not a terminal.
@@ -88,7 +80,6 @@ pub(crate) struct RunArguments {
     pub print_next_steps: bool,
 }
 
-/// What `supervisor token` takes.
 #[derive(Debug, Args)]
 pub(crate) struct TokenArguments {
     /// Print only this token, for scripts.
@@ -98,7 +89,6 @@ pub(crate) struct TokenArguments {
     pub json: bool,
 }
 
-/// One of the two tokens.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum WhichToken {
     /// For the control port.

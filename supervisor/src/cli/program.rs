@@ -11,7 +11,7 @@ use crate::cli::backup::BackupArguments;
 use crate::cli::chat::{ChatArguments, chat};
 use crate::cli::next_steps::next_steps;
 use crate::cli::queue::CommandOutput;
-use crate::cli::{self, Arguments, Command, RunArguments, Screen, TokenArguments, WhichToken};
+use crate::cli::{self, Arguments, Command, RunArguments, TokenArguments, WhichToken};
 use crate::config::{Config, SECRET_VARIABLES, data_dir_from};
 use crate::data_dir::DataDir;
 use crate::run::RunError;
@@ -42,13 +42,13 @@ fn run_command() -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Run(run) => run_all(&run, &variables, data.path()),
         Command::Chat(chat) => send_chat(&data, chat),
-        Command::Tasks(tasks) => print_output(cli::tasks::run(&data, &tasks, screen(&variables))),
-        Command::Audit(audit) => show_audit(&data, &audit, screen(&variables)),
+        Command::Tasks(tasks) => print_output(cli::tasks::run(&data, &tasks, paint(&variables))),
+        Command::Audit(audit) => show_audit(&data, &audit, paint(&variables)),
         Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
         Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
         Command::Check(check) => {
             let config = Config::from_variables(&variables, Some(data.path()));
-            exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, screen(&variables))))
+            exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, paint(&variables))))
         }
         Command::Backup(backup) => make_backup(&data, &backup),
         Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(&data, &prune))),
@@ -114,13 +114,13 @@ fn print_output<E: std::error::Error + Send + Sync + 'static>(
 }
 
 /// The path may be a symlink: both it and its target are looked up.
-fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> anyhow::Result<ExitCode> {
+fn show_audit(data: &DataDir, arguments: &AuditArguments, paint: Paint) -> anyhow::Result<ExitCode> {
     let mut paths = Vec::new();
     if let Some(file) = &arguments.file {
         paths.extend(std::fs::canonicalize(file));
         paths.push(std::path::absolute(file).context("--file has no absolute path")?);
     }
-    print_output(cli::audit::run(data, arguments, &paths, screen))
+    print_output(cli::audit::run(data, arguments, &paths, paint))
 }
 
 fn make_backup(data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
@@ -135,8 +135,8 @@ fn exit_with(output: CommandOutput) -> anyhow::Result<ExitCode> {
 }
 
 /// Colours are for terminals without `NO_COLOR`.
-fn screen(variables: &Variables) -> Screen {
-    Screen { paint: Paint(std::io::stdout().is_terminal() && variables.text("NO_COLOR").is_none()) }
+fn paint(variables: &Variables) -> Paint {
+    Paint(std::io::stdout().is_terminal() && variables.text("NO_COLOR").is_none())
 }
 
 fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<ExitCode> {

@@ -14,7 +14,6 @@ use crate::retention::{SHORTEST, prune};
 use crate::store::retention::{Pruned, count};
 use crate::terminal::age::Span;
 
-/// What `supervisor prune` takes.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArguments {
     /// How long ago a task must have ended, such as 30d or 12w; at least an hour.

@@ -10,7 +10,7 @@ use super::control_client::ControlClient;
 use super::database_access::{DatabaseAccess, ExclusiveStore, database_access};
 use super::error::CommandError;
 use crate::control::error::ControlError;
-use crate::control::tasks::{RequeueMany, TaskState, state_of_cancelled, state_of_requeued};
+use crate::control::tasks::{TaskState, state_of_cancelled, state_of_requeued};
 use crate::data_dir::DataDir;
 use crate::queries;
 use crate::queries::short_id::{resolve, shown};
@@ -24,7 +24,6 @@ use crate::terminal::width::wrapped;
 /// Who asked, in the events.
 const BY: &str = "cli";
 
-/// What `supervisor requeue` takes.
 #[derive(Debug, Args)]
 pub(crate) struct RequeueArguments {
     /// These tasks, by the beginning or end of their IDs.
@@ -50,7 +49,6 @@ pub(crate) struct RequeueArguments {
     pub json: bool,
 }
 
-/// What `supervisor cancel` takes.
 #[derive(Debug, Args)]
 pub(crate) struct CancelArguments {
     /// These tasks, by the beginning or end of their IDs.
@@ -156,20 +154,18 @@ async fn requeue_all(
     if state == Ended::Done && !arguments.force {
         return Err(CommandError::Refused(format!("{}: give --force", ControlError::TaskDone)));
     }
-    let since_ms = arguments.since.map(|span| span.before(now_ms()));
+    let (since_ms, chat_id) = (arguments.since.map(|span| span.before(now_ms())), arguments.chat.clone());
+    let filter = Filter { state, since_ms, chat_id, force: arguments.force };
     let access = database_access(data).await?;
     let mut tasks = Vec::new();
     loop {
         let many = match &access {
             DatabaseAccess::ViaSupervisor => {
                 let client = ControlClient::new(data)?;
-                let action =
-                    RequeueMany { state, since_ms, chat_id: arguments.chat.clone(), force: arguments.force };
-                client.send::<RequeuedMany>(client.post("/tasks/requeue").json(&action)).await?
+                client.send::<RequeuedMany>(client.post("/tasks/requeue").json(&filter)).await?
             }
             DatabaseAccess::Exclusive(ExclusiveStore { store, run, .. }) => {
-                let (run, filter) =
-                    (run.clone(), Filter { state, since_ms, chat_id: arguments.chat.clone() });
+                let (run, filter) = (run.clone(), filter.clone());
                 store.write(move |tx| requeue::matching(tx, &filter, BY, &run)).await?
             }
         };

@@ -8,7 +8,6 @@ use crate::queries::QueryError;
 use crate::terminal::COLUMNS;
 use crate::tree::{Node, Scope, grow, load, render};
 
-/// What `supervisor tree` takes.
 #[derive(Debug, Args)]
 pub(crate) struct TreeArguments {
     /// Show the tree of this task [default: the newest task].

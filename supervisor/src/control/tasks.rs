@@ -32,20 +32,6 @@ pub(crate) struct TaskState {
     pub state: String,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RequeueMany {
-    pub state: Ended,
-    /// Only those that ended at this time or later, in milliseconds since the epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since_ms: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chat_id: Option<String>,
-    /// Required for tasks that are done: they run again.
-    #[serde(default)]
-    pub force: bool,
-}
-
 /// The query of `POST /tasks/{id}/requeue`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,11 +72,10 @@ pub(crate) async fn requeue_many(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<RequeuedMany>, ControlError> {
-    let wanted: RequeueMany = body::parse(&headers, body, FILTER_HINT)?;
-    if wanted.state == Ended::Done && !wanted.force {
+    let filter: Filter = body::parse(&headers, body, FILTER_HINT)?;
+    if filter.state == Ended::Done && !filter.force {
         return Err(ControlError::TaskDone);
     }
-    let filter = Filter { state: wanted.state, since_ms: wanted.since_ms, chat_id: wanted.chat_id };
     let run = control.run.clone();
     Ok(Json(control.store.write(move |tx| requeue::matching(tx, &filter, BY, &run)).await?))
 }

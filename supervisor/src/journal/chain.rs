@@ -57,8 +57,7 @@ pub(crate) struct Batch {
     pub(crate) position: Position,
 }
 
-/// Parses the complete lines of a piece that starts at `position`. A last line without a newline is left for
-/// the next time.
+/// Parses the complete lines of a piece that starts at `position`; a last line without a newline is left.
 pub(crate) fn parse(position: &Position, piece: &[u8]) -> Batch {
     let mut batch = Batch { events: Vec::new(), breaks: Vec::new(), position: position.clone() };
     for line in piece.split_inclusive(|byte| *byte == b'\n') {

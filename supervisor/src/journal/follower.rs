@@ -101,8 +101,7 @@ impl Follower {
         }
     }
 
-    /// Reads file after file. A file must be read once after it is known to be full, because records are
-    /// appended to it until then.
+    /// Reads file after file; each once after it is known to be full, because it grows until then.
     async fn read_all(&mut self) -> Result<(), FollowError> {
         loop {
             let files = Files::list(&self.path)?;

@@ -65,8 +65,7 @@ pub fn end(
     Ok(true)
 }
 
-/// The end of an attempt with a cancel request: a reply of the worker stands, and what would be retried or
-/// given up is cancelled instead.
+/// An attempt's end after a cancel request: a reply stands; what would be retried or given up is cancelled.
 fn as_cancelled(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<Ending, StoreError> {
     match ending {
         Ending::Done { .. } | Ending::Cancelled { .. } => Ok(ending.clone()),
@@ -124,20 +123,12 @@ fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::Chat;
     use crate::store::Store;
     use crate::store::fixture::{TestDatabase, channels, dead, done, local_chat, retry, test_chat};
 
-    fn claimed(chat: Chat) -> (TestDatabase, Claimed) {
-        let database = TestDatabase::new();
-        database.enqueue(chat, "hello");
-        let task = database.claim();
-        (database, task)
-    }
-
     #[test]
     fn a_done_task_has_a_reply_a_history_and_events() {
-        let (database, task) = claimed(test_chat(1));
+        let (database, task) = TestDatabase::with_claimed(test_chat(1));
         assert!(database.end(&task, done("answer")));
         let history = database.texts("select role || ' ' || text from history order by seq");
         assert_eq!(history, ["user hello", "assistant answer"]);
@@ -148,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_stale_worker_never_finishes_another_attempt_of_the_task() {
-        let (database, first) = claimed(test_chat(1));
+        let (database, first) = TestDatabase::with_claimed(test_chat(1));
         assert!(database.end(&first, retry(0)));
         let second = database.claim();
         assert_eq!(second.attempt, 2);
@@ -160,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_dead_task_tells_the_user_once() {
-        let (database, task) = claimed(test_chat(1));
+        let (database, task) = TestDatabase::with_claimed(test_chat(1));
         assert!(database.end(&task, dead()));
         assert_eq!(database.texts("select text from outbox"), ["I could not do it."]);
         let audit = database.texts("select message from task_audit where phase = 'failed'");
@@ -169,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reply_that_cannot_be_stored_leaves_the_task_in_progress() {
-        let (database, task) = claimed(local_chat());
+        let (database, task) = TestDatabase::with_claimed(local_chat());
         let store = Store::open(&database.path()).unwrap();
         let refused = store.write(move |tx| {
             let first = end(tx, &channels(), &task, &done("answer"))?;

@@ -64,8 +64,7 @@ pub(crate) fn task(
     }
 }
 
-/// Cancels a chat's running task, or else its newest waiting one; with `all`, every one. The caller replies
-/// to the chat.
+/// Cancels a chat's running task, else its newest waiting one; with `all`, every one. The caller replies.
 pub(crate) fn in_chat(
     connection: &Connection,
     chat: &Chat,
@@ -188,13 +187,11 @@ mod tests {
 
     #[test]
     fn an_attempt_with_a_cancel_request_is_never_retried() {
-        let database = TestDatabase::new();
-        let id = database.enqueue(test_chat(1), "hello");
-        let running = database.claim();
+        let (database, running) = TestDatabase::with_claimed(test_chat(1));
         for _ in 0..2 {
-            assert_eq!(cancel(&database, &id), Cancellation::Asked);
+            assert_eq!(cancel(&database, &running.id), Cancellation::Asked);
         }
-        database.append(call_started("bash", ""), None, Some(&id));
+        database.append(call_started("bash", ""), None, Some(&running.id));
         assert!(database.end(&running, retry(0)));
         assert_eq!(database.texts("select state from inbox"), ["cancelled"]);
         let reply = "This was cancelled. Until then it had called tools, all of them: bash (interrupted).";

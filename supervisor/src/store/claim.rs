@@ -158,9 +158,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_delays_nothing() {
-        let database = TestDatabase::new();
-        database.enqueue(test_chat(1), "hello");
-        let task = database.claim();
+        let (database, task) = TestDatabase::with_claimed(test_chat(1));
         assert!(database.end(&task, retry(30)));
         assert!(matches!(database.try_claim(), Claim::Nothing { until_ms: Some(_) }));
         let hour_ahead = "update inbox set available_at_ms = available_at_ms + 3600000,
@@ -171,9 +169,7 @@ mod tests {
 
     #[test]
     fn a_lease_is_renewed_only_for_its_own_attempt() {
-        let database = TestDatabase::new();
-        database.enqueue(test_chat(1), "hello");
-        let task = database.claim();
+        let (database, task) = TestDatabase::with_claimed(test_chat(1));
         for (attempt, expected) in [(task.attempt, true), (task.attempt + 1, false)] {
             let renewed = renew(&database, &task.id, attempt, Duration::from_secs(60)).unwrap();
             assert_eq!(renewed, expected);

@@ -63,8 +63,7 @@ pub(crate) fn next(connection: &Connection, channel: &ChannelName) -> Result<Nex
     Ok(Next::Nothing { until_ms })
 }
 
-/// Marks a message as sent, with the number that the channel gave it. A file's bytes are deleted: nobody
-/// needs them any more.
+/// Marks a message as sent, with the number that the channel gave it; a file's bytes are not needed any more.
 pub(crate) fn mark_sent(
     connection: &Connection,
     message: &OutgoingMessage,

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::StoreError;
 
-/// Adds an event. One whose ID is already stored is left as it is, so it is safe to repeat this after a
-/// crash.
+/// Adds an event. One whose ID is stored is left as it is, so it is safe to repeat this after a crash.
 pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> {
     let sql = "insert into events (id, parent_id, task_id, type, time_ms, payload)
                values (?1, ?2, ?3, ?4, ?5, ?6) on conflict (id) do nothing";

@@ -82,6 +82,14 @@ impl TestDatabase {
         Self { connection, run: started.id, directory }
     }
 
+    /// A database with one task, which is running.
+    pub(crate) fn with_claimed(chat: Chat) -> (Self, Claimed) {
+        let database = Self::new();
+        database.enqueue(chat, "hello");
+        let task = database.claim();
+        (database, task)
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join("autonous.db")
     }

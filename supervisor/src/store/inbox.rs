@@ -3,6 +3,7 @@
 use protocol::event::{TaskQueued, TaskSkipped};
 use protocol::{EventId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
 
 use super::{StoreError, events, outbox};
 use crate::channel::Chat;
@@ -20,14 +21,21 @@ pub struct IncomingMessage {
     pub text: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Status {
-    /// Its state, as in the table.
-    pub state: String,
-    /// Whether it has ended.
-    pub ended: bool,
-    /// The reply to its user.
+/// How a message's task is, as the local channel tells it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct MessageStatus {
+    pub task_id: TaskId,
+    /// Its state: `queued`, `in_progress`, `done`, `dead`, `cancelled` or `skipped`.
+    pub status: String,
+    /// The reply, once the task has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
+}
+
+impl MessageStatus {
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.status.as_str(), "queued" | "in_progress")
+    }
 }
 
 /// Stores a message as a task. Returns none for an update that is already stored.
@@ -48,8 +56,7 @@ pub fn enqueue(
     Ok(Some(task))
 }
 
-/// Stores a message that is deliberately not run, with the reason. Returns none for an update that is already
-/// stored.
+/// Stores a message that is not run, with the reason. Returns none for an update that is already stored.
 pub(crate) fn store_skipped(
     connection: &Connection,
     incoming: &IncomingMessage,
@@ -66,13 +73,15 @@ pub(crate) fn store_skipped(
     Ok(Some(task))
 }
 
-pub(crate) fn status(connection: &Connection, task: &TaskId) -> Result<Option<Status>, StoreError> {
-    let mut query =
-        connection.prepare_cached("select state, finished_at_ms is not null from inbox where id = ?1")?;
-    let found = query.query_row([task.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let Some((state, ended)) = found else { return Ok(None) };
-    let reply = if ended { outbox::reply_of(connection, task)? } else { None };
-    Ok(Some(Status { state, ended, reply }))
+pub(crate) fn status(connection: &Connection, task: &TaskId) -> Result<Option<MessageStatus>, StoreError> {
+    let mut query = connection.prepare_cached("select state from inbox where id = ?1")?;
+    let found = query.query_row([task.as_str()], |row| row.get(0)).optional()?;
+    let Some(status) = found else { return Ok(None) };
+    let mut status = MessageStatus { task_id: task.clone(), status, reply: None };
+    if !status.is_open() {
+        status.reply = outbox::reply_of(connection, task)?;
+    }
+    Ok(Some(status))
 }
 
 fn insert(

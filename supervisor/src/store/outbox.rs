@@ -50,9 +50,8 @@ pub(crate) fn queue_reply(
     queue(connection, Some(task), chat, contents, delivery, parent).map(|_| ())
 }
 
-/// Queues messages that belong together, and returns the numbers of their rows. A reply of a pulled channel
-/// is sent once it is stored; such a channel takes nothing but the texts of a task's reply, because nobody
-/// would fetch anything else.
+/// Queues messages that belong together, and returns the numbers of their rows. A pulled channel takes only
+/// the texts of a task's reply, because nobody would fetch anything else; they count as sent at once.
 pub(crate) fn queue(
     connection: &Connection,
     task: Option<&TaskId>,

@@ -37,12 +37,19 @@ pub(crate) enum Ended {
     Skipped,
 }
 
-#[derive(Debug, Clone)]
+/// What `POST /tasks/requeue` takes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Filter {
     pub state: Ended,
     /// Only those that ended at this time or later, in milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_id: Option<String>,
+    /// Required for tasks that are done, because they run again; the callers check it.
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// What `POST /tasks/requeue` responds with.
@@ -192,7 +199,8 @@ mod tests {
         for (since_ms, chat_id, expected) in
             [(Some(now_ms() + 60_000), None, 0), (None, Some("2"), 0), (None, Some("1"), 2), (None, None, 0)]
         {
-            let filter = Filter { state: Ended::Dead, since_ms, chat_id: chat_id.map(str::to_owned) };
+            let chat_id = chat_id.map(str::to_owned);
+            let filter = Filter { state: Ended::Dead, since_ms, chat_id, force: false };
             let many = matching(&database, &filter, "control", &database.run).unwrap();
             assert_eq!(many.task_ids.len(), expected, "{filter:?}");
         }
@@ -209,7 +217,7 @@ mod tests {
         for _ in 0..=MOST_AT_ONCE {
             store_skipped(&database, &incoming(test_chat(1), "hello"), "too old", &database.run).unwrap();
         }
-        let filter = Filter { state: Ended::Skipped, since_ms: None, chat_id: None };
+        let filter = Filter { state: Ended::Skipped, since_ms: None, chat_id: None, force: false };
         let many = matching(&database, &filter, "control", &database.run).unwrap();
         assert_eq!((many.task_ids.len(), many.more), (MOST_AT_ONCE, true));
     }

@@ -17,8 +17,7 @@ pub(crate) const TASKS_AT_ONCE: i64 = 50;
 /// How many events a batch looks at.
 pub(crate) const EVENTS_AT_ONCE: i64 = 2000;
 
-/// The tasks to delete: ended before a time, with nothing left to send. The newest task of all stays, so that
-/// no row number is used twice.
+/// Tasks that ended before a time with nothing left to send. The newest stays: no row number is used twice.
 const OLD_TASKS: &str = "finished_at_ms < ?1 and state in ('done', 'dead', 'cancelled', 'skipped')
     and not exists (select 1 from outbox where outbox.task_id = inbox.id and outbox.state = 'queued')
     and seq < (select max(seq) from inbox)";

@@ -11,8 +11,7 @@ pub(crate) fn newest_event(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("select coalesce(max(seq), 0) from events", [], |row| row.get(0))?)
 }
 
-/// Marks calls that started up to `until_seq` and have no end as interrupted, and counts them. Calls that
-/// were settled earlier are not checked again.
+/// Marks unsettled calls up to `until_seq` that have no end as interrupted, and counts them.
 pub(crate) fn mark_interrupted(
     connection: &Connection,
     until_seq: i64,

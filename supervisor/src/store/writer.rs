@@ -91,8 +91,7 @@ impl Notices {
     }
 }
 
-/// Runs jobs until all handles are dropped, or until the database turns out to be damaged: then nothing more
-/// is written, and callers get an error.
+/// Runs jobs until all handles are dropped or the database is found damaged: then callers get an error.
 pub(super) fn work_off(
     mut connection: Connection,
     mut queue: mpsc::Receiver<Box<dyn Job>>,

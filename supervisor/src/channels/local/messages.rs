@@ -16,7 +16,7 @@ use crate::channel::Chat;
 use crate::control::Control;
 use crate::control::body::{self, Body, invalid};
 use crate::control::error::ControlError;
-use crate::store::inbox::{self, IncomingMessage, Status};
+use crate::store::inbox::{self, IncomingMessage, MessageStatus};
 
 /// The longest that a request may wait for a reply.
 const MAX_WAIT_SECONDS: u64 = 600;
@@ -30,16 +30,6 @@ pub(crate) struct NewMessage {
     pub text: String,
     #[serde(default = "local")]
     pub chat: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct MessageStatus {
-    pub task_id: TaskId,
-    /// Its state: `queued`, `in_progress`, `done`, `dead`, `cancelled` or `skipped`.
-    pub status: String,
-    /// The reply, once the task has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply: Option<String>,
 }
 
 /// The query of `GET /messages/{task_id}`.
@@ -77,24 +67,19 @@ pub(crate) async fn get_message(
         return Err(invalid(format!("wait_seconds is at most {MAX_WAIT_SECONDS}"), WAIT_HINT));
     }
     let deadline = Instant::now() + Duration::from_secs(wait_seconds);
-    let Status { state, reply, .. } = until_ended(&control, &task_id, deadline).await?;
-    Ok(Json(MessageStatus { task_id, status: state, reply }))
-}
-
-async fn until_ended(control: &Control, task: &TaskId, deadline: Instant) -> Result<Status, ControlError> {
     let mut changes = control.store.changes();
     loop {
         changes.mark_unchanged();
-        let id = task.clone();
+        let id = task_id.clone();
         let status = control.store.write(move |tx| inbox::status(tx, &id)).await?;
         let status = status.ok_or(ControlError::NoSuchTask)?;
-        if status.ended {
-            return Ok(status);
+        if !status.is_open() {
+            return Ok(Json(status));
         }
         tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return Ok(status) },
-            () = sleep_until(deadline) => return Ok(status),
-            () = control.stop.cancelled() => return Ok(status),
+            changed = changes.changed() => if changed.is_err() { return Ok(Json(status)) },
+            () = sleep_until(deadline) => return Ok(Json(status)),
+            () = control.stop.cancelled() => return Ok(Json(status)),
         }
     }
 }

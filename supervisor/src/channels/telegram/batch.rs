@@ -1,6 +1,6 @@
 //! Stores a batch of updates with the offset that confirms it, in one transaction.
 
-use protocol::{EventId, TaskId, now_ms};
+use protocol::{EventId, now_ms};
 use rusqlite::Transaction;
 
 use super::NAME;
@@ -59,45 +59,26 @@ fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) 
         message_id: update.message_id,
         text: text.to_owned(),
     };
-    match &update.action {
-        UpdateAction::Run(text) => {
-            enqueue(tx, &incoming(text), run)?;
-        }
-        UpdateAction::Late(text) => {
-            store_skipped(tx, &incoming(text), "the message waited longer than the pending window", run)?;
-        }
+    let (text, reason) = match &update.action {
+        UpdateAction::Run(text) => return enqueue(tx, &incoming(text), run).map(|_| ()),
+        UpdateAction::Late(text) => (text.as_str(), "the message waited longer than the pending window"),
+        UpdateAction::Cancel { .. } => ("", "a command, carried out on receipt"),
+        UpdateAction::Skip(reason) | UpdateAction::Answer { reason, .. } => ("", *reason),
+        UpdateAction::UnknownChat => ("", "the chat is not on the allowlist"),
+    };
+    // One that was stored before was carried out and answered then.
+    let Some(task) = store_skipped(tx, &incoming(text), reason, run)? else { return Ok(()) };
+    let chat = &update.chat;
+    let reply = match &update.action {
         UpdateAction::Cancel { all } => {
-            let task = store_skipped(tx, &incoming(""), "a command, carried out on receipt", run)?;
-            carry_out_cancel(tx, task, &update.chat, *all, run)?;
+            Some(cancelled_in_words(cancel::in_chat(tx, chat, *all, chat.channel.as_str())?))
         }
-        UpdateAction::Skip(reason) => {
-            store_skipped(tx, &incoming(""), reason, run)?;
-        }
-        UpdateAction::Answer { reason, reply } => {
-            let task = store_skipped(tx, &incoming(""), reason, run)?;
-            answer(tx, task, &update.chat, reply, run)?;
-        }
-        UpdateAction::UnknownChat => {
-            let task = store_skipped(tx, &incoming(""), "the chat is not on the allowlist", run)?;
-            refuse_unknown_chat(tx, task, &update.chat, run)?;
-        }
-    }
-    Ok(())
-}
-
-/// Does nothing for a command that was stored before: it was carried out then.
-fn carry_out_cancel(
-    tx: &Transaction<'_>,
-    task: Option<TaskId>,
-    chat: &Chat,
-    all: bool,
-    run: &EventId,
-) -> Result<(), StoreError> {
-    if task.is_none() {
-        return Ok(());
-    }
-    let done = cancel::in_chat(tx, chat, all, chat.channel.as_str())?;
-    answer(tx, task, chat, &cancelled_in_words(done), run)
+        UpdateAction::Answer { reply, .. } => Some((*reply).to_owned()),
+        UpdateAction::UnknownChat => refusal(tx, chat)?,
+        UpdateAction::Run(_) | UpdateAction::Late(_) | UpdateAction::Skip(_) => None,
+    };
+    let Some(reply) = reply else { return Ok(()) };
+    outbox::queue(tx, Some(&task), chat, vec![Content::Text(reply)], Delivery::Push, Some(run)).map(|_| ())
 }
 
 fn cancelled_in_words(done: InChat) -> String {
@@ -114,37 +95,19 @@ fn cancelled_in_words(done: InChat) -> String {
     }
 }
 
-fn refuse_unknown_chat(
-    tx: &Transaction<'_>,
-    task: Option<TaskId>,
-    chat: &Chat,
-    run: &EventId,
-) -> Result<(), StoreError> {
+/// What to tell an unknown chat, if it was not told a short time ago.
+fn refusal(tx: &Transaction<'_>, chat: &Chat) -> Result<Option<String>, StoreError> {
     let key = format!("telegram.refused.{}", chat.id);
     let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
     let now = now_ms();
-    if task.is_none() || (0..REFUSAL_PAUSE_MS).contains(&(now - last)) {
-        return Ok(());
+    if (0..REFUSAL_PAUSE_MS).contains(&(now - last)) {
+        return Ok(None);
     }
     kv::set(tx, &key, &now.to_string())?;
     tracing::warn!(chat_id = chat.id, "a chat that is not on the allowlist wrote to the bot");
-    let reply = format!(
+    Ok(Some(format!(
         "This bot does not work for this chat. Its operator can allow it: chat ID {0} must be in \
          AUTONOUS_TELEGRAM_ALLOWED_CHATS (AUTONOUS_TELEGRAM_ALLOWED_CHATS={0}).",
         chat.id
-    );
-    answer(tx, task, chat, &reply, run)
-}
-
-/// Does nothing for an update that was stored before: its answer was queued then.
-fn answer(
-    tx: &Transaction<'_>,
-    task: Option<TaskId>,
-    chat: &Chat,
-    reply: &str,
-    run: &EventId,
-) -> Result<(), StoreError> {
-    let Some(task) = task else { return Ok(()) };
-    let contents = vec![Content::Text(reply.to_owned())];
-    outbox::queue(tx, Some(&task), chat, contents, Delivery::Push, Some(run)).map(|_| ())
+    )))
 }

@@ -35,8 +35,7 @@ pub(super) async fn send(
     after_failure(policy, error, attempt, max_attempts)
 }
 
-/// What follows from the failure of an attempt, counted from 1. Every message ends at some time, so that none
-/// blocks its chat forever.
+/// What follows from a failed attempt, counted from 1. Nothing is retried forever: it would block its chat.
 fn after_failure(policy: RetryPolicy, error: String, attempt: u32, max_attempts: u32) -> SendOutcome {
     let growing = pause(FIRST_PAUSE, attempt - 1, LONGEST_PAUSE);
     let (attempts, pause) = match policy {

@@ -86,8 +86,7 @@ fn furthest_end(text: &str, max_units: usize) -> usize {
     text.len()
 }
 
-/// The line that opened the code block that is still open at the end, if any. A very long one is cut to the
-/// bare fence, so that every piece makes progress.
+/// The line that opened the block still open at the end; a long one is cut, so that pieces make progress.
 fn open_fence(text: &str) -> Option<&str> {
     let mut open = None;
     for line in text.lines().filter(|line| line.trim_start().starts_with(FENCE)) {
@@ -103,35 +102,20 @@ fn open_fence(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, max_units: usize, expected: &[&str]) {
-        assert_eq!(into_pieces(text, max_units), expected, "{text:?}");
-    }
-
     #[test]
-    fn a_text_that_fits_is_one_message() {
-        check("short\n\ntext\n", 20, &["short\n\ntext"]);
-    }
-
-    #[test]
-    fn a_long_text_ends_at_paragraphs_then_lines_then_words() {
-        check("one two\n\nthree\nfour five six", 20, &["one two", "three\nfour five six"]);
-        check("one two three\nfour five six", 20, &["one two three", "four five six"]);
-        check("one two three four five six", 20, &["one two three", "four five six"]);
-    }
-
-    #[test]
-    fn a_word_longer_than_a_message_is_cut_between_characters() {
-        check(&"ä".repeat(40), 20, &[&"ä".repeat(16), &"ä".repeat(16), &"ä".repeat(8)]);
-    }
-
-    #[test]
-    fn a_code_block_is_closed_and_opened_again() {
-        let text = "```rust\nlet a = 1;\nlet b = 2;\nlet c = 3;\n```";
-        check(
-            text,
-            32,
-            &["```rust\nlet a = 1;\n```", "```rust\nlet b = 2;\n```", "```rust\nlet c = 3;\n```"],
-        );
+    fn a_long_text_ends_at_paragraphs_then_lines_then_words_and_code_blocks_stay_closed() {
+        let code = "```rust\nlet a = 1;\nlet b = 2;\nlet c = 3;\n```";
+        let [a, b, c] = ["a = 1", "b = 2", "c = 3"].map(|line| format!("```rust\nlet {line};\n```"));
+        for (text, max_units, expected) in [
+            ("short\n\ntext\n", 20, vec!["short\n\ntext"]),
+            ("one two\n\nthree\nfour five six", 20, vec!["one two", "three\nfour five six"]),
+            ("one two three\nfour five six", 20, vec!["one two three", "four five six"]),
+            ("one two three four five six", 20, vec!["one two three", "four five six"]),
+            (&"ä".repeat(40), 20, vec![&"ä".repeat(16), &"ä".repeat(16), &"ä".repeat(8)]),
+            (code, 32, vec![&a, &b, &c]),
+        ] {
+            assert_eq!(into_pieces(text, max_units), expected, "{text:?}");
+        }
     }
 
     #[test]
