@@ -85,7 +85,7 @@ impl FakeToolServer {
     }
 
     pub fn wait_for_calls(&self, count: usize) {
-        wait::until(&format!("{count} calls have arrived"), || (self.calls().len() >= count).then_some(()));
+        wait::until_true(&format!("{count} calls have arrived"), || self.calls().len() >= count);
     }
 
     /// Waits until the caller of an unanswered call has gone away.

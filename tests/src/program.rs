@@ -76,6 +76,19 @@ impl Program {
         self.wait()
     }
 
+    /// Lets the kernel measure the peak anew. Where it must not, the peak is that of the whole life, which
+    /// is never lower.
+    pub fn forget_peak(&self) {
+        let _ = fs::write(format!("/proc/{}/clear_refs", self.pid()), "5");
+    }
+
+    /// The most memory that was resident.
+    pub fn peak_kb(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("the program runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says the peak");
+        line.trim().trim_end_matches(" kB").parse().expect("the peak is a number")
+    }
+
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stderr).unwrap_or_default()).into_owned()
     }
@@ -111,7 +124,7 @@ pub fn signal(pid: u32, signal: Signal) {
 /// Stops a process, and waits until each of its threads stands still: the signal reaches them one by one.
 pub fn stop(pid: u32) {
     signal(pid, Signal::STOP);
-    wait::until("the process stands still", || threads(pid).iter().all(|state| state == "T").then_some(()));
+    wait::until_true("the process stands still", || threads(pid).iter().all(|state| state == "T"));
 }
 
 /// The states of a process's threads, as `/proc` writes them behind the name in parentheses.

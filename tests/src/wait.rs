@@ -22,6 +22,11 @@ pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     within(SOON, look).unwrap_or_else(|| panic!("timed out after {SOON:?}: {what}"))
 }
 
+/// Waits as [`until`] does, for something to be so.
+pub fn until_true(what: &str, mut is_so: impl FnMut() -> bool) {
+    until(what, || is_so().then_some(()));
+}
+
 /// What `look` finds within `deadline`, if it does.
 pub fn within<T>(deadline: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + deadline;

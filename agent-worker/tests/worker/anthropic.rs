@@ -47,8 +47,7 @@ fn a_task_with_two_calls_in_one_message_gets_its_answer() {
 
 #[test]
 fn a_request_is_what_the_protocol_asks_for() {
-    let tools = FakeToolServer::start([]);
-    let (_, model) = run(vec![says("hi")], &tools);
+    let (_, model) = run(vec![says("hi")], &FakeToolServer::start([]));
     let (request, headers) = (&model.requests()[0], &model.headers()[0]);
     assert!(headers["x-api-key"] == KEY && headers["anthropic-version"] == "2023-06-01", "{headers:?}");
     assert!(headers.get("authorization").is_none());
@@ -61,7 +60,6 @@ fn a_request_is_what_the_protocol_asks_for() {
 
 #[test]
 fn a_provider_that_is_overloaded_or_breaks_off_is_asked_again() {
-    let tools = FakeToolServer::start([]);
     let overloaded = json!({"type": "overloaded_error", "message": "Overloaded"});
     let replies = vec![
         ModelReply::Refused(529, overloaded),
@@ -69,16 +67,15 @@ fn a_provider_that_is_overloaded_or_breaks_off_is_asked_again() {
         half_a_stream(StreamFault::Torn),
         says("done"),
     ];
-    let (ended, model) = run(replies, &tools);
+    let (ended, model) = run(replies, &FakeToolServer::start([]));
     assert_eq!((ended.reply(), model.requests().len()), ("done", 4));
 }
 
 #[test]
 fn a_conversation_that_is_too_long_fails_for_good() {
-    let tools = FakeToolServer::start([]);
     let error =
         json!({"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"});
-    let (ended, model) = run(vec![ModelReply::Refused(400, error)], &tools);
+    let (ended, model) = run(vec![ModelReply::Refused(400, error)], &FakeToolServer::start([]));
     let (error, retryable) = ended.failure();
     assert!(error.starts_with("The conversation is too long for the model") && !retryable, "{error}");
     assert_eq!(model.requests().len(), 1);

@@ -63,9 +63,8 @@ fn a_stranger_at_the_tool_servers_address_is_named() {
 
 #[test]
 fn a_model_that_is_busy_for_a_moment_is_asked_again() {
-    let tools = FakeToolServer::start([]);
     let replies = vec![refuses(429, "slow down"), refuses(503, "busy"), says("done")];
-    let (ended, model) = run(replies, &tools, &[]);
+    let (ended, model) = run(replies, &FakeToolServer::start([]), &[]);
     assert_eq!(ended.reply(), "done");
     assert_eq!(model.requests().len(), 3);
     assert_eq!(ended.types().iter().filter(|kind| **kind == "turn.started").count(), 1);
@@ -73,8 +72,8 @@ fn a_model_that_is_busy_for_a_moment_is_asked_again() {
 
 #[test]
 fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() {
-    let tools = FakeToolServer::start([]);
-    let (ended, model) = run(vec![calls(&[("ls", "{}")]), refuses(429, "slow down")], &tools, &[]);
+    let (ended, model) =
+        run(vec![calls(&[("ls", "{}")]), refuses(429, "slow down")], &FakeToolServer::start([]), &[]);
     let (error, retryable) = ended.failure();
     assert!(error.contains("accepts no more requests right now") && error.contains("slow down"), "{error}");
     assert!(error.contains("Done so far:\n- ls {}: exit 0"), "{error}");

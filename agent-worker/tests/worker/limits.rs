@@ -31,10 +31,9 @@ fn too_many_turns_end_with_what_was_done() {
 
 #[test]
 fn too_many_tokens_end_the_task_and_cached_input_does_not_count() {
-    let tools = FakeToolServer::start([]);
     // Each turn counts 100 - 60 + 20.
     let limit = ("AUTONOUS_CONTROL_MAX_TOKENS", "120");
-    let (ended, model) = run(vec![calls(&[("ls", "{}")])], &tools, &[limit]);
+    let (ended, model) = run(vec![calls(&[("ls", "{}")])], &FakeToolServer::start([]), &[limit]);
     check_limit(&ended, "tokens", &["120 tokens"]);
     assert_eq!(model.requests().len(), 2);
 }
@@ -76,7 +75,7 @@ fn a_cancel_ends_a_running_request_to_the_model_and_the_next_task_runs() {
     let mut worker = worker(&model, &tools, &[]);
     let first = task("wait");
     worker.send_task(&first);
-    wait::until("the model is asked", || (!model.requests().is_empty()).then_some(()));
+    wait::until_true("the model is asked", || !model.requests().is_empty());
     worker.cancel(&first);
     assert!(matches!(worker.wait_for_result(&first).outcome, Outcome::Cancelled { .. }));
     assert_eq!(worker.run(&task("hi")).reply(), "hello");

@@ -8,8 +8,8 @@ use protocol::event::{AgentStarted, TurnCompleted};
 use crate::{refuses, says};
 
 fn run(replies: Vec<ModelReply>) -> (TaskRun, Vec<String>) {
-    let tools = FakeToolServer::start([]);
-    let (ended, model) = crate::run(replies, &tools, &[("AUTONOUS_MODEL_FALLBACK", "second")]);
+    let (ended, model) =
+        crate::run(replies, &FakeToolServer::start([]), &[("AUTONOUS_MODEL_FALLBACK", "second")]);
     let asked = model.requests().into_iter().map(|request| request["model"].as_str().unwrap().to_owned());
     (ended, asked.collect())
 }

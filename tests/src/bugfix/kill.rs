@@ -32,7 +32,7 @@ pub fn after_event(position: usize) -> Outcome {
     let database = system.database();
     assert_marked(&database, position);
     if killed_after.is_some() {
-        wait::until("the tree has the worker's end", || database.has_event("worker.exited").then_some(()));
+        wait::until_true("the tree has the worker's end", || database.has_event("worker.exited"));
         let again = database.count("select count(*) from events where type = 'retry.scheduled'");
         let attempts = database.count("select attempt from inbox");
         assert_eq!(again, attempts - 1, "after event {position}: the tree does not show the interruption");
@@ -99,7 +99,7 @@ fn assert_marked(database: &Database, position: usize) {
                  where call.tool_name in ('edit', 'write') and call.status = 'done'";
     assert_eq!(database.texts(again), Vec::<String>::new(), "after event {position}: made twice");
     let running = "select tool_name from tool_calls where status in ('running', 'queued')";
-    wait::until("every call has its end", || database.texts(running).is_empty().then_some(()));
+    wait::until_true("every call has its end", || database.texts(running).is_empty());
     assert_eq!(database.task_states(), ["done"], "after event {position}");
     assert_eq!(database.count("select count(*) from outbox"), 1, "after event {position}");
 }

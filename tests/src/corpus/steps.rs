@@ -198,7 +198,7 @@ fn killed_amid_a_call(server: &mut ToolServer, command: &str) -> Result<Answer, 
     std::thread::scope(|scope| {
         // Its server is killed, so that it gets no answer.
         scope.spawn(move || drop(request.try_send(address)));
-        wait::until("the command runs", || (!leftovers::processes_with(command).is_empty()).then_some(()));
+        wait::until_true("the command runs", || !leftovers::processes_with(command).is_empty());
         signal(server.program().pid(), Signal::KILL);
         none_left(command)
     })?;

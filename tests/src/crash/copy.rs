@@ -50,19 +50,21 @@ fn copy(from: &Path, to: &Path, with_index: bool) {
 
 /// Whether a database is whole and has everything that Telegram was told is safe.
 fn look(database: &Path, confirmed: &BTreeSet<i64>) -> Result<(), String> {
-    let connection = Connection::open(database).map_err(|error| error.to_string())?;
-    let result: String = connection
-        .query_row("pragma integrity_check", [], |row| row.get(0))
-        .map_err(|error| format!("integrity_check: {error}"))?;
-    if result != "ok" {
-        return Err(format!("integrity_check: {result}"));
-    }
+    let connection = checked(database).map_err(|fault| format!("integrity_check: {fault}"))?;
     if confirmed.is_empty() {
         return Ok(());
     }
     let stored = stored_updates(&connection).map_err(|error| error.to_string())?;
     let missing: Vec<&i64> = confirmed.difference(&stored).collect();
     if missing.is_empty() { Ok(()) } else { Err(format!("confirmed, and not stored: {missing:?}")) }
+}
+
+/// Opens a database, or says what `integrity_check` finds in it.
+pub(super) fn checked(database: &Path) -> Result<Connection, String> {
+    let connection = Connection::open(database).map_err(|error| error.to_string())?;
+    let result = connection.query_row("pragma integrity_check", [], |row| row.get(0));
+    let result: String = result.map_err(|error| error.to_string())?;
+    if result == "ok" { Ok(connection) } else { Err(result) }
 }
 
 fn stored_updates(connection: &Connection) -> rusqlite::Result<BTreeSet<i64>> {

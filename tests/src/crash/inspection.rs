@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 
-use rusqlite::Connection;
-
 use super::chats::{Chats, Written};
-use super::copy::Copies;
+use super::copy::{self, Copies};
 use super::kills::Kills;
 use super::report::Report;
 use crate::{FakeTelegram, System};
@@ -133,12 +131,7 @@ impl Inspection<'_> {
             "records that are not among the events",
             records.into_iter().filter(|id| !events.contains(id)).collect(),
         );
-        let database = Connection::open(self.system.dir().data().join("db/autonous.db"));
-        let checked = database.and_then(|database| {
-            database.query_row("pragma integrity_check", [], |row| row.get::<_, String>(0))
-        });
-        let fault =
-            checked.map_or_else(|error| Some(error.to_string()), |said| (said != "ok").then_some(said));
+        let fault = copy::checked(&self.system.dir().data().join("db/autonous.db")).err();
         report.forbid("faults found by integrity_check", fault.into_iter().collect());
     }
 

@@ -6,6 +6,9 @@ use super::{Dialect, NAME, Said, Usage, pieces};
 
 pub(super) const DIALECT: Dialect = Dialect { whole, events, end: "data: [DONE]\n\n" };
 
+/// The reasons to end: cut, with calls, and done.
+const ENDS: [&str; 3] = ["length", "tool_calls", "stop"];
+
 fn whole(said: &Said<'_>) -> Value {
     let calls: Vec<Value> =
         (0..said.calls.len()).map(|index| call(said, index, &said.calls[index].1)).collect();
@@ -14,8 +17,7 @@ fn whole(said: &Said<'_>) -> Value {
     if !calls.is_empty() {
         message["tool_calls"] = json!(calls);
     }
-    let choice =
-        json!({"index": 0, "message": message, "finish_reason": finish_reason(said), "logprobs": null});
+    let choice = json!({"index": 0, "message": message, "finish_reason": said.end(ENDS), "logprobs": null});
     completion("chat.completion", &json!([choice]), usage(said))
 }
 
@@ -32,7 +34,7 @@ fn events(said: &Said<'_>) -> Vec<Value> {
         );
     }
     let mut events: Vec<Value> = deltas.iter().map(|delta| chunk(delta, &Value::Null)).collect();
-    events.push(chunk(&json!({}), &json!(finish_reason(said))));
+    events.push(chunk(&json!({}), &json!(said.end(ENDS))));
     events.push(completion("chat.completion.chunk", &json!([]), usage(said)));
     events
 }
@@ -56,14 +58,6 @@ fn completion(object: &str, choices: &Value, usage: Value) -> Value {
 fn call(said: &Said<'_>, index: usize, arguments: &str) -> Value {
     let function = json!({"name": said.calls[index].0, "arguments": arguments});
     json!({"id": said.call_id(index), "type": "function", "function": function})
-}
-
-fn finish_reason(said: &Said<'_>) -> &'static str {
-    match (said.is_cut, said.calls.is_empty()) {
-        (true, _) => "length",
-        (false, false) => "tool_calls",
-        (false, true) => "stop",
-    }
 }
 
 fn usage(said: &Said<'_>) -> Value {

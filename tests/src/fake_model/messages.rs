@@ -6,6 +6,9 @@ use super::{Dialect, NAME, Said, Usage, pieces};
 
 pub(super) const DIALECT: Dialect = Dialect { whole, events, end: "" };
 
+/// The reasons to end: cut, with calls, and done.
+const ENDS: [&str; 3] = ["max_tokens", "tool_use", "end_turn"];
+
 fn whole(said: &Said<'_>) -> Value {
     let mut content = Vec::new();
     if !said.text.is_empty() {
@@ -15,7 +18,7 @@ fn whole(said: &Said<'_>) -> Value {
         let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
         content.push(json!({"type": "tool_use", "id": said.call_id(index), "name": name, "input": input}));
     }
-    message(&json!(content), json!(stop_reason(said)), said)
+    message(&json!(content), json!(said.end(ENDS)), said)
 }
 
 fn events(said: &Said<'_>) -> Vec<Value> {
@@ -30,7 +33,7 @@ fn events(said: &Said<'_>) -> Vec<Value> {
         let delta = |piece| json!({"type": "input_json_delta", "partial_json": piece});
         events.extend(block(index + 1, &start, pieces(arguments).into_iter().map(delta)));
     }
-    let end = json!({"stop_reason": stop_reason(said), "stop_sequence": null});
+    let end = json!({"stop_reason": said.end(ENDS), "stop_sequence": null});
     let usage = json!({"output_tokens": said.usage.output});
     events.push(json!({"type": "message_delta", "delta": end, "usage": usage}));
     events.push(json!({"type": "message_stop"}));
@@ -70,12 +73,4 @@ fn usage(said: &Said<'_>) -> Value {
         "cache_read_input_tokens": cached,
         "output_tokens": output,
     })
-}
-
-fn stop_reason(said: &Said<'_>) -> &'static str {
-    match (said.is_cut, said.calls.is_empty()) {
-        (true, _) => "max_tokens",
-        (false, false) => "tool_use",
-        (false, true) => "end_turn",
-    }
 }

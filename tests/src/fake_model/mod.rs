@@ -56,6 +56,22 @@ impl ModelReply {
     pub fn call(tool: &str, arguments: &Value) -> Self {
         Self::Calls(vec![(tool.to_owned(), arguments.to_string())])
     }
+
+    /// Its text, its calls, and whether it is cut.
+    fn said(&self) -> (&str, &[(String, String)], bool) {
+        match self {
+            Self::Text(text) | Self::Unstreamed(text) | Self::Faulty(text, _) => (text, &[], false),
+            Self::Calls(calls) => ("", calls, false),
+            Self::CutCalls(calls) => ("", calls, true),
+            Self::TextAndCalls(text, calls) => (text, calls, false),
+            Self::RateLimited(_)
+            | Self::Refused(..)
+            | Self::Broken
+            | Self::Whole(_)
+            | Self::Stream(_)
+            | Self::Silent => ("", &[], false),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,21 +226,24 @@ async fn reply(
         (reply, usage)
     });
     let (reply, usage) = thinking.await.expect("no script panics");
-    let said = |text, calls, is_cut| Said { text, calls, is_cut, usage, number };
-    let spoken = |said: Said<'_>| match is_streamed {
-        true => Stream::of(dialect, &said).into_response(),
-        false => axum::Json((dialect.whole)(&said)).into_response(),
-    };
+    let (text, calls, is_cut) = reply.said();
+    let said = Said { text, calls, is_cut, usage, number };
     match &reply {
-        ModelReply::Text(text) => spoken(said(text, &[], false)),
-        ModelReply::Calls(calls) => spoken(said("", calls, false)),
-        ModelReply::TextAndCalls(text, calls) => spoken(said(text, calls, false)),
-        ModelReply::CutCalls(calls) => spoken(said("", calls, true)),
-        ModelReply::Unstreamed(text) => axum::Json((dialect.whole)(&said(text, &[], false))).into_response(),
-        ModelReply::Whole(body) => axum::Json(body).into_response(),
-        ModelReply::Faulty(text, fault) => {
-            Stream::of(dialect, &said(text, &[], false)).broken_by(*fault).into_response()
+        ModelReply::Text(_)
+        | ModelReply::Calls(_)
+        | ModelReply::TextAndCalls(..)
+        | ModelReply::CutCalls(_)
+            if is_streamed =>
+        {
+            Stream::of(dialect, &said).into_response()
         }
+        ModelReply::Text(_)
+        | ModelReply::Calls(_)
+        | ModelReply::TextAndCalls(..)
+        | ModelReply::CutCalls(_)
+        | ModelReply::Unstreamed(_) => axum::Json((dialect.whole)(&said)).into_response(),
+        ModelReply::Whole(body) => axum::Json(body).into_response(),
+        ModelReply::Faulty(_, fault) => Stream::of(dialect, &said).broken_by(*fault).into_response(),
         ModelReply::Stream(stream) => stream.clone().into_response(),
         ModelReply::RateLimited(seconds) => {
             let refusal = failure(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded", "Rate limit reached");
@@ -242,25 +261,21 @@ async fn reply(
 impl Usage {
     /// A token is taken to be four bytes, so that the counts grow as real ones do.
     fn estimated(request: &Value, reply: &ModelReply) -> Self {
-        let (text, calls): (&str, &[(String, String)]) = match reply {
-            ModelReply::Text(text) | ModelReply::Unstreamed(text) | ModelReply::Faulty(text, _) => {
-                (text, &[])
-            }
-            ModelReply::Calls(calls) | ModelReply::CutCalls(calls) => ("", calls),
-            ModelReply::TextAndCalls(text, calls) => (text, calls),
-            ModelReply::RateLimited(_)
-            | ModelReply::Refused(..)
-            | ModelReply::Broken
-            | ModelReply::Whole(_)
-            | ModelReply::Stream(_)
-            | ModelReply::Silent => ("", &[]),
-        };
+        let (text, calls, _) = reply.said();
         let written: usize = calls.iter().map(|(name, arguments)| name.len() + arguments.len()).sum();
         Self { input: request.to_string().len() / 4, cached: 0, output: (text.len() + written) / 4 }
     }
 }
 
 impl Said<'_> {
+    fn end(&self, [cut, with_calls, done]: [&'static str; 3]) -> &'static str {
+        match (self.is_cut, self.calls.is_empty()) {
+            (true, _) => cut,
+            (false, false) => with_calls,
+            (false, true) => done,
+        }
+    }
+
     fn call_id(&self, index: usize) -> String {
         format!("call_{}_{index}", self.number)
     }

@@ -7,6 +7,8 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use serde_json::{Map, Value};
 
+use crate::http::position;
+
 #[derive(Debug, Default)]
 pub(super) struct Form {
     /// What is no file; numbers are numbers in either form.
@@ -39,7 +41,7 @@ impl Form {
         let mark = format!("\r\n--{boundary}");
         let body = [b"\r\n", body].concat();
         for part in split(&body, mark.as_bytes()).into_iter().skip(1) {
-            let Some(end) = find(part, b"\r\n\r\n") else { continue };
+            let Some(end) = position(part, b"\r\n\r\n") else { continue };
             let head = String::from_utf8_lossy(&part[..end]).into_owned();
             let content = part[end + 4..].to_vec();
             let Some(name) = quoted_after(&head, "; name=\"") else { continue };
@@ -65,14 +67,10 @@ fn quoted_after(head: &str, mark: &str) -> Option<String> {
 
 fn split<'a>(bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
     let (mut pieces, mut rest) = (Vec::new(), bytes);
-    while let Some(at) = find(rest, mark) {
+    while let Some(at) = position(rest, mark) {
         pieces.push(&rest[..at]);
         rest = &rest[at + mark.len()..];
     }
     pieces.push(rest);
     pieces
-}
-
-fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
-    bytes.windows(mark.len()).position(|window| window == mark)
 }

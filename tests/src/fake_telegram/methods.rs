@@ -32,25 +32,19 @@ pub(super) async fn answer(
             cut_off()
         }
         Some(Fault::Silent) => std::future::pending().await,
-        Some(fault) => refuse(fault),
-    }
-}
-
-fn refuse(fault: Fault) -> Response {
-    match fault {
-        Fault::RetryAfter(seconds) => {
+        Some(Fault::RetryAfter(seconds)) => {
             let description = format!("Too Many Requests: retry after {seconds}");
             refusal(429, &description, Some(json!({"retry_after": seconds})))
         }
-        Fault::Unauthorized => refusal(401, "Unauthorized", None),
-        Fault::Conflict => {
+        Some(Fault::Unauthorized) => refusal(401, "Unauthorized", None),
+        Some(Fault::Conflict) => {
             let description = "Conflict: terminated by other getUpdates request; \
                                make sure that only one bot instance is running";
             refusal(409, description, None)
         }
-        Fault::BadRequest => refusal(400, "Bad Request: something odd", None),
-        Fault::Blocked => refusal(403, "Forbidden: bot was blocked by the user", None),
-        Fault::ServerError | Fault::Silent | Fault::Dropped => refusal(500, "Internal Server Error", None),
+        Some(Fault::BadRequest) => refusal(400, "Bad Request: something odd", None),
+        Some(Fault::Blocked) => refusal(403, "Forbidden: bot was blocked by the user", None),
+        Some(Fault::ServerError) => refusal(500, "Internal Server Error", None),
     }
 }
 

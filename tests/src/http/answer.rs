@@ -101,7 +101,7 @@ fn read_more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-fn position(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+pub(crate) fn position(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
 }
 

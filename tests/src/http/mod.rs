@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use answer::Answer;
+pub(crate) use answer::position;
 
 /// Longer than any answer takes, long polls included.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);

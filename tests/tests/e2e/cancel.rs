@@ -2,7 +2,9 @@
 
 use harness::fake_telegram::texts;
 use harness::fake_telegram::update::Chat;
-use harness::{Answer, FakeTelegram, Request, System, leftovers, wait};
+use harness::{Answer, Request, System, leftovers, wait};
+
+use crate::with_telegram;
 
 const ADA: Chat = Chat { id: 4711 };
 
@@ -12,11 +14,12 @@ fn cancel(system: &System, task: &str) -> Answer {
     system.control(Request::post(&format!("/tasks/{task}/cancel"), ""))
 }
 
+fn is_sleeping(system: &System) -> bool {
+    leftovers::processes_of(system.dir()).iter().any(|process| process.command.contains("sleep 300"))
+}
+
 fn wait_until_sleeping(system: &System) {
-    wait::until("the command runs", || {
-        let processes = leftovers::processes_of(system.dir());
-        processes.iter().any(|process| process.command.contains("sleep 300")).then_some(())
-    });
+    wait::until_true("the command runs", || is_sleeping(system));
 }
 
 #[test]
@@ -31,10 +34,7 @@ fn a_running_command_is_stopped_and_its_user_is_told_what_was_done() {
     assert_eq!(system.database().task_states(), ["cancelled"]);
     let by = "select payload ->> 'by' from events where type = 'task.cancelled'";
     assert_eq!(system.database().texts(by), ["control"]);
-    wait::until("the command is gone", || {
-        let processes = leftovers::processes_of(system.dir());
-        (!processes.iter().any(|process| process.command.contains("sleep 300"))).then_some(())
-    });
+    wait::until_true("the command is gone", || !is_sleeping(&system));
     assert!(system.reply(&system.say("ls path=.")).contains("exit 0"), "the next task runs");
 }
 
@@ -58,8 +58,7 @@ fn a_task_that_waits_is_cancelled_at_once_and_an_ended_one_cannot_be() {
 
 #[test]
 fn a_cancel_in_the_chat_overtakes_what_waits_behind_the_running_task() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     telegram.push(ADA.text(LONG));
     telegram.push(ADA.text("ls path=second"));
     wait_until_sleeping(&system);
@@ -74,23 +73,22 @@ fn a_cancel_in_the_chat_overtakes_what_waits_behind_the_running_task() {
 
 #[test]
 fn a_cancel_that_telegram_delivers_twice_stops_nothing_else() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     let command = telegram.push(ADA.text("/cancel"));
     assert!(telegram.wait_for_sent(1)[0].text.contains("nothing to cancel"));
     telegram.push(ADA.text(LONG));
     wait_until_sleeping(&system);
     telegram.redeliver(command, ADA.text("/cancel"));
     telegram.push(ADA.text("ls path=waits"));
-    wait::until("the next message is stored", || (system.database().task_states().len() == 3).then_some(()));
+    wait::until_true("the next message is stored", || system.database().task_states().len() == 3);
     assert_eq!(system.database().task_states(), ["skipped", "in_progress", "queued"]);
     let asked = "select count(*) from inbox where cancel_requested_by is not null";
     assert_eq!(system.database().count(asked), 0);
     telegram.push(ADA.text("/cancel all"));
     let sent = telegram.wait_for_sent(3);
     assert!(sent[1].text.contains("1 waiting message"), "{:?}", texts(&sent));
-    wait::until("everything has ended", || {
-        (system.database().task_states() == ["skipped", "cancelled", "cancelled", "skipped"]).then_some(())
+    wait::until_true("everything has ended", || {
+        system.database().task_states() == ["skipped", "cancelled", "cancelled", "skipped"]
     });
     assert_eq!(telegram.sent().len(), 3, "{:?}", texts(&telegram.sent()));
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use harness::http::Request;
 use harness::leftovers::processes_with;
 use harness::tool_server::ToolServer;
-use harness::wait::until;
+use harness::wait::until_true;
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
 
@@ -146,12 +146,12 @@ fn a_command_ends_when_its_caller_goes_away() {
     let word = format!("forsaken-{}", std::process::id());
     let body = json!({"cmd": format!("exec -a {word} sleep 300"), "timeout_seconds": 600}).to_string();
     let stream = begin(&server, &body);
-    until("the command runs", || runs(&word).then_some(()));
+    until_true("the command runs", || runs(&word));
     drop(stream);
-    until("the command is gone", || (!runs(&word)).then_some(()));
-    until("its end is recorded", || {
+    until_true("the command is gone", || !runs(&word));
+    until_true("its end is recorded", || {
         let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
-        journal.contains("CANCELLED").then_some(())
+        journal.contains("CANCELLED")
     });
 }
 
@@ -162,8 +162,8 @@ fn a_command_ends_when_the_server_is_killed() {
     let body =
         json!({"cmd": format!("(setsid bash -c 'exec -a {word} sleep 300' &); sleep 300")}).to_string();
     let _stream = begin(&server, &body);
-    until("the command runs", || runs(&word).then_some(()));
-    server.crash(|_| until("everything is gone", || (!runs(&word)).then_some(())));
+    until_true("the command runs", || runs(&word));
+    server.crash(|_| until_true("everything is gone", || !runs(&word)));
 }
 
 #[test]

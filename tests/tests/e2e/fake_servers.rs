@@ -36,7 +36,7 @@ fn a_long_poll_answers_as_soon_as_somebody_writes() {
     let server = FakeTelegram::start();
     std::thread::scope(|scope| {
         let poll = scope.spawn(|| update_ids(&server, &json!({"timeout": 50})));
-        harness::wait::until("the poll has begun", || (!server.calls("getupdates").is_empty()).then_some(()));
+        harness::wait::until_true("the poll has begun", || !server.calls("getupdates").is_empty());
         let id = server.push(Chat { id: 1 }.text("a"));
         assert_eq!(poll.join().unwrap(), [id]);
     });

@@ -47,32 +47,32 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
         telegram.wait_for_sent(1);
         // Not waiting until it is marked as sent: what cannot be marked must not be sent again either.
         disk.fill();
-        wait::until("the database takes no message any more, and Ada is told", || {
+        wait::until_true("the database takes no message any more, and Ada is told", || {
             if telegram.unconfirmed() < WAITING {
                 write(&telegram, &mut written);
             }
-            telegram.sent().iter().any(|message| is_note(&message.text)).then_some(())
+            telegram.sent().iter().any(|message| is_note(&message.text))
         });
         assert!(telegram.unconfirmed() > 0, "what cannot be stored stays with Telegram");
-        wait::until("the log says so", || system.log().contains("they stay with Telegram").then_some(()));
+        wait::until_true("the log says so", || system.log().contains("they stay with Telegram"));
         let not_ready = readyz(&system);
         let trouble = not_ready.json()["database_trouble"].as_str().unwrap_or_default().to_owned();
         assert!(not_ready.status == 503 && trouble.contains("full"), "{}", not_ready.text());
         let refused = system.control(Request::post_json("/messages", &json!({"text": "ls path=."})));
         assert_eq!(refused.status, 503, "a message that cannot be stored is not accepted");
-        wait::until("a call that cannot be recorded is not made", || {
-            (!system.tool("ls", &json!({"path": "."})).ok).then_some(())
+        wait::until_true("a call that cannot be recorded is not made", || {
+            !system.tool("ls", &json!({"path": "."})).ok
         });
 
         disk.clear();
-        wait::until("everything is answered", || (replies(&telegram).len() >= written.len()).then_some(()));
+        wait::until_true("everything is answered", || replies(&telegram).len() >= written.len());
         let replies = replies(&telegram);
         assert_eq!(replies.len(), written.len(), "{replies:?}");
         for (reply, name) in replies.iter().zip(&written) {
             assert!(reply.contains(name.as_str()), "{name}: {reply}");
         }
         assert_eq!(telegram.sent().iter().filter(|message| is_note(&message.text)).count(), 1);
-        wait::until("it is ready again", || (readyz(&system).status == 200).then_some(()));
+        wait::until_true("it is ready again", || readyz(&system).status == 200);
         let verified = system.run_tool_server(&["journal", "verify"]);
         assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
         system.stop();

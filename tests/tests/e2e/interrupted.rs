@@ -32,14 +32,12 @@ fn cut_off(kill: impl FnOnce(&mut System)) {
     let task = system.say("leave a mark");
     let mark = system.workspace().join("mark.txt");
     let read = || fs::read_to_string(&mark).unwrap_or_default();
-    wait::until("the command has left its mark", || (read() == "begun\n").then_some(()));
+    wait::until_true("the command has left its mark", || read() == "begun\n");
     kill(&mut system);
     assert_eq!(system.reply(&task), "I know that it was cut off.");
     assert_eq!(read(), "begun\n", "it ran once");
     let states = "select status from tool_calls where tool_name = 'bash'";
-    wait::until("the call has its end", || {
-        (system.database().texts(states) == ["interrupted"]).then_some(())
-    });
+    wait::until_true("the call has its end", || system.database().texts(states) == ["interrupted"]);
 }
 
 #[test]

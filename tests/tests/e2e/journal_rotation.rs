@@ -111,12 +111,11 @@ fn a_supervisor_that_was_away_takes_in_each_record_once() {
     alone.stop();
     system.restart();
     let recorded = recorded_calls(system.dir());
-    wait::until("all calls are events", || {
+    wait::until_true("all calls are events", || {
         let sql = "select count(*) from events where type = 'tool_call.started'";
-        (system.database().count(sql) == i64::try_from(recorded.len()).unwrap()).then_some(())
+        system.database().count(sql) == i64::try_from(recorded.len()).unwrap()
     });
-    let task = system.say("ls path=.");
-    system.reply(&task);
+    system.run_task("ls path=.");
     let ids = system.database().texts("select id from events where type like 'tool_call.%' order by seq");
     let mut unique = ids.clone();
     unique.sort();

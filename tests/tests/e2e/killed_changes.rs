@@ -128,9 +128,7 @@ fn changed_until_killed(server: &mut ToolServer, clients: &mut [Client]) -> Vec<
             .iter_mut()
             .map(|client| scope.spawn(move || client.change_until_killed(address, answered)))
             .collect();
-        wait::until("enough changes are answered", || {
-            (answered.load(Ordering::Relaxed) >= BETWEEN_KILLS).then_some(())
-        });
+        wait::until_true("enough changes are answered", || answered.load(Ordering::Relaxed) >= BETWEEN_KILLS);
         server.program().kill();
         running.into_iter().map(|client| client.join().unwrap()).collect()
     })

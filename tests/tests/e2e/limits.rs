@@ -29,6 +29,11 @@ fn restless() -> FakeModel {
     })
 }
 
+fn assert_limit(system: &System, limit: &str) {
+    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, limit);
+    assert_eq!(system.database().task_states(), ["done"]);
+}
+
 /// The request after which the model was not asked again.
 fn exhausted(system: &System) -> RequestFailed {
     match system.database().payloads().into_iter().next() {
@@ -47,8 +52,7 @@ fn too_many_turns_end_with_what_was_done_and_what_is_open() {
         &["limit of 3 turns", "Done so far:\n- ls {", ": exit 0", "Open: there is no final answer"],
     );
     assert_eq!(model.requests().len(), 3);
-    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "turns");
-    assert_eq!(system.database().task_states(), ["done"]);
+    assert_limit(&system, "turns");
 }
 
 #[test]
@@ -57,8 +61,7 @@ fn too_many_tokens_end_the_task_after_the_turn_that_used_them() {
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_TOKENS", "1")]);
     assert_says(&system.reply(&system.say("go")), &["limit of 1 tokens", "- ls {"]);
     assert_eq!(model.requests().len(), 1);
-    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "tokens");
-    assert_eq!(system.database().task_states(), ["done"]);
+    assert_limit(&system, "tokens");
 }
 
 #[test]
@@ -71,8 +74,7 @@ fn the_wall_time_ends_a_request_to_the_model() {
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "1")]);
     assert_says(&system.reply(&system.say("go")), &["limit of 1 seconds", "no tool was called"]);
     let _ = release.send(());
-    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "wall_time");
-    assert_eq!(system.database().task_states(), ["done"]);
+    assert_limit(&system, "wall_time");
 }
 
 #[test]
@@ -83,9 +85,8 @@ fn the_wall_time_ends_a_running_command_and_the_answer_names_it() {
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "2")]);
     let reply = system.reply(&system.say("go"));
     assert_says(&reply, &["limit of 2 seconds", COMMAND, "was running, its outcome is unknown"]);
-    wait::until("the command is ended", || leftovers::processes_with(COMMAND).is_empty().then_some(()));
-    assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "wall_time");
-    assert_eq!(system.database().task_states(), ["done"]);
+    wait::until_true("the command is ended", || leftovers::processes_with(COMMAND).is_empty());
+    assert_limit(&system, "wall_time");
 }
 
 #[test]

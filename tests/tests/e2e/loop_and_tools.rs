@@ -66,7 +66,7 @@ fn the_same_tools_stay_the_same_bytes_through_a_restart_of_the_server() {
     let system = System::builder().model(&model).start();
     system.reply(&system.say("one"));
     system.kill_child("tool-server");
-    wait::until("its end is an event", || system.database().has_event("worker.exited").then_some(()));
+    wait::until_true("its end is an event", || system.database().has_event("worker.exited"));
     system.reply(&system.say("two"));
     let requests = model.requests();
     assert_eq!(requests[0]["tools"].to_string(), requests[1]["tools"].to_string());
@@ -89,7 +89,7 @@ fn an_attempt_after_a_killed_one_is_told_what_was_done_and_the_answer_can_rest_o
     });
     let system = System::builder().model(&model).start();
     let task = system.say("write it");
-    wait::until("the model thinks about the result", || (model.requests().len() == 2).then_some(()));
+    wait::until_true("the model thinks about the result", || model.requests().len() == 2);
     system.kill_child("agent-worker");
     let _ = release.send(());
     assert_eq!(system.reply(&task), "It was written.");

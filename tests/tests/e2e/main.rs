@@ -65,6 +65,15 @@ mod leftovers;
 mod readme;
 mod setup;
 
+use harness::{FakeTelegram, System};
+
+/// Telegram, and a system that answers in the chat 4711.
+fn with_telegram() -> (FakeTelegram, System) {
+    let telegram = FakeTelegram::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    (telegram, system)
+}
+
 fn assert_says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in: {text}");

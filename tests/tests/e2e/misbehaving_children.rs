@@ -48,7 +48,7 @@ fn start_with(worker: &str, tool_server: &str) -> System {
 
 fn wait_for_file(system: &System, name: &str) {
     let file = system.dir().programs().join(name);
-    wait::until(&format!("{name} is written"), || file.exists().then_some(()));
+    wait::until_true(&format!("{name} is written"), || file.exists());
 }
 
 #[test]
@@ -125,8 +125,9 @@ fn readiness_names_the_child_that_is_not_ready_and_tasks_are_answered_meanwhile(
     for (tool_server, state) in [(TOOL_SERVER, "starting"), ("exit 1", "restarting")] {
         let system = start_with("next", tool_server);
         if state == "restarting" {
-            let is_detected = || system.database().has_event("crash_loop.detected").then_some(());
-            wait::until("the crash loop is detected", is_detected);
+            wait::until_true("the crash loop is detected", || {
+                system.database().has_event("crash_loop.detected")
+            });
         }
         assert_eq!(system.reply(&system.say("still here?")), "STILL HERE?");
         let readiness = system.control(Request::get("/readyz"));
@@ -194,8 +195,7 @@ fn a_worker_that_ignores_a_cancel_is_killed_and_the_task_is_cancelled() {
     let task = system.say("hello");
     wait_for_file(&system, "agent-worker.busy");
     assert_eq!(system.control(Request::post(&format!("/tasks/{task}/cancel"), "")).status, 202);
-    let is_cancelled = || (system.database().task_states() == ["cancelled"]).then_some(());
-    wait::until("the task is cancelled", is_cancelled);
+    wait::until_true("the task is cancelled", || system.database().task_states() == ["cancelled"]);
     assert_eq!(system.database().count("select attempt from inbox"), 1);
     assert_eq!(system.database().count("select count(*) from outbox"), 1);
 }

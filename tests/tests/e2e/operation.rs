@@ -17,8 +17,7 @@ fn database(system: &System) -> PathBuf {
 /// A stopped system with one finished task, its database merged into one file.
 fn stopped() -> System {
     let mut system = System::start();
-    let task = system.say("ls path=.");
-    system.reply(&task);
+    system.run_task("ls path=.");
     system.stop();
     let merging = Connection::open(database(&system)).expect("the database is there");
     merging.query_row("select count(*) from inbox", [], |_| Ok(())).expect("it can be read");
@@ -54,14 +53,13 @@ fn a_damaged_database_refuses_the_start_says_what_to_do_and_is_left_as_it_is() {
 #[test]
 fn a_database_that_turns_out_to_be_damaged_ends_the_run_and_nothing_more_is_written() {
     let mut system = System::start();
-    let task = system.say("ls path=.");
-    system.reply(&task);
+    system.run_task("ls path=.");
     // All pages go into the file, and the running program is made to read them again.
     let other = Connection::open(database(&system)).unwrap();
     other.busy_timeout(wait::SOON).unwrap();
     let merge = "pragma wal_checkpoint(truncate)";
-    wait::until("all is in one file", || {
-        other.query_row(merge, [], |row| row.get::<_, i64>(0)).is_ok_and(|busy| busy == 0).then_some(())
+    wait::until_true("all is in one file", || {
+        other.query_row(merge, [], |row| row.get::<_, i64>(0)).is_ok_and(|busy| busy == 0)
     });
     let backup = fs::read(database(&system)).unwrap();
     let file = OpenOptions::new().write(true).open(database(&system)).unwrap();
@@ -135,7 +133,6 @@ fn a_database_that_another_program_holds_is_waited_for() {
         });
         system.restart();
     });
-    let task = system.say("ls path=.");
-    system.reply(&task);
+    system.run_task("ls path=.");
     assert_eq!(system.database().task_states(), ["done", "done"]);
 }

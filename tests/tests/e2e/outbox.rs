@@ -6,6 +6,8 @@ use harness::fake_telegram::update::Chat;
 use harness::{Answer, FakeTelegram, Fault, Request, System, wait};
 use serde_json::{Value, json};
 
+use crate::with_telegram;
+
 const ADA: Chat = Chat { id: 4711 };
 
 fn post(system: &System, departure: &Value) -> Answer {
@@ -27,8 +29,7 @@ fn until_ended(system: &System, row: i64) -> Value {
 
 #[test]
 fn every_kind_leaves_by_its_own_method_and_in_order() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     let bytes: Vec<u8> = (0..=255).cycle().take(1_500_000).collect();
     let first = send(&system, &json!({"chat": "4711", "kind": "text", "text": "a draft"}));
     assert_eq!((&first["status"], &first["message_id"]), (&json!("sent"), &json!(1)), "{first}");
@@ -88,7 +89,7 @@ fn a_telegram_that_never_answers_does_not_hold_up_the_end() {
     telegram.fail("sendMessage", Fault::Silent);
     let mut system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(ADA.text("ls path=."));
-    wait::until("the reply is on its way", || (!telegram.calls("sendMessage").is_empty()).then_some(()));
+    wait::until_true("the reply is on its way", || !telegram.calls("sendMessage").is_empty());
     assert!(system.stop().success());
     assert!(telegram.sent().is_empty());
     system.restart();
@@ -97,8 +98,7 @@ fn a_telegram_that_never_answers_does_not_hold_up_the_end() {
 
 #[test]
 fn an_edit_whose_confirmation_was_lost_is_tried_again_and_counts_as_done() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     send(&system, &json!({"chat": "4711", "kind": "text", "text": "a draft"}));
     telegram.fail("editMessageText", Fault::Dropped);
     let edit = json!({"chat": "4711", "kind": "edit", "message_id": 1, "text": "better"});
@@ -110,8 +110,7 @@ fn an_edit_whose_confirmation_was_lost_is_tried_again_and_counts_as_done() {
 
 #[test]
 fn what_cannot_leave_is_refused_with_what_would_be_right() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (_telegram, system) = with_telegram();
     let long = "x".repeat(4097);
     for (departure, status, code) in [
         (json!({"chat": "4711", "kind": "text"}), 400, "INVALID_ARGUMENT"),

@@ -65,8 +65,8 @@ fn a_done_task_is_done_twice_only_by_force() {
     assert_eq!(code(&requeue(&system, "no-such-task", "")), (404, "NOT_FOUND".into()));
     assert_eq!(code(&requeue(&system, &task, "?force=perhaps")), (400, "INVALID_ARGUMENT".into()));
     assert_eq!(requeue(&system, &task, "?force=true").status, 200);
-    wait::until("it is done again", || {
-        (system.database().count("select attempt from inbox where state = 'done'") == 2).then_some(())
+    wait::until_true("it is done again", || {
+        system.database().count("select attempt from inbox where state = 'done'") == 2
     });
     assert_eq!(system.database().count("select count(*) from outbox"), 2);
 }
@@ -86,9 +86,7 @@ fn messages_that_were_skipped_for_their_age_can_be_run_after_all() {
     telegram.push(ADA.text_at("ls path=old-1", now_seconds() - 3600));
     telegram.push(ADA.text_at("ls path=old-2", now_seconds() - 3600));
     let system = System::builder().telegram(&telegram, "4711").start();
-    wait::until("both are skipped", || {
-        (system.database().task_states() == ["skipped", "skipped"]).then_some(())
-    });
+    wait::until_true("both are skipped", || system.database().task_states() == ["skipped", "skipped"]);
     let many = |filter: Value| system.control(Request::post_json("/tasks/requeue", &filter));
     assert_eq!(code(&many(json!({"state": "done"}))), (409, "TASK_DONE".into()));
     assert_eq!(code(&many(json!({"state": "queued"}))), (400, "INVALID_ARGUMENT".into()));

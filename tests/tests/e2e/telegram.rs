@@ -8,23 +8,24 @@ use harness::fake_telegram::texts;
 use harness::fake_telegram::update::{Chat, now_seconds};
 use harness::{FakeTelegram, Fault, System, wait};
 
+use crate::with_telegram;
+
 const ADA: Chat = Chat { id: 4711 };
 const STRANGER: Chat = Chat { id: 666 };
 
 /// Everything that was written is confirmed, done and sent; nothing more can come of it.
 fn wait_for_rest(system: &System, telegram: &FakeTelegram) {
-    wait::until("nothing is left to do", || {
+    wait::until_true("nothing is left to do", || {
         let database = system.database();
         let open = database.count("select count(*) from inbox where state in ('queued', 'in_progress')")
             + database.count("select count(*) from outbox where state = 'queued'");
-        (open == 0 && telegram.unconfirmed() == 0).then_some(())
+        open == 0 && telegram.unconfirmed() == 0
     });
 }
 
 #[test]
 fn an_update_goes_in_and_the_reply_comes_out() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     fs::write(system.workspace().join("hello.txt"), "x").unwrap();
     telegram.push(ADA.text("ls path=."));
     let sent = telegram.wait_for_sent(1);
@@ -36,8 +37,7 @@ fn an_update_goes_in_and_the_reply_comes_out() {
 
 #[test]
 fn a_stranger_is_told_the_chat_id_once_an_hour_and_nothing_is_run_or_kept() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     for _ in 0..3 {
         telegram.push(STRANGER.text("ls path=."));
         wait_for_rest(&system, &telegram);
@@ -63,8 +63,7 @@ fn an_empty_allowlist_means_nobody() {
 
 #[test]
 fn a_repeated_update_is_ignored() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     let id = telegram.push(ADA.text("ls path=first"));
     telegram.wait_for_sent(1);
     telegram.redeliver(id, ADA.text("ls path=first"));
@@ -77,14 +76,13 @@ fn a_repeated_update_is_ignored() {
 
 #[test]
 fn every_kind_of_update_is_accounted_for() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     telegram.push(ADA.unknown_kind());
     telegram.push(ADA.edited("ls path=edited"));
     telegram.push(ADA.photo());
     telegram.push(ADA.text("ls path=last"));
-    wait::until("the last message is answered", || {
-        telegram.sent().iter().any(|message| message.text.contains("last")).then_some(())
+    wait::until_true("the last message is answered", || {
+        telegram.sent().iter().any(|message| message.text.contains("last"))
     });
     wait_for_rest(&system, &telegram);
     let sent = telegram.sent();
@@ -123,8 +121,7 @@ fn of_many_pending_messages_only_the_newest_are_run() {
 
 #[test]
 fn a_long_reply_is_split_at_line_ends() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     let names: Vec<String> =
         (0..120).map(|number| format!("{number:03}-😀-{}.txt", "n".repeat(80))).collect();
     names.iter().for_each(|name| fs::write(system.workspace().join(name), "x").unwrap());
@@ -171,8 +168,8 @@ fn replies_survive_a_failing_server() {
 fn system_after_a_loud(fault: Fault, word: &str, telegram: &FakeTelegram) -> System {
     telegram.fail("getUpdates", fault);
     let system = System::builder().telegram(telegram, "4711").start();
-    wait::until("the log has a loud error", || {
-        system.log().lines().any(|line| line.contains("\"ERROR\"") && line.contains(word)).then_some(())
+    wait::until_true("the log has a loud error", || {
+        system.log().lines().any(|line| line.contains("\"ERROR\"") && line.contains(word))
     });
     assert!(!system.log().contains(harness::fake_telegram::TOKEN), "the log shows the token");
     system.reply(&system.say("ls path=."));

@@ -125,8 +125,7 @@ fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
     assert_eq!(system.database().task_states(), ["dead"]);
     let short = &first[first.len() - 8..];
     assert_eq!(system.shown(&["requeue", short]).trim(), format!("{short}  queued"));
-    let done = || (system.database().task_states() == ["done"]).then_some(());
-    harness::wait::until("the task is done", done);
+    harness::wait::until_true("the task is done", || system.database().task_states() == ["done"]);
     let refused = system.run_command(&["cancel", short]);
     assert!(!refused.status.success());
     assert!(
@@ -143,6 +142,5 @@ fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
     assert!(system.shown(&["cancel", &second]).contains("cancelled"));
     system.restart();
     let again = "select count(*) from inbox where state = 'dead' and attempt = 2";
-    let ended = || (system.database().count(again) == 1).then_some(());
-    harness::wait::until("the third task has run again", ended);
+    harness::wait::until_true("the third task has run again", || system.database().count(again) == 1);
 }

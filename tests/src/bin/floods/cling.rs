@@ -22,7 +22,7 @@ pub(crate) fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
         let begin = Instant::now();
         server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 1}));
         late.push(begin.elapsed().saturating_sub(Duration::from_secs(1)));
-        left += usize::from(runs(&word));
+        left += usize::from(!processes_with(&word).is_empty());
     }
     late.sort_unstable();
     let (median, most) = (late[times / 2], late[times - 1]);
@@ -35,8 +35,4 @@ pub(crate) fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
         if holds { "holds" } else { "MISSED" },
     );
     holds
-}
-
-fn runs(word: &str) -> bool {
-    !processes_with(word).is_empty()
 }

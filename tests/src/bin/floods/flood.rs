@@ -9,9 +9,8 @@ use harness::{Request, ToolServer};
 use protocol::Envelope;
 use serde_json::json;
 
-pub(crate) const HEADING: &str = "| flood | ended by | ms | peak MB | output MB | other calls | p99 ms | \
- verdict |\n\
-                           |---|---|---:|---:|---:|---:|---:|---|";
+pub(crate) const HEADING: &str = "| flood | ended by | ms | peak MB | output MB | other calls | p99 ms | verdict |\n\
+    |---|---|---:|---:|---:|---:|---:|---|";
 
 /// The most memory that the server may have resident.
 const MOST_MB: u64 = 100;
@@ -52,8 +51,7 @@ pub(crate) const FLOODS: [Flood; 5] = [
 impl Flood {
     /// Runs it, prints its row, and says whether it held.
     pub(crate) fn run(self, server: &mut ToolServer) -> bool {
-        let pid = server.program().pid();
-        let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
+        server.program().forget_peak();
         let output_before = size_mb(&server.dir().data().join("output"));
         let begin = Instant::now();
         let (envelope, mut waits) = thread::scope(|scope| {
@@ -71,7 +69,7 @@ impl Flood {
         waits.sort_unstable();
         let p99 = waits[waits.len() * 99 / 100];
         let output = size_mb(&server.dir().data().join("output")) - output_before;
-        let peak = peak_mb(pid);
+        let peak = server.program().peak_kb() / 1024;
         let in_time = took < Duration::from_secs(self.timeout_seconds + 2);
         let holds = in_time && peak < MOST_MB && output <= MOST_OUTPUT_MB && p99 < MOST_P99;
         println!(
@@ -98,12 +96,6 @@ fn end_of(envelope: &Envelope) -> String {
         (Some(error), signal) if signal.is_null() => format!("{} (exit {})", error.code, envelope.exit_code),
         (Some(error), signal) => format!("{} (signal {signal})", error.code),
     }
-}
-
-fn peak_mb(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says the peak");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("the peak is a number") / 1024
 }
 
 fn size_mb(directory: &Path) -> u64 {

@@ -1,6 +1,5 @@
 //! One query to the server: its answer, its time, and the server's memory at its peak.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -48,12 +47,12 @@ impl Interview {
     }
 
     pub(crate) fn ask(&mut self, what: &str, tool: &str, arguments: &Value, right: &Right) -> Envelope {
-        self.forget_peak();
+        self.server.program().forget_peak();
         let begin = Instant::now();
         let answer = self.server.send(Request::call(tool, arguments));
         let took = begin.elapsed().as_millis();
         let envelope = harness::envelope_shape::assert_whole(&answer);
-        let peak = self.peak_kb();
+        let peak = self.server.program().peak_kb();
         let holds = right.holds(&envelope) && took <= MOST_MS && peak <= MOST_KB;
         self.asked += 1;
         self.missed += usize::from(!holds);
@@ -76,19 +75,6 @@ impl Interview {
     pub(crate) fn end(self) -> (usize, usize) {
         let ended = self.server.stop();
         (self.asked, self.missed + usize::from(!ended.success()))
-    }
-
-    /// Lets the kernel measure the peak anew. Where it must not, the peak is that of the whole life, which
-    /// is never lower.
-    fn forget_peak(&mut self) {
-        let _ = fs::write(format!("/proc/{}/clear_refs", self.server.program().pid()), "5");
-    }
-
-    fn peak_kb(&mut self) -> u64 {
-        let status = format!("/proc/{}/status", self.server.program().pid());
-        let status = fs::read_to_string(status).expect("the server runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says the peak");
-        line.trim().trim_end_matches(" kB").parse().expect("the peak is a number")
     }
 }
 
