@@ -90,9 +90,9 @@ impl FakeToolServer {
 
     /// Waits until the caller of an unanswered call has gone away.
     pub fn wait_until_abandoned(&self) {
-        let is_abandoned =
-            || (*self.shared.abandoned.lock().expect("nobody panics with it") > 0).then_some(());
-        wait::until("the caller has gone away", is_abandoned);
+        wait::until_true("the caller has gone away", || {
+            *self.shared.abandoned.lock().expect("nobody panics with it") > 0
+        });
     }
 
     pub fn tag(&self, tag: &'static str) {

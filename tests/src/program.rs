@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::test_dir::NOBODY;
-use crate::{TestDir, wait};
+use crate::{TestDir, binaries, wait};
 
 const TAIL_LINES: usize = 60;
 
@@ -28,6 +28,24 @@ pub struct Launch {
     pub variables: Vec<(String, String)>,
     /// Whether it runs as an ordinary user even where the test runs as root.
     pub unprivileged: bool,
+}
+
+impl Launch {
+    pub(crate) fn new(dir: &TestDir, program: &str, argument: &str) -> Self {
+        Self {
+            binary: binaries::path_of(program),
+            arguments: vec![argument.to_owned()],
+            variables: dir.variables(),
+            unprivileged: false,
+        }
+    }
+
+    /// Runs the same binary with the same variables and other arguments, and waits for its end.
+    pub(crate) fn output(&self, dir: &TestDir, arguments: &[&str]) -> Output {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).env_clear().envs(self.variables.iter().cloned()).current_dir(dir.path());
+        command.output().expect("the binary starts")
+    }
 }
 
 impl Program {

@@ -6,7 +6,7 @@ use protocol::event::ContextAssembled;
 use protocol::{EarlierAttempts, HistoryMessage, PastCall, PastCallStatus, Role};
 use serde_json::json;
 
-use crate::{calls, model, says, worker};
+use crate::{calls, model, says, started, worker};
 
 fn past_call(tool: &str, status: PastCallStatus) -> PastCall {
     let (tool_name, arguments) = (tool.to_owned(), "{}".to_owned());
@@ -44,8 +44,7 @@ fn earlier_attempts_are_told_to_the_model_and_in_an_honest_answer() {
 #[test]
 fn a_conversation_that_the_provider_finds_too_long_is_shortened_once_and_asked_again() {
     let tools = FakeToolServer::start([]);
-    let model = model([too_long(), says("hello")]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (model, mut worker) = started([too_long(), says("hello")], &tools, &[]);
     let mut task = task("hi");
     let message = |number: usize| HistoryMessage {
         role: if number.is_multiple_of(2) { Role::User } else { Role::Assistant },
@@ -84,8 +83,8 @@ fn the_catalogue_is_sent_once_and_again_only_when_an_answer_shows_that_it_change
     ]);
     tools.tag("\"1\"");
     let look = || calls(&[("ls", "{}")]);
-    let model = model([look(), says("one"), look(), says("two"), look(), says("three")]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (_model, mut worker) =
+        started([look(), says("one"), look(), says("two"), look(), says("three")], &tools, &[]);
     for answer in ["one", "two", "three"] {
         assert_eq!(worker.run(&task("go")).reply(), answer);
     }

@@ -8,7 +8,7 @@ use harness::{FakeToolServer, ToolReply, Worker};
 use protocol::event::AgentStarted;
 use protocol::{ErrorCode, Outcome};
 
-use crate::{calls, model, refuses, run, says, tool_results, with, worker};
+use crate::{calls, model, refuses, run, says, started, tool_results, with, worker};
 
 #[test]
 fn a_call_that_cannot_be_answered_now_is_repeated_with_its_key_and_the_model_never_hears_of_it() {
@@ -96,8 +96,7 @@ fn a_model_that_refuses_the_key_or_the_request_is_not_asked_again() {
 #[test]
 fn the_next_task_knows_nothing_of_the_failed_one() {
     let tools = FakeToolServer::start([]);
-    let model = model([refuses(401, "no"), says("hello")]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (model, mut worker) = started([refuses(401, "no"), says("hello")], &tools, &[]);
     worker.run(&task("first")).failure();
     assert_eq!(worker.run(&task("second")).reply(), "hello");
     let messages = model.requests().pop().unwrap()["messages"].clone();
@@ -108,8 +107,8 @@ fn the_next_task_knows_nothing_of_the_failed_one() {
 #[test]
 fn a_provider_that_keeps_failing_is_left_alone_and_the_supervisor_is_told_for_how_long() {
     let tools = FakeToolServer::start([]);
-    let model = model([refuses(503, "busy")]);
-    let mut worker = worker(&model, &tools, &[("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
+    let (model, mut worker) =
+        started([refuses(503, "busy")], &tools, &[("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
     for _ in 0..4 {
         let ended = worker.run(&task("hi"));
         assert!(matches!(ended.outcome, Outcome::Failed { retryable: true, retry_after_ms: None, .. }));

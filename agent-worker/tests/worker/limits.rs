@@ -6,7 +6,7 @@ use harness::{FakeToolServer, ModelReply, ToolReply, Worker, wait};
 use protocol::Outcome;
 use protocol::event::{ControlLimitReached, TurnCompleted};
 
-use crate::{calls, model, run, says, worker};
+use crate::{calls, run, says, started};
 
 fn check_limit(ended: &TaskRun, limit: &str, expected: &[&str]) {
     assert!(matches!(ended.outcome, Outcome::Done { .. }));
@@ -54,8 +54,7 @@ fn the_wall_time_ends_a_running_tool_call_and_a_running_request_to_the_model() {
 fn a_cancel_ends_a_running_tool_call_and_says_what_was_done() {
     let silence = [ToolReply::Envelope(Box::new(success("x")), None), ToolReply::Silent];
     let tools = FakeToolServer::start(silence);
-    let model = model([calls(&[("ls", "{}"), ("bash", "{}")])]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (_model, mut worker) = started([calls(&[("ls", "{}"), ("bash", "{}")])], &tools, &[]);
     let task = task("wait");
     worker.send_task(&task);
     tools.wait_for_calls(2);
@@ -71,8 +70,7 @@ fn a_cancel_ends_a_running_tool_call_and_says_what_was_done() {
 #[test]
 fn a_cancel_ends_a_running_request_to_the_model_and_the_next_task_runs() {
     let tools = FakeToolServer::start([]);
-    let model = model([ModelReply::Silent, says("hello")]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (model, mut worker) = started([ModelReply::Silent, says("hello")], &tools, &[]);
     let first = task("wait");
     worker.send_task(&first);
     wait::until_true("the model is asked", || !model.requests().is_empty());

@@ -54,10 +54,19 @@ fn worker(model: &FakeModel, tools: &FakeToolServer, more: &[(&str, &str)]) -> W
     Worker::start(model.variables().into_iter().chain(with(tools, more)))
 }
 
-fn run(replies: Vec<ModelReply>, tools: &FakeToolServer, more: &[(&str, &str)]) -> (TaskRun, FakeModel) {
+fn started(
+    replies: impl IntoIterator<Item = ModelReply>,
+    tools: &FakeToolServer,
+    more: &[(&str, &str)],
+) -> (FakeModel, Worker) {
     let model = model(replies);
-    let run = worker(&model, tools, more).run(&task("what is here?"));
-    (run, model)
+    let worker = worker(&model, tools, more);
+    (model, worker)
+}
+
+fn run(replies: Vec<ModelReply>, tools: &FakeToolServer, more: &[(&str, &str)]) -> (TaskRun, FakeModel) {
+    let (model, mut worker) = started(replies, tools, more);
+    (worker.run(&task("what is here?")), model)
 }
 
 /// The results of tools in the last request, in order, without the mark around what came from outside.

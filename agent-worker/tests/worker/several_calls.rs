@@ -3,7 +3,7 @@
 use harness::worker::task;
 use harness::{FakeToolServer, ToolReply};
 
-use crate::{calls, model, run, says, tool_results, worker};
+use crate::{calls, run, says, started, tool_results};
 
 #[test]
 fn looks_run_at_once_and_their_results_keep_the_order_of_the_calls() {
@@ -22,8 +22,7 @@ fn looks_run_at_once_and_their_results_keep_the_order_of_the_calls() {
 #[test]
 fn a_look_behind_a_change_waits_for_it_and_is_not_said_to_have_begun() {
     let tools = FakeToolServer::start([ToolReply::AfterCalls(1), ToolReply::Silent]);
-    let model = model([calls(&[("ls", "{}"), ("bash", "{}"), ("ls", "{}")])]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (_model, mut worker) = started([calls(&[("ls", "{}"), ("bash", "{}"), ("ls", "{}")])], &tools, &[]);
     let task = task("change");
     worker.send_task(&task);
     tools.wait_for_calls(2);

@@ -10,7 +10,7 @@ use protocol::event::{TurnCompleted, TurnStarted};
 use protocol::{ErrorCode, HistoryMessage, Outcome, Role};
 use serde_json::{Value, json};
 
-use crate::{calls, model, owned, run, says, tool_results, worker};
+use crate::{calls, owned, run, says, started, tool_results};
 
 /// The messages of the model's last request, without the system prompt.
 fn last_messages(model: &FakeModel) -> Vec<Value> {
@@ -21,8 +21,8 @@ fn last_messages(model: &FakeModel) -> Vec<Value> {
 #[test]
 fn the_events_of_a_task_come_in_order_and_under_their_parents() {
     let tools = FakeToolServer::start([]);
-    let model = model([calls(&[("ls", r#"{"path":"."}"#), ("bash", "{}")]), says("a.txt")]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (_model, mut worker) =
+        started([calls(&[("ls", r#"{"path":"."}"#), ("bash", "{}")]), says("a.txt")], &tools, &[]);
     let task = task("what is here?");
     let ended = worker.run(&task);
 
@@ -70,8 +70,7 @@ fn every_call_has_a_key_of_its_own_and_its_turn_as_parent() {
 #[test]
 fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
     let tools = FakeToolServer::start([]);
-    let model = model([calls(&[("ls", "{}")]), says("done")]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (model, mut worker) = started([calls(&[("ls", "{}")]), says("done")], &tools, &[]);
     let mut task = task("what is here?");
     let past = |role, text: &str| HistoryMessage { role, text: text.to_owned(), calls: Vec::new() };
     task.history = vec![past(Role::User, "hello"), past(Role::Assistant, "hi")];
@@ -106,8 +105,7 @@ fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
 #[test]
 fn a_prompt_that_the_task_brings_replaces_ours() {
     let tools = FakeToolServer::start([]);
-    let model = model([says("done")]);
-    let mut worker = worker(&model, &tools, &[]);
+    let (model, mut worker) = started([says("done")], &tools, &[]);
     let mut task = task("hi");
     task.system_prompt = Some("You are a parrot in {{roots}} on {{date}}.".to_owned());
     worker.run(&task);

@@ -4,7 +4,7 @@ use super::System;
 use crate::fake_telegram::TOKEN;
 use crate::program::Launch;
 use crate::tool_server::Refusal;
-use crate::{FakeModel, FakeTelegram, Program, TestDir, binaries, leftovers};
+use crate::{FakeModel, FakeTelegram, Program, TestDir};
 
 #[derive(Debug)]
 pub struct SystemBuilder {
@@ -17,12 +17,7 @@ impl SystemBuilder {
     /// A system without any account, with free ports and short pauses.
     pub(super) fn new() -> Self {
         let dir = TestDir::new();
-        let launch = Launch {
-            binary: binaries::path_of("supervisor"),
-            arguments: vec!["run".to_owned()],
-            variables: dir.variables(),
-            unprivileged: false,
-        };
+        let launch = Launch::new(&dir, "supervisor", "run");
         let builder = Self { dir, launch, readiness: "/readyz" };
         builder
             .variable("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0")
@@ -73,10 +68,7 @@ impl SystemBuilder {
 
     /// Starts a system that must refuse to run.
     pub fn start_refused(self) -> Refusal {
-        let mut supervisor = Program::start(&self.dir, &self.launch);
-        let status = supervisor.wait();
-        leftovers::assert_no_process(&self.dir);
-        Refusal { status, stderr: supervisor.log() }
+        Refusal::of(&self.dir, &self.launch)
     }
 
     /// Starts the system and waits until all of it is ready.

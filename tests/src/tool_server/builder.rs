@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 
 use super::{ToolServer, listening};
 use crate::program::Launch;
-use crate::{Program, TestDir, binaries, leftovers};
+use crate::{Program, TestDir, leftovers};
 
 #[derive(Debug)]
 pub struct ToolServerBuilder {
@@ -21,15 +21,19 @@ pub struct Refusal {
     pub stderr: String,
 }
 
+impl Refusal {
+    pub(crate) fn of(dir: &TestDir, launch: &Launch) -> Self {
+        let mut program = Program::start(dir, launch);
+        let status = program.wait();
+        leftovers::assert_no_process(dir);
+        Self { status, stderr: program.log() }
+    }
+}
+
 impl ToolServerBuilder {
     pub(super) fn new() -> Self {
         let dir = TestDir::new();
-        let launch = Launch {
-            binary: binaries::path_of("tool-server"),
-            arguments: vec!["serve".to_owned()],
-            variables: dir.variables(),
-            unprivileged: false,
-        };
+        let launch = Launch::new(&dir, "tool-server", "serve");
         let roots = vec![dir.root()];
         Self { dir, launch, roots, token: None }.variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
     }
@@ -80,10 +84,7 @@ impl ToolServerBuilder {
 
     /// Starts a server that must refuse to run.
     pub fn start_refused(self) -> Refusal {
-        let mut program = Program::start(&self.dir, &self.whole_launch());
-        let status = program.wait();
-        leftovers::assert_no_process(&self.dir);
-        Refusal { status, stderr: program.log() }
+        Refusal::of(&self.dir, &self.whole_launch())
     }
 
     fn whole_launch(&self) -> Launch {

@@ -4,7 +4,7 @@ mod builder;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Output};
+use std::process::{ExitStatus, Output};
 
 use protocol::Envelope;
 use serde_json::Value;
@@ -88,9 +88,7 @@ impl ToolServer {
 
     /// Runs another command of the `tool-server` binary with this server's variables.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(&self.launch.binary);
-        command.args(arguments).env_clear().envs(self.launch.variables.iter().cloned());
-        command.current_dir(self.dir.path()).output().expect("the tool server's binary starts")
+        self.launch.output(&self.dir, arguments)
     }
 
     /// Ends the server by SIGTERM and checks that nothing is left of it.

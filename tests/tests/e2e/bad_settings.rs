@@ -14,24 +14,9 @@ fn check(variable: &str, value: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_setting_that_the_worker_refuses_stops_the_supervisor() {
-    check(
-        "AUTONOUS_MODEL_PROVIDER",
-        "oracle",
-        &["AUTONOUS_MODEL_PROVIDER", "oracle", "invalid settings for the agent-worker"],
-    );
-}
-
-#[test]
-fn a_setting_that_the_tool_server_refuses_stops_the_supervisor() {
-    check(
-        "AUTONOUS_TOOL_TIMEOUT_SECONDS",
-        "soon",
-        &["AUTONOUS_TOOL_TIMEOUT_SECONDS", "invalid settings for the tool-server"],
-    );
-    check(
-        "AUTONOUS_TOOL_ALLOWED_ROOTS",
-        "/nowhere/at/all",
-        &["/nowhere/at/all", "invalid settings for the tool-server"],
-    );
+fn a_setting_that_a_child_refuses_stops_the_supervisor() {
+    let (worker, tools) = ("invalid settings for the agent-worker", "invalid settings for the tool-server");
+    check("AUTONOUS_MODEL_PROVIDER", "oracle", &["AUTONOUS_MODEL_PROVIDER", "oracle", worker]);
+    check("AUTONOUS_TOOL_TIMEOUT_SECONDS", "soon", &["AUTONOUS_TOOL_TIMEOUT_SECONDS", tools]);
+    check("AUTONOUS_TOOL_ALLOWED_ROOTS", "/nowhere/at/all", &["/nowhere/at/all", tools]);
 }

@@ -1,12 +1,10 @@
 //! Cancelling: what runs is stopped, what waits is dropped, and a repeated wish changes nothing.
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::update::ADA;
 use harness::{Answer, Request, System, leftovers, wait};
 
 use crate::with_telegram;
-
-const ADA: Chat = Chat { id: 4711 };
 
 const LONG: &str = r#"/bash {"cmd": "sleep 300", "timeout_seconds": 300}"#;
 

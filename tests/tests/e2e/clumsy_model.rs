@@ -4,6 +4,8 @@
 use harness::{FakeModel, ModelReply, System};
 use serde_json::json;
 
+use crate::with_model;
+
 /// A line that only a listing of the workspace can give.
 const FILE: &str = "hidden-treasure.txt";
 
@@ -27,7 +29,7 @@ fn workspace_with_file(system: &System) {
 
 #[test]
 fn a_model_that_errs_in_every_way_gets_there_over_native_calls() {
-    let model = FakeModel::answering(vec![
+    let (model, system) = with_model(vec![
         call("list_files", r#"{"path":"."}"#),
         call("ls", "path=."),
         call("grep", r#"{"path":"."}"#),
@@ -35,7 +37,6 @@ fn a_model_that_errs_in_every_way_gets_there_over_native_calls() {
         call("ls", r#"{"path":"."}"#),
         say("It is the treasure."),
     ]);
-    let system = System::builder().model(&model).start();
     workspace_with_file(&system);
     assert_eq!(system.reply(&system.say("which file is here?")), "It is the treasure.");
     let wrong = "INVALID_ARGUMENT";

@@ -212,12 +212,9 @@ fn what_the_servers_user_may_not_do_is_permission_denied() {
         server.send(Request::call("write", &json!({"path": "fixed/new", "content": "x"}))),
         server.send(Request::call("write", &json!({"path": "fixed/new/deep", "content": "x"}))),
     ];
-    answers.extend(
-        changes("closed").iter().map(|(tool, arguments)| server.send(Request::call(tool, arguments))),
-    );
-    answers.extend(
-        changes("fixed/f").iter().map(|(tool, arguments)| server.send(Request::call(tool, arguments))),
-    );
+    for (tool, arguments) in [changes("closed"), changes("fixed/f")].concat() {
+        answers.push(server.send(Request::call(tool, &arguments)));
+    }
     fs::set_permissions(root.join("fixed"), Permissions::from_mode(0o755)).unwrap();
     assert!(read.ok, "{}", read.stderr);
     for answer in answers {

@@ -1,5 +1,6 @@
 //! A journal of many files: the chain goes through all of them, and the supervisor takes each record in once.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -117,10 +118,7 @@ fn a_supervisor_that_was_away_takes_in_each_record_once() {
     });
     system.run_task("ls path=.");
     let ids = system.database().texts("select id from events where type like 'tool_call.%' order by seq");
-    let mut unique = ids.clone();
-    unique.sort();
-    unique.dedup();
-    assert_eq!(unique.len(), ids.len(), "no record is an event twice");
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "no record is an event twice");
     let open = "select count(*) from tool_calls where status = 'running'";
     assert_eq!(system.database().count(open), 0, "every call has its end");
     assert!(

@@ -3,14 +3,12 @@
 use std::fs;
 use std::sync::mpsc;
 
-use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::update::ADA;
 use harness::leftovers;
 use harness::program;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use rustix::process::Signal;
 use serde_json::json;
-
-const ADA: Chat = Chat { id: 4711 };
 
 /// A model that lists the workspace and then answers; its first thought lasts until it is released.
 fn thinking_model() -> (FakeModel, mpsc::Sender<()>) {
@@ -54,24 +52,20 @@ fn killed_while_the_model_thinks(kill: impl FnOnce(&mut System)) {
 }
 
 #[test]
-fn the_supervisor_is_killed_while_the_model_thinks() {
+fn a_process_is_killed_or_stopped_while_the_model_thinks() {
     killed_while_the_model_thinks(|system| {
         system.kill();
         system.restart();
     });
-}
-
-#[test]
-fn the_worker_is_killed_while_the_model_thinks() {
+    killed_while_the_model_thinks(|system| {
+        assert!(system.stop().success());
+        system.restart();
+    });
+    killed_while_the_model_thinks(|system| system.kill_child("tool-server"));
     killed_while_the_model_thinks(|system| {
         system.kill_child("agent-worker");
         wait::until_true("its end is an event", || system.database().has_event("worker.exited"));
     });
-}
-
-#[test]
-fn the_tool_server_is_killed_while_the_model_thinks() {
-    killed_while_the_model_thinks(|system| system.kill_child("tool-server"));
 }
 
 /// Three messages, the plug pulled at a moment before any reply can have been sent, and three replies.
@@ -87,14 +81,6 @@ fn killed_before_a_reply(moment: &str, mut is_reached: impl FnMut(&System, &Fake
     system.restart();
     let _ = release.send(());
     assert_answered_once(&telegram, 3);
-}
-
-#[test]
-fn a_task_that_runs_at_sigterm_is_answered_after_the_next_start() {
-    killed_while_the_model_thinks(|system| {
-        assert!(system.stop().success());
-        system.restart();
-    });
 }
 
 #[test]

@@ -11,7 +11,7 @@ use protocol::event::{
 };
 use serde_json::{Value, json};
 
-use crate::assert_says;
+use crate::{assert_says, with_model};
 
 /// A system with this model and these variables, whose tasks are tried once.
 fn system(model: &FakeModel, variables: &[(&str, &str)]) -> System {
@@ -120,8 +120,7 @@ fn exhausted_retries_are_told_with_their_cause() {
 
 #[test]
 fn a_provider_that_asks_for_an_hour_is_not_waited_for() {
-    let model = FakeModel::answering(vec![ModelReply::RateLimited(3600)]);
-    let system = System::builder().model(&model).start();
+    let (model, system) = with_model(vec![ModelReply::RateLimited(3600)]);
     assert_says(&system.reply(&system.say("go")), &["it asks to wait 3600 seconds"]);
     assert_eq!(model.requests().len(), 1, "neither the request nor the task is tried again");
     assert_eq!(exhausted(&system).retry_after_ms, Some(3_600_000));
@@ -147,12 +146,8 @@ fn a_provider_that_keeps_failing_is_left_alone_across_tasks() {
 
 #[test]
 fn a_rate_limit_is_waited_for_and_a_server_error_is_tried_again() {
-    let model = FakeModel::answering(vec![
-        ModelReply::RateLimited(1),
-        ModelReply::Broken,
-        ModelReply::Text("done".to_owned()),
-    ]);
-    let system = System::builder().model(&model).start();
+    let (model, system) =
+        with_model(vec![ModelReply::RateLimited(1), ModelReply::Broken, ModelReply::Text("done".to_owned())]);
     let start = Instant::now();
     assert_eq!(system.reply(&system.say("go")), "done");
     assert!(start.elapsed() >= Duration::from_secs(1));

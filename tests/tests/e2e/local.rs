@@ -19,9 +19,7 @@ fn a_message_is_answered_with_a_real_listing() {
 fn chat_prints_the_reply() {
     let system = System::start();
     fs::create_dir(system.workspace().join("notes")).unwrap();
-    let output = system.run_command(&["chat", "ls path=."]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = system.shown(&["chat", "ls path=."]);
     assert!(said.contains("notes/"), "{said}");
 }
 
@@ -52,8 +50,7 @@ fn messages_of_one_chat_are_answered_in_their_order() {
 fn the_tools_can_be_called_past_the_worker_with_the_token_that_is_printed() {
     let system = System::start();
     let tokens = system.tokens();
-    let printed = system.run_command(&["token"]);
-    assert!(String::from_utf8_lossy(&printed.stdout).contains(&tokens.tool_token), "{printed:?}");
+    assert!(system.shown(&["token"]).contains(&tokens.tool_token));
     let address = harness::http::address_of(&tokens.tool_url);
     let call = Request::call("ls", &json!({"path": "."}));
     assert_eq!(call.send(address).status, 401);

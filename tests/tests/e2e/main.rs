@@ -65,13 +65,20 @@ mod leftovers;
 mod readme;
 mod setup;
 
-use harness::{FakeTelegram, System};
+use harness::{FakeModel, FakeTelegram, ModelReply, System};
 
 /// Telegram, and a system that answers in the chat 4711.
 fn with_telegram() -> (FakeTelegram, System) {
     let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     (telegram, system)
+}
+
+/// A model that gives these replies in turn, and a system that asks it.
+fn with_model(replies: Vec<ModelReply>) -> (FakeModel, System) {
+    let model = FakeModel::answering(replies);
+    let system = System::builder().model(&model).start();
+    (model, system)
 }
 
 fn assert_says(text: &str, parts: &[&str]) {

@@ -124,11 +124,10 @@ fn a_database_that_another_program_holds_is_waited_for() {
     holder.execute_batch("begin immediate").unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let says_so = || {
-                let texts = fs::read_dir(&logs).ok()?.flatten().map(|log| fs::read_to_string(log.path()));
-                texts.flatten().any(|text| text.contains("database is locked")).then_some(())
-            };
-            wait::until("the supervisor says that the database is locked", says_so);
+            wait::until_true("the supervisor says that the database is locked", || {
+                let texts = fs::read_dir(&logs).unwrap().flatten().map(|log| fs::read_to_string(log.path()));
+                texts.flatten().any(|text| text.contains("database is locked"))
+            });
             holder.execute_batch("rollback").unwrap();
         });
         system.restart();

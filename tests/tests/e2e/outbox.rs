@@ -2,13 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::update::ADA;
 use harness::{Answer, FakeTelegram, Fault, Request, System, wait};
 use serde_json::{Value, json};
 
 use crate::with_telegram;
-
-const ADA: Chat = Chat { id: 4711 };
 
 fn post(system: &System, departure: &Value) -> Answer {
     system.control(Request::post_json("/outbox", departure))

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use harness::fake_telegram::update::{Chat, now_seconds};
+use harness::fake_telegram::update::{ADA, now_seconds};
 use harness::{Answer, FakeModel, FakeTelegram, ModelReply, Request, System, wait};
 use serde_json::{Value, json};
-
-const ADA: Chat = Chat { id: 4711 };
 
 fn requeue(system: &System, task: &str, query: &str) -> Answer {
     system.control(Request::post(&format!("/tasks/{task}/requeue{query}"), ""))

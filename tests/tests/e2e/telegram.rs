@@ -5,12 +5,11 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::{Chat, now_seconds};
+use harness::fake_telegram::update::{ADA, Chat, now_seconds};
 use harness::{FakeTelegram, Fault, System, wait};
 
 use crate::with_telegram;
 
-const ADA: Chat = Chat { id: 4711 };
 const STRANGER: Chat = Chat { id: 666 };
 
 /// Everything that was written is confirmed, done and sent; nothing more can come of it.

@@ -8,14 +8,15 @@ use protocol::event::{EventPayload, ToolCallFailed, TurnCompleted};
 use protocol::{Event, TaskId};
 use serde_json::{Value, json};
 
+use crate::with_model;
+
 /// A task of three turns: a call that works, one that fails, and the answer.
 fn system_with_a_finished_task() -> (System, FakeModel, String) {
-    let model = FakeModel::answering(vec![
+    let (model, system) = with_model(vec![
         ModelReply::call("ls", &json!({"path": "."})),
         ModelReply::call("ls", &json!({"path": "missing"})),
         ModelReply::Text("There is one file.".to_owned()),
     ]);
-    let system = System::builder().model(&model).start();
     fs::write(system.workspace().join("only.txt"), "x").expect("the workspace is writable");
     let task = system.say("what is here?");
     assert_eq!(system.reply(&task), "There is one file.");
