@@ -9,7 +9,8 @@ use harness::{Request, ToolServer};
 use protocol::Envelope;
 use serde_json::json;
 
-pub(crate) const HEADING: &str = "| flood | ended by | ms | peak MB | output MB | other calls | p99 ms | verdict |\n\
+pub(crate) const HEADING: &str = "\
+    | flood | ended by | ms | peak MB | output MB | other calls | p99 ms | verdict |\n\
     |---|---|---:|---:|---:|---:|---:|---|";
 
 /// The most memory that the server may have resident.
