@@ -33,7 +33,15 @@ pub(super) fn parse(code: &str) -> Result<Tree, ToolError> {
         return Err(ToolError::new(ErrorCode::InvalidArgument, message).with_hint(AS_A_FILE));
     }
     let text = simplify(code).ok_or_else(too_complex)?;
-    bounded(text.as_bytes()).ok_or_else(too_complex)
+    bounded(&ascii_only(&text)).ok_or_else(too_complex)
+}
+
+/// The text with every character beyond ASCII as letters, every byte in its place.
+///
+/// The grammar's scanner calls C's `isdigit` on any code point; beyond 255 that reads outside of a table, and
+/// can crash the process. Bash takes such characters for letters of a word, so nothing else changes.
+fn ascii_only(text: &str) -> Vec<u8> {
+    text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'w' }).collect()
 }
 
 /// The refusal of a line that takes too much work to understand.

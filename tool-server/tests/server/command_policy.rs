@@ -350,6 +350,19 @@ fn the_document_shows_the_table() {
     assert!(written == markdown(), "docs/command-policy.md is out of date: run this test with UPDATE_DOCS=1");
 }
 
+/// The grammar's scanner once looked such a character up outside of a table, which killed the process.
+#[test]
+fn characters_beyond_ascii_are_letters_of_a_word() {
+    for last in ['é', '\u{a0}', '\u{3000}', '\u{ffff}', '😀', '\u{f0000}', char::MAX] {
+        for line in ["echo {", "{", "for i in {1..", "echo ${", "echo $", "echo \\", "cat <<"] {
+            let _ = judge(&format!("{line}{last}"));
+            let _ = judge(&format!("{line}{last}; sudo id"));
+        }
+        assert!(judge(&format!("echo {last} && sudo id")).is_err(), "{last:?}");
+        assert!(judge(&format!("s{last}udo id")).is_ok(), "{last:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
