@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAMS := -p supervisor -p agent-worker -p tool-server
+# The docs link to private items, too, for readers of the source.
+RUSTDOC_LINTS := -D warnings -A rustdoc::private_intra_doc_links
 
 .PHONY: help
 help: ## List the targets
@@ -39,7 +41,7 @@ check:
 	$(CARGO) build --locked --workspace --bins
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --quiet --locked --workspace --no-deps
+	RUSTDOCFLAGS='$(RUSTDOC_LINTS)' $(CARGO) doc --quiet --locked --workspace --no-deps
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --locked --workspace --no-fail-fast; \
 	else \
