@@ -51,8 +51,10 @@ fn prepare(root: &Path) {
     fs::write(root.join("large"), "old ".repeat(MAX_EDIT_BYTES)).unwrap();
     fs::write(root.join("key.pem"), "old").unwrap();
     fs::create_dir_all(root.join("full/.git/hooks")).unwrap();
-    std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
-    std::os::unix::fs::symlink("nothing", root.join("dangling")).unwrap();
+    fs::write(root.join("full/.git/config"), "old").unwrap();
+    for (link, target) in [("loop", "loop"), ("dangling", "nothing"), ("innocent", "full/.git")] {
+        std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+    }
     let fifo = std::process::Command::new("mkfifo").arg(root.join("fifo")).status();
     assert!(fifo.unwrap().success());
 }
@@ -69,6 +71,9 @@ fn each_wrong_use_of_a_tool_that_reads_gets_its_code() {
         ("read", json!({"path": "nothing"}), ErrorCode::NotFound),
         ("read", json!({"path": "loop"}), ErrorCode::NotFound),
         ("read", json!({"path": "f/x"}), ErrorCode::NotADirectory),
+        ("read", json!({"path": ""}), ErrorCode::InvalidArgument),
+        ("read", json!({"path": "a\0b"}), ErrorCode::InvalidArgument),
+        ("read", json!({"path": "a".repeat(300)}), ErrorCode::InvalidArgument),
         ("read", json!({"path": "key.pem"}), ErrorCode::PathDenied),
         ("read", json!({"path": "/etc/passwd"}), ErrorCode::PathOutsideRoots),
         ("read", json!({"path": "f", "start_line": 9}), ErrorCode::InvalidArgument),
@@ -104,6 +109,7 @@ fn each_wrong_change_gets_its_code_and_changes_nothing() {
     assert!(server.call("read", &json!({"path": "program", "offset": 0})).ok);
     let edit =
         |path: &str, find: &str, replace: &str| json!({"path": path, "find": find, "replace": replace});
+    let redacted = json!([{"find": "old old", "replace": "***REDACTED***"}]);
     let overlapping = json!([
         {"find": "ld o", "replace": "x"},
         {"find": "old\n", "replace": "y"},
@@ -116,11 +122,17 @@ fn each_wrong_change_gets_its_code_and_changes_nothing() {
         ("edit", edit("f", "old", "old"), ErrorCode::InvalidArgument),
         ("edit", edit("f", "", "x"), ErrorCode::InvalidArgument),
         ("edit", edit("f", "old old", "***REDACTED***"), ErrorCode::InvalidArgument),
+        ("edit", edit(".", "old", "x"), ErrorCode::IsDirectory),
+        ("edit", edit("new/", "old", "x"), ErrorCode::IsDirectory),
         ("edit", edit("program", "old", "x"), ErrorCode::BinaryFile),
         ("edit", edit("latin", "old", "é"), ErrorCode::BinaryFile),
         ("edit", edit("large", "old", "x"), ErrorCode::FileTooLarge),
         ("multi_edit", json!({"path": "f", "edits": overlapping}), ErrorCode::InvalidArgument),
         ("multi_edit", json!({"path": "f", "edits": []}), ErrorCode::InvalidArgument),
+        ("multi_edit", json!({"path": "f", "edits": redacted}), ErrorCode::InvalidArgument),
+        ("write", json!({"path": "f", "content": "key=***REDACTED***"}), ErrorCode::InvalidArgument),
+        ("write", json!({"path": ".", "content": "x"}), ErrorCode::IsDirectory),
+        ("write", json!({"path": "new/", "content": "x"}), ErrorCode::IsDirectory),
         ("write", json!({"path": "f"}), ErrorCode::InvalidArgument),
         ("write", json!({"path": "f", "content": "x", "mode": "prepend"}), ErrorCode::InvalidArgument),
         ("write", json!({"path": "f/x", "content": "x"}), ErrorCode::NotADirectory),
@@ -144,18 +156,24 @@ fn what_no_change_may_touch_is_refused_by_every_tool_that_changes() {
     let before = everything_below(&server.root());
     for (path, code) in [
         ("full/.git/hooks/pre-commit", ErrorCode::ProtectedPath),
-        (".envrc", ErrorCode::ProtectedPath),
+        ("full/.GIT/config", ErrorCode::ProtectedPath),
+        ("innocent/config", ErrorCode::ProtectedPath),
+        ("new/.envrc", ErrorCode::ProtectedPath),
+        ("new/../.mcp.json", ErrorCode::ProtectedPath),
+        (".vscode/tasks.json", ErrorCode::ProtectedPath),
+        (".env", ErrorCode::PathDenied),
         ("key.pem", ErrorCode::PathDenied),
+        ("new/.ssh/authorized_keys", ErrorCode::PathDenied),
         ("/etc/passwd", ErrorCode::PathOutsideRoots),
         ("../outside/secret.txt", ErrorCode::PathOutsideRoots),
         ("a\u{0}b", ErrorCode::InvalidArgument),
+        ("fifo", ErrorCode::NotARegularFile),
+        ("full", ErrorCode::IsDirectory),
     ] {
         for (tool, arguments) in changes(path) {
+            println!("{tool} {path}: {code}");
             assert_error(&server.send(Request::call(tool, &arguments)), code);
         }
-    }
-    for (tool, arguments) in changes("fifo") {
-        assert_error(&server.send(Request::call(tool, &arguments)), ErrorCode::NotARegularFile);
     }
     assert_eq!(everything_below(&server.root()), before);
 }

@@ -104,6 +104,8 @@ fn a_call_that_a_guard_refused_leaves_its_key_free() {
     let wrong = keyed("k", "write", &json!({"path": "log", "contents": "one\n", "mode": "append"}));
     assert_error(&server.send(wrong), ErrorCode::InvalidArgument);
     assert!(assert_whole(&server.send(append("k", "one\n"))).ok);
+    assert!(assert_whole(&server.send(append("another-key", "one\n"))).ok);
+    assert_eq!(log(&server), "one\none\n");
 }
 
 #[test]

@@ -79,28 +79,6 @@ fn a_crash_and_a_torn_line_are_survived_and_recorded() {
 }
 
 #[test]
-fn a_changed_a_removed_and_a_moved_line_are_found() {
-    let server = ToolServer::start();
-    for path in ["one", "two", "three"] {
-        server.call("ls", &json!({"path": path}));
-    }
-    let text = fs::read_to_string(journal(server.dir())).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    let removed = [&lines[..2], &lines[3..]].concat();
-    let mut moved = lines.clone();
-    moved.swap(1, 2);
-    let changed = text.replacen("two", "2wo", 1);
-    for (what, content) in
-        [("changed", changed), ("removed", removed.join("\n") + "\n"), ("moved", moved.join("\n") + "\n")]
-    {
-        let file = server.dir().path().join(format!("{what}.jsonl"));
-        fs::write(&file, content).unwrap();
-        let verified = server.run_command(&["journal", "verify", &file.display().to_string()]);
-        assert!(!verified.status.success(), "{what}: {}", String::from_utf8_lossy(&verified.stdout));
-    }
-}
-
-#[test]
 fn a_second_server_on_the_same_journal_is_refused() {
     let server = ToolServer::start();
     let shared = journal(server.dir()).display().to_string();

@@ -34,7 +34,6 @@ mod idempotency;
 mod links;
 mod malformed;
 mod openapi_valid;
-mod race;
 mod swagger;
 
 // What must never succeed.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 
-use crate::support::tree::{code, make_fifo};
+use crate::support::tree::code;
 use crate::support::{Settings, TestServer};
 use base64::Engine as _;
 use proptest::prelude::*;
@@ -120,25 +120,6 @@ async fn only_the_shown_part_of_a_large_file_is_read() {
     assert_eq!(page.meta.data["file_size_bytes"], 5_u64 << 30);
     assert_eq!((&page.meta.data["total_lines"], &page.meta.data["sha256"]), (&Value::Null, &Value::Null));
     assert_eq!(page.stdout.lines().count(), 2000);
-}
-
-#[tokio::test]
-async fn secrets_pipes_and_directories_are_not_read() {
-    let server = TestServer::holding(&[(".env", "A=1")]).await;
-    let long = "a".repeat(300);
-    make_fifo(&server.root.join("fifo"));
-    for (path, expected) in [
-        (".env", ErrorCode::PathDenied),
-        ("fifo", ErrorCode::NotARegularFile),
-        (".", ErrorCode::IsDirectory),
-        ("/etc/passwd", ErrorCode::PathOutsideRoots),
-        ("absent", ErrorCode::NotFound),
-        ("", ErrorCode::InvalidArgument),
-        ("a\0b", ErrorCode::InvalidArgument),
-        (&long, ErrorCode::InvalidArgument),
-    ] {
-        assert_eq!(code(&server.call("read", json!({"path": path})).await), expected, "{path:?}");
-    }
 }
 
 proptest! {
