@@ -22,6 +22,7 @@ const LOSSES_OF_TIER_A: &[&str] = &[
     "A command can move away and replace a git repository that is not itself a root; what replaces it is \
      reported.",
     "A command can read a denied file by a second name (a hard link) that is not denied.",
+    "A command can read what git has stored of a denied file (git show HEAD:.env).",
 ];
 
 const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor profile for the binary that \
