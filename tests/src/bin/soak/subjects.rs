@@ -85,7 +85,7 @@ pub(crate) fn long_line(interview: &mut Interview) {
     ask("read", json!({"path": FILE, "offset": 100_000_000, "limit_bytes": 6}), shows("needle"));
     for output in ["content", "count", "files"] {
         // A line is searched as a whole and held for it; one of this length is left out and said so.
-        let left_out = Right::LeavesOut("a line of over 8 MiB".to_owned());
+        let left_out = Right::LeavesOut("a line over 8 MiB".to_owned());
         ask("grep", json!({"path": FILE, "pattern": "needle", "output": output}), left_out);
     }
     let edit = json!({"path": FILE, "find": "needle", "replace": "x"});
