@@ -2,30 +2,29 @@
 //!
 //! It does what the tool server does, in the same order: open the roots, fork the spawner, run the
 //! self-check, put Landlock on itself, run the command. `--plain` runs the program without the sandbox, so
-//! that a test can show the difference; `--without` disables a layer by a system call filter around
-//! everything; `--cost` compares 200 plain and sandboxed runs of the program, in turns.
+//! that a test can show the difference; `--hide`, `--protect` and `--pin` cover a path, and `--replace`
+//! replaces a file right before; `--without` disables a layer by a system call filter around everything;
+//! `--cost` compares 200 plain and sandboxed runs of the program, in turns.
 #![expect(unsafe_code, reason = "a layer can be disabled only by a filter, which has no safe form")]
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use sandbox::{
-    AllowedPaths, Capabilities, CommandSpec, ControlFiles, Depth, Limits, Mode, Root, Running, SandboxError,
-    Spawner, SpawnerSettings,
+    AllowedPaths, Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Root, Running,
+    SandboxError, Spawner, SpawnerSettings,
 };
 
 /// How much of the output is shown.
 const SHOWN_BYTES: usize = 1 << 20;
 
 const COST_ROUNDS: usize = 200;
-
-const CONTROL_FILES: [&str; 9] =
-    [".git/hooks", ".git/config", ".envrc", ".vscode", ".idea", ".mcp.json", ".claude", ".codex", ".cursor"];
 
 /// The variables that are passed to the program.
 const VARIABLES: [&str; 6] = ["PATH", "TERM", "LANG", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
@@ -34,7 +33,8 @@ const VARIABLES: [&str; 6] = ["PATH", "TERM", "LANG", "CARGO_HOME", "RUSTUP_HOME
 struct Options {
     roots: Vec<PathBuf>,
     readonly: Vec<PathBuf>,
-    denied: Vec<String>,
+    covers: Vec<(CoverKind, PathBuf)>,
+    replace: Option<PathBuf>,
     scratch: PathBuf,
     mode: Mode,
     network: bool,
@@ -69,7 +69,10 @@ fn options() -> Options {
         match word.as_str() {
             "--root" => options.roots.push(value().into()),
             "--readonly" => options.readonly.push(value().into()),
-            "--deny" => options.denied.push(value()),
+            "--hide" => options.covers.push((CoverKind::Hide, value().into())),
+            "--protect" => options.covers.push((CoverKind::ReadOnly, value().into())),
+            "--pin" => options.covers.push((CoverKind::Pin, value().into())),
+            "--replace" => options.replace = Some(value().into()),
             "--scratch" => options.scratch = value().into(),
             "--full" => options.mode = Mode::Full,
             "--landlock" => options.mode = Mode::Landlock,
@@ -119,12 +122,9 @@ fn settings(options: &Options) -> SpawnerSettings {
         path: path.clone(),
         handle: OwnedFd::from(File::open(path).expect("the root can be opened")),
     };
-    let denied = options.denied.clone();
     SpawnerSettings {
         roots: options.roots.iter().map(open).collect(),
         readonly_roots: options.readonly.iter().map(open).collect(),
-        is_denied: Box::new(move |path| denied.iter().any(|name| path.ends_with(name))),
-        control_files: ControlFiles::new(CONTROL_FILES),
         mode: options.mode,
         network: options.network,
         scratch: options.scratch.clone(),
@@ -155,7 +155,22 @@ fn start(spawner: &Spawner, options: &Options) -> Result<Running, SandboxError> 
         environment: VARIABLES.iter().filter_map(variable).collect(),
         workdir: options.roots[0].clone(),
         limits: Limits::for_timeout(options.timeout),
+        covers: covers(options),
     })
+}
+
+/// The covers as they are now, after which another file takes the place of the one in `--replace`.
+fn covers(options: &Options) -> Vec<Cover> {
+    let cover = |(kind, path): &(CoverKind, PathBuf)| {
+        let found = path.symlink_metadata().expect("what is covered exists");
+        Cover { path: path.clone(), device: found.dev(), inode: found.ino(), kind: *kind }
+    };
+    let covers = options.covers.iter().map(cover).collect();
+    if let Some(path) = &options.replace {
+        std::fs::rename(path, path.with_extension("old")).expect("it can be renamed");
+        std::fs::write(path, "replaced\n").expect("another can be written");
+    }
+    covers
 }
 
 fn run(spawner: &Spawner, options: &Options) -> Result<ExitCode, SandboxError> {
@@ -183,9 +198,6 @@ fn run(spawner: &Spawner, options: &Options) -> Result<ExitCode, SandboxError> {
     println!("run_us {}", started.elapsed().as_micros());
     println!("exit {:?} signal {:?} killed {}", exit.code, exit.signal, exit.killed);
     println!("cpu_us {} peak_kib {}", exit.cpu_time.as_micros(), exit.peak_memory_bytes / 1024);
-    for path in &exit.created_control_files {
-        println!("control {}", path.display());
-    }
     println!("bytes {}", stdout.1);
     println!("output");
     let _ = std::io::stdout().write_all(&stdout.0);

@@ -58,6 +58,33 @@ pub struct CommandSpec {
     pub workdir: PathBuf,
     /// Its limits.
     pub limits: Limits,
+    /// What is mounted over parts of the roots before it starts, in this order. Tier B ignores them.
+    pub covers: Vec<Cover>,
+}
+
+/// A file or directory of a root that a command must not see or not change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cover {
+    /// Its absolute path. If another file is there by now, the command does not start.
+    #[serde(with = "raw_path")]
+    pub path: PathBuf,
+    /// The device that it is on.
+    pub device: u64,
+    /// Its inode number.
+    pub inode: u64,
+    /// What to do with it.
+    pub kind: CoverKind,
+}
+
+/// What a cover does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CoverKind {
+    /// Its content cannot be seen.
+    Hide,
+    /// It and everything below it can be read, and not changed.
+    ReadOnly,
+    /// It can be changed, and neither moved nor removed.
+    Pin,
 }
 
 /// Paths as bytes, because serde refuses a `PathBuf` that is not UTF-8.

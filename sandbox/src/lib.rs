@@ -8,7 +8,6 @@
 mod capabilities;
 mod command;
 mod confine;
-mod control_files;
 mod inside;
 mod messages;
 mod running;
@@ -20,9 +19,8 @@ mod step;
 mod syscalls;
 
 pub use capabilities::{Capabilities, Finding, Layer, Verdict};
-pub use command::{CommandSpec, HOME, Limits};
+pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits};
 pub use confine::{AllowedPaths, ConfineError, Confinement, confine_this_thread};
-pub use control_files::ControlFiles;
 pub use running::{Exit, Lifeline, PendingExit, Running};
 pub use self_check::Depth;
 pub use settings::{Mode, Root, SpawnerSettings, Tier};

@@ -4,7 +4,6 @@
 //! memory file with the [`Job`], and one end of a socket pair whose closing ends the command. Back over
 //! that socket pair: [`Report`]s. All ends are forks of one program, so the format has no versions.
 
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
@@ -12,8 +11,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 use serde::{Deserialize, Serialize};
 
-use crate::command::{CommandSpec, Limits, raw_path};
-use crate::step::StepError;
+use crate::command::{CommandSpec, Cover, Limits, raw_path};
+use crate::step::Failure;
 
 /// More than any report has.
 const MAX_REPORT_BYTES: usize = 256 * 1024;
@@ -35,6 +34,13 @@ impl Job {
             Self::Execute(spec) => &spec.limits,
             Self::Trial(limits) => limits,
             Self::Probe(plan) => &plan.limits,
+        }
+    }
+
+    pub(crate) fn covers(&self) -> &[Cover] {
+        match self {
+            Self::Execute(spec) => &spec.covers,
+            Self::Trial(_) | Self::Probe(_) => &[],
         }
     }
 }
@@ -68,9 +74,6 @@ pub(crate) struct Outcome {
     pub(crate) cpu_micros: u64,
     /// Resident memory of its largest process.
     pub(crate) peak_kib: u64,
-    pub(crate) created_control_files: Vec<OsString>,
-    /// Whether both scans for control files were complete.
-    pub(crate) scan_complete: bool,
 }
 
 /// One message on the way back.
@@ -78,8 +81,8 @@ pub(crate) struct Outcome {
 pub(crate) enum Report {
     /// The spawner is ready, or the program was executed.
     Started,
-    /// A step failed; nothing follows.
-    Failed(StepError),
+    /// The command did not start; nothing follows.
+    Failed(Failure),
     /// The command's first process ended with this raw wait status.
     Ended(i32),
     /// The command ended and its processes are gone; nothing follows.
@@ -122,11 +125,13 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt as _;
     use std::time::Duration;
 
     use super::*;
-    use crate::step::Step;
+    use crate::command::CoverKind;
+    use crate::step::{Step, StepError};
 
     #[test]
     fn messages_arrive_as_they_were_sent() {
@@ -138,6 +143,12 @@ mod tests {
             environment: vec![("A".into(), "b=c".into()), ("EMPTY".into(), "".into())],
             workdir: not_utf8.clone().into(),
             limits,
+            covers: vec![Cover {
+                path: not_utf8.clone().into(),
+                device: 1,
+                inode: u64::MAX,
+                kind: CoverKind::Pin,
+            }],
         };
         let plan = ProbePlan {
             outside: "/o/secret".into(),
@@ -154,25 +165,19 @@ mod tests {
             let received: Job = decode(&encode(&job)).unwrap();
             assert_eq!(format!("{received:?}"), format!("{job:?}"));
         }
-        let outcome = Outcome {
-            status: 256,
-            killed: true,
-            cpu_micros: 7,
-            peak_kib: 8,
-            created_control_files: vec!["/w/.envrc".into(), not_utf8],
-            scan_complete: true,
-        };
-        let failed = Report::Failed(StepError::new(Step::Proc, libc::EPERM));
-        for report in [Report::Started, failed, Report::Ended(-1), Report::Done(outcome)] {
+        let outcome = Outcome { status: 256, killed: true, cpu_micros: 7, peak_kib: 8 };
+        let failed = Report::Failed(StepError::new(Step::Proc, libc::EPERM).into());
+        let moved = Report::Failed(Failure::CoverMoved(not_utf8.into()));
+        for report in [Report::Started, failed, moved, Report::Ended(-1), Report::Done(outcome)] {
             assert_eq!(decode(&encode(&report)), Some(report));
         }
     }
 
     #[test]
     fn malformed_messages_are_refused() {
-        let whole = encode(&Report::Failed(StepError::new(Step::Proc, libc::EPERM)));
+        let whole = encode(&Report::Failed(StepError::new(Step::Proc, libc::EPERM).into()));
         let cut = (0..whole.len()).map(|length| &whole[..length]);
-        for bytes in cut.chain([&[9; 8][..], &[1, 200, 0]]) {
+        for bytes in cut.chain([&[9; 8][..], &[1, 0, 200, 0]]) {
             assert_eq!(decode::<Report>(bytes), None, "{bytes:?}");
         }
     }

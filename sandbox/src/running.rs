@@ -1,7 +1,6 @@
 //! A running command, from the server's side: its output, its lifeline, and how it ended.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,10 +63,6 @@ pub struct Exit {
     pub peak_memory_bytes: u64,
     /// How it was confined.
     pub tier: Tier,
-    /// Control files that were created while it ran; in tier B also those that changed.
-    pub created_control_files: Vec<PathBuf>,
-    /// Whether the scans for control files before and after it were complete.
-    pub control_search_complete: bool,
 }
 
 impl PendingExit {
@@ -75,7 +70,7 @@ impl PendingExit {
     pub fn wait(self) -> Result<Exit, SandboxError> {
         match receive(&self.control)? {
             Report::Done(outcome) => Ok(exit(outcome, self.tier)),
-            Report::Failed(error) => Err(SandboxError::Setup(error)),
+            Report::Failed(failure) => Err(failure.into()),
             Report::Started | Report::Ended(_) => Err(SandboxError::NoReport),
         }
     }
@@ -90,8 +85,6 @@ fn exit(outcome: Outcome, tier: Tier) -> Exit {
         cpu_time: Duration::from_micros(outcome.cpu_micros),
         peak_memory_bytes: outcome.peak_kib * 1024,
         tier,
-        created_control_files: outcome.created_control_files.into_iter().map(PathBuf::from).collect(),
-        control_search_complete: outcome.scan_complete,
     }
 }
 

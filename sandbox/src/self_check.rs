@@ -92,6 +92,7 @@ impl Spawner {
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             workdir: plan.root.clone(),
             limits: plan.limits,
+            covers: Vec::new(),
         };
         let attempt = "run bash, and end it with all its processes".to_owned();
         let finding = |verdict, detail| Finding { attempt, verdict, detail };

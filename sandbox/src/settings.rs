@@ -2,9 +2,7 @@
 
 use std::fmt;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-
-use crate::control_files::ControlFiles;
+use std::path::PathBuf;
 
 /// Which tiers are allowed (`AUTONOUS_TOOL_SANDBOX`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,15 +44,12 @@ pub struct Root {
 }
 
 /// Settings of the spawner.
+#[derive(Debug)]
 pub struct SpawnerSettings {
     /// Directories that commands may change.
     pub roots: Vec<Root>,
     /// Directories that commands may read and execute from, such as toolchains.
     pub readonly_roots: Vec<Root>,
-    /// Whether to hide a path, relative to its root, from commands. Not called for paths below a denied one.
-    pub is_denied: Box<dyn Fn(&Path) -> bool>,
-    /// Files that make other programs run code.
-    pub control_files: ControlFiles,
     /// Which tiers are allowed.
     pub mode: Mode,
     /// Whether commands use the server's network.

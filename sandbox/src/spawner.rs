@@ -21,7 +21,7 @@ use crate::inside::{fd_passing, serve};
 use crate::messages::{Job, Report, encode, socket_pair};
 use crate::running::{Lifeline, PendingExit, Running, receive};
 use crate::settings::{Mode, SpawnerSettings, Tier};
-use crate::step::{During as _, SandboxError, Step, StepError};
+use crate::step::{During as _, Failure, SandboxError, Step, StepError};
 use crate::syscalls::{self, ForkResult};
 
 /// The spawner process. When this is dropped, the spawner and every command end.
@@ -70,11 +70,11 @@ impl Spawner {
         drop(theirs);
         match receive(&ours) {
             Ok(Report::Started) => {}
-            Ok(Report::Failed(error)) => {
+            Ok(Report::Failed(Failure::Step(error))) => {
                 let _ = syscalls::wait_for(pid);
                 return Err(error);
             }
-            Ok(Report::Ended(_) | Report::Done(_)) | Err(_) => {
+            Ok(Report::Failed(_) | Report::Ended(_) | Report::Done(_)) | Err(_) => {
                 return Err(StepError::new(Step::Fork, libc::ECHILD));
             }
         }
@@ -133,7 +133,7 @@ impl Spawner {
         drop((request, child_stdout, child_stderr, child_control));
         match receive(&control)? {
             Report::Started => {}
-            Report::Failed(error) => return Err(SandboxError::Setup(error)),
+            Report::Failed(failure) => return Err(failure.into()),
             Report::Ended(_) | Report::Done(_) => return Err(SandboxError::NoReport),
         }
         let control = Arc::new(control);

@@ -4,8 +4,11 @@
 //! kernel's error; it is never mistaken for the command's own exit code.
 
 use std::io;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use crate::command::raw_path;
 
 macro_rules! steps {
     ($($name:ident = $text:literal,)*) => {
@@ -44,13 +47,11 @@ steps! {
     LandlockMissing = "find a Landlock that scopes signals (Linux 6.12 or newer)",
     Request = "read the request",
     Session = "start a new session",
-    Scan = "scan for control files and denied names",
     Namespaces = "create the command's namespaces",
     Loopback = "bring the loopback interface up",
     Hostname = "set the host name",
     PrivateDirectories = "create the private directories",
-    HideDenied = "hide a denied name",
-    ProtectControl = "make a control file read-only",
+    Covers = "hide or protect a file of a root",
     Proc = "mount the command's own /proc",
     Reaper = "become the reaper of the command's processes",
     Stdio = "connect stdin, stdout and stderr",
@@ -77,6 +78,28 @@ pub struct StepError {
 impl StepError {
     pub(crate) fn new(step: Step, errno: i32) -> Self {
         Self { step, errno }
+    }
+}
+
+/// Why a command did not start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Failure {
+    Step(StepError),
+    CoverMoved(#[serde(with = "raw_path")] PathBuf),
+}
+
+impl From<StepError> for Failure {
+    fn from(error: StepError) -> Self {
+        Self::Step(error)
+    }
+}
+
+impl From<Failure> for SandboxError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Step(error) => Self::Setup(error),
+            Failure::CoverMoved(path) => Self::CoverMoved(path),
+        }
     }
 }
 
@@ -117,6 +140,9 @@ pub enum SandboxError {
         #[source]
         source: io::Error,
     },
+    /// A cover's file is gone, or another one is at its path. Nothing was run.
+    #[error("{} moved before it could be hidden or protected", .0.display())]
+    CoverMoved(PathBuf),
     #[error("cannot reach the spawner")]
     Unreachable(#[source] io::Error),
     #[error("the sandbox ended without reporting on the command")]

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use process::exit::BadSetting;
 use process::{Secret, VariableError, Variables};
-use sandbox::{ControlFiles, Mode};
+use sandbox::Mode;
 use toolkit::Bounds;
 
+use crate::control_files::ControlFiles;
 use crate::journal::DEFAULT_MAX_BYTES;
 use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
 

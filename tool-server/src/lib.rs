@@ -7,6 +7,7 @@
 pub mod change;
 mod command;
 pub mod config;
+pub mod control_files;
 mod cursor;
 mod entry_type;
 pub mod http;
@@ -23,3 +24,4 @@ pub mod startup_resources;
 mod text;
 pub mod tool_context;
 pub mod tools;
+mod watch;

@@ -10,8 +10,8 @@ use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::{elide, invalid};
 
 use crate::change::read_whole;
+use crate::control_files::ControlFiles;
 use crate::roots::{DeniedPaths, Roots, RootsError, names};
-use sandbox::ControlFiles;
 
 const MAX_SKILL_BYTES: u64 = 64 * 1024;
 

@@ -85,12 +85,9 @@ fn settings(config: &Config, roots: &Roots) -> Result<SpawnerSettings, SandboxEr
     for path in config.commands.readonly_roots.iter().chain([&config.files.skills_dir]) {
         readonly_roots.push(readonly_root(path).map_err(unreadable)?);
     }
-    let denied = roots.denied().clone();
     Ok(SpawnerSettings {
         roots: roots.for_sandbox().map_err(unreadable)?,
         readonly_roots,
-        is_denied: Box::new(move |beneath: &Path| denied.covers_entry(beneath)),
-        control_files: config.files.protected.clone(),
         mode: config.commands.sandbox,
         network: config.commands.network,
         scratch: scratch(config),

@@ -1,18 +1,13 @@
 //! The mounts of one command in tier A, on top of those that all commands share: its own temporary
-//! directories, its own `/proc`, denied names hidden, control files read-only.
+//! directories and its own `/proc`.
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, fstat};
-use rustix::io::Errno;
-
 use super::context::SpawnerContext;
 use super::mounts;
-use super::scan::{Kind, Match};
-use super::system_mounts::MASKS;
 use crate::command::{HOME, PRIVATE_BYTES, SHARED_MEMORY_BYTES};
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
@@ -26,18 +21,8 @@ const PRIVATE_DIRECTORIES: [(&str, u64, &str); 3] = [
     ("/dev/shm", SHARED_MEMORY_BYTES, "1777"),
 ];
 
-/// Mounts them. `matches` are the denied names and control files in the roots.
-pub(super) fn set_up(spawner: &SpawnerContext<'_>, matches: &[Match]) -> Result<(), StepError> {
+pub(super) fn set_up(spawner: &SpawnerContext<'_>) -> Result<(), StepError> {
     private_directories(spawner).during(Step::PrivateDirectories)?;
-    for item in matches {
-        let path = spawner.settings.roots[item.root].path.join(&item.path);
-        match item.kind {
-            Kind::Denied => hide(&path).during(Step::HideDenied)?,
-            Kind::Repository => pin(&path, mounts::READ_WRITE).during(Step::ProtectControl)?,
-            Kind::Control => pin(&path, mounts::READ_ONLY).during(Step::ProtectControl)?,
-            Kind::InsideControl => {}
-        }
-    }
     own_proc().during(Step::Proc)
 }
 
@@ -66,34 +51,6 @@ fn private_directories(spawner: &SpawnerContext<'_>) -> io::Result<()> {
         mounts::attach(tree, mounts::open(path)?)?;
     }
     Ok(())
-}
-
-/// Mounts a path onto itself. Without that for the repository, `mv .git x; cp -r x .git` would leave its
-/// read-only parts behind.
-fn pin(path: &Path, attributes: u64) -> io::Result<()> {
-    let Some(place) = open_unless_gone(path)? else { return Ok(()) };
-    mounts::attach(mounts::restricted_copy(&place, attributes)?, &place)?;
-    Ok(())
-}
-
-fn hide(path: &Path) -> io::Result<()> {
-    let Some(place) = open_unless_gone(path)? else { return Ok(()) };
-    let is_directory = FileType::from_raw_mode(fstat(&place)?.st_mode).is_dir();
-    let mask = Path::new(if is_directory { MASKS.1 } else { MASKS.0 });
-    let mask = mounts::restricted_copy(mounts::open(mask)?, mounts::READ_ONLY)?;
-    mounts::attach(mask, &place)?;
-    Ok(())
-}
-
-/// Opens the path, unless it vanished since the scan or is a link: a link has no content to protect.
-fn open_unless_gone(path: &Path) -> io::Result<Option<OwnedFd>> {
-    let root = mounts::open(Path::new("/"))?;
-    let place = match mounts::open_without_links(root.as_fd(), mounts::relative(path)) {
-        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
-        other => other?,
-    };
-    let is_link = FileType::from_raw_mode(fstat(&place)?.st_mode).is_symlink();
-    Ok((!is_link).then_some(place))
 }
 
 /// A `/proc` that shows only the command's own processes. It is read-only because parts of it, such as

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use libc::sock_filter;
 
 use super::private_home::PrivateHome;
-use super::scan::Match;
 use crate::settings::{SpawnerSettings, Tier};
 
 /// What all commands share.
@@ -18,7 +17,6 @@ pub(super) struct SpawnerContext<'a> {
 /// What belongs to one command.
 pub(super) struct CommandContext<'a> {
     pub(super) spawner: &'a SpawnerContext<'a>,
-    pub(super) matches: &'a [Match],
     /// User and group ID, as outside.
     pub(super) user: u32,
     pub(super) group: u32,

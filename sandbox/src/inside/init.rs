@@ -19,10 +19,10 @@ use rustix::process::{
 use rustix::thread::set_name;
 
 use super::context::CommandContext;
-use super::{command_mounts, descriptors, landlock_rules, launch, limits, namespaces};
+use super::{command_mounts, covers, descriptors, landlock_rules, launch, limits, namespaces};
 use crate::messages::{Job, Report, decode, encode};
 use crate::settings::Tier;
-use crate::step::{During as _, Step, StepError};
+use crate::step::{During as _, Failure, Step, StepError};
 use crate::syscalls::{self, ForkResult};
 
 /// How long background processes may still write after the command ended by itself.
@@ -38,13 +38,13 @@ pub(super) fn run(context: &CommandContext<'_>, job: &Job) -> ! {
             reap_until_done(command, &child_signals, &context.monitor);
             kill_everything();
         }
-        Err(error) => Report::Failed(error).send(&context.monitor),
+        Err(failure) => Report::Failed(failure).send(&context.monitor),
     }
     syscalls::exit(0)
 }
 
 /// Sets up the command's surroundings and starts it; returns its ID and the descriptor of child signals.
-fn start(context: &CommandContext<'_>, job: &Job) -> Result<(i32, OwnedFd), StepError> {
+fn start(context: &CommandContext<'_>, job: &Job) -> Result<(i32, OwnedFd), Failure> {
     let _ = set_name(c"init");
     let kept = [context.stdout.as_fd(), context.stderr.as_fd(), context.monitor.as_fd()];
     descriptors::close_all_but(&kept).during(Step::Descriptors)?;
@@ -55,7 +55,8 @@ fn start(context: &CommandContext<'_>, job: &Job) -> Result<(i32, OwnedFd), Step
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             namespaces::write_id_maps(context.user, context.group)?;
             namespaces::set_up_host(context.spawner.settings.network)?;
-            command_mounts::set_up(context.spawner, context.matches)?;
+            command_mounts::set_up(context.spawner)?;
+            covers::mount(job.covers())?;
         }
         Tier::B => {
             set_child_subreaper(Some(getpid())).during(Step::Reaper)?;
@@ -84,14 +85,14 @@ fn confirm_signal_scope() -> Result<(), StepError> {
 }
 
 /// Forks the command and waits until the program was executed or a step failed.
-fn fork_command(context: &CommandContext<'_>, job: &Job) -> Result<i32, StepError> {
+fn fork_command(context: &CommandContext<'_>, job: &Job) -> Result<i32, Failure> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).during(Step::Socket)?;
     let command = match syscalls::fork().during(Step::Fork)? {
         ForkResult::Parent(command) => command,
         ForkResult::Child => {
             drop(reader);
             let Err(error) = launch::become_command(context, job);
-            let _ = rustix::io::write(&writer, &encode(&Report::Failed(error)));
+            let _ = rustix::io::write(&writer, &encode(&Report::Failed(error.into())));
             syscalls::exit(127)
         }
     };
@@ -99,7 +100,7 @@ fn fork_command(context: &CommandContext<'_>, job: &Job) -> Result<i32, StepErro
     let mut failure = Vec::new();
     fs::File::from(reader).read_to_end(&mut failure).during(Step::Exec)?;
     match decode(&failure) {
-        Some(Report::Failed(error)) => Err(error),
+        Some(Report::Failed(failure)) => Err(failure),
         _ => Ok(command),
     }
 }

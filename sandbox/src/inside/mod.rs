@@ -12,6 +12,7 @@
 
 mod command_mounts;
 mod context;
+mod covers;
 mod descriptors;
 mod devices;
 mod etc;
@@ -26,7 +27,6 @@ mod namespaces;
 mod private_home;
 mod privileges;
 pub(crate) mod probe;
-mod scan;
 mod serve;
 mod system_mounts;
 

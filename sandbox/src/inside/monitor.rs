@@ -1,7 +1,6 @@
 //! The monitor: holds one command's lifeline from outside its namespaces.
 //!
-//! It ends the init process when the server closes the lifeline or dies, reports how the command ended, and
-//! scans for control files after it.
+//! It ends the init process when the server closes the lifeline or dies, and reports how the command ended.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -15,42 +14,26 @@ use rustix::thread::set_name;
 
 use super::context::{CommandContext, SpawnerContext};
 use super::fd_passing::CommandRequest;
-use super::scan::{Scan, ScanCache};
 use super::{init, namespaces, private_home::PrivateHome};
 use crate::messages::{Job, Outcome, Report, decode, socket_pair};
 use crate::settings::Tier;
-use crate::step::{During as _, Step, StepError};
+use crate::step::{During as _, Failure, Step, StepError};
 use crate::syscalls::{self, ChildExit, ForkResult};
 
-/// The longest request: twice the kernel's limit on an argument list.
-const MAX_REQUEST_BYTES: u64 = 8 << 20;
+/// The longest request: more than the kernel's limits on an argument list and on mounts allow.
+const MAX_REQUEST_BYTES: u64 = 64 << 20;
 
 /// How long init may take in tier A to end all processes, so that their usage is counted, before its own end
 /// ends them.
 const INIT_GRACE: Duration = Duration::from_millis(50);
 
-/// Runs as the monitor of one command until the command ended. `before` is the scan before it.
-pub(super) fn run(
-    spawner: &SpawnerContext<'_>,
-    request: CommandRequest,
-    cache: &mut ScanCache,
-    before: &Scan,
-) -> ! {
+/// Runs as the monitor of one command until the command ended.
+pub(super) fn run(spawner: &SpawnerContext<'_>, request: CommandRequest) -> ! {
     let CommandRequest { job, stdout, stderr, control } = request;
-    let outcome = start_init(spawner, job, [stdout, stderr], before)
+    let outcome = start_init(spawner, job, [stdout, stderr])
+        .map_err(Failure::from)
         .and_then(|init| follow(&control, init, spawner.tier));
-    let last = match outcome {
-        Ok(outcome) => {
-            let after = cache.scan(spawner.settings);
-            Report::Done(Outcome {
-                created_control_files: after.created_since(before, spawner.settings),
-                scan_complete: before.complete && after.complete,
-                ..outcome
-            })
-        }
-        Err(error) => Report::Failed(error),
-    };
-    last.send(&control);
+    outcome.map_or_else(Report::Failed, Report::Done).send(&control);
     syscalls::exit(0)
 }
 
@@ -65,7 +48,6 @@ fn start_init(
     spawner: &SpawnerContext<'_>,
     job: OwnedFd,
     [stdout, stderr]: [OwnedFd; 2],
-    before: &Scan,
 ) -> Result<InitProcess, StepError> {
     let _ = set_name(c"monitor");
     syscalls::default_signals().during(Step::Signals)?;
@@ -84,8 +66,8 @@ fn start_init(
     match fork.during(Step::Namespaces)? {
         ForkResult::Parent(pid) => Ok(InitProcess { pid, socket, _home: home }),
         ForkResult::Child => {
-            let (matches, home) = (&before.matches, home.as_ref());
-            init::run(&CommandContext { spawner, matches, user, group, home, stdout, stderr, monitor }, &job)
+            let home = home.as_ref();
+            init::run(&CommandContext { spawner, user, group, home, stdout, stderr, monitor }, &job)
         }
     }
 }
@@ -99,14 +81,14 @@ fn read_job(job: OwnedFd) -> Result<Job, StepError> {
 }
 
 /// Waits until the command ended or its lifeline closed, whichever comes first.
-fn follow(control: &OwnedFd, init: InitProcess, tier: Tier) -> Result<Outcome, StepError> {
+fn follow(control: &OwnedFd, init: InitProcess, tier: Tier) -> Result<Outcome, Failure> {
     let (mut started, mut status, mut killed) = (false, None, false);
     let mut failed = None;
     loop {
         let mut watched = [PollFd::new(control, PollFlags::IN), PollFd::new(&init.socket, PollFlags::IN)];
         match poll(&mut watched, None) {
             Err(Errno::INTR) => continue,
-            Err(errno) => return Err(errno).during(Step::Reaper),
+            Err(errno) => return Err(errno).during(Step::Reaper)?,
             Ok(_) => {}
         }
         let lifeline_closed = !watched[0].revents().is_empty();
@@ -120,20 +102,19 @@ fn follow(control: &OwnedFd, init: InitProcess, tier: Tier) -> Result<Outcome, S
                 Report::Started.send(control);
             }
             Some(Report::Ended(ended)) => status = Some(ended),
-            Some(Report::Failed(error)) => failed = Some(error),
+            Some(Report::Failed(failure)) => failed = Some(failure),
             Some(Report::Done(_)) | None => break,
         }
     }
     let exit = end(init, tier)?;
     match failed {
-        Some(error) => Err(error),
-        None if !started && !killed => Err(StepError::new(Step::Reaper, libc::ECHILD)),
+        Some(failure) => Err(failure),
+        None if !started && !killed => Err(StepError::new(Step::Reaper, libc::ECHILD).into()),
         None => Ok(Outcome {
             status: status.unwrap_or(libc::SIGKILL),
             killed,
             cpu_micros: exit.cpu_micros,
             peak_kib: exit.peak_kib,
-            ..Outcome::default()
         }),
     }
 }

@@ -9,7 +9,6 @@ use rustix::thread::set_name;
 
 use super::context::SpawnerContext;
 use super::private_home::PrivateHome;
-use super::scan::ScanCache;
 use super::{descriptors, fd_passing, landlock_rules, monitor, namespaces, system_mounts};
 use crate::capabilities::LANDLOCK_WITH_SCOPES;
 use crate::messages::Report;
@@ -21,19 +20,17 @@ use crate::syscalls::{self, ForkResult};
 /// Runs as the spawner until the server is gone.
 pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> ! {
     match prepare(settings, tier, &socket) {
-        Err(error) => Report::Failed(error).send(&socket),
+        Err(error) => Report::Failed(error.into()).send(&socket),
         Ok(context) => {
             Report::Started.send(&socket);
-            let mut cache = ScanCache::default();
             while let Ok(Some(request)) = fd_passing::receive(&socket) {
-                let before = cache.scan(settings);
                 match syscalls::fork().during(Step::Fork) {
                     Ok(ForkResult::Parent(_)) => {}
                     Ok(ForkResult::Child) => {
                         drop(socket);
-                        monitor::run(&context, request, &mut cache, &before)
+                        monitor::run(&context, request)
                     }
-                    Err(error) => Report::Failed(error).send(&request.control),
+                    Err(error) => Report::Failed(error.into()).send(&request.control),
                 }
             }
         }

@@ -68,10 +68,6 @@ impl Fixture {
         Self::all().filter(|fixture| !fixture.scenario.is_tier_b())
     }
 
-    pub(crate) fn in_tier_b() -> impl Iterator<Item = Self> {
-        Self::all().filter(|fixture| fixture.scenario.is_tier_b())
-    }
-
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -169,12 +165,6 @@ impl Run {
     pub(crate) fn number(&self, name: &str) -> u64 {
         let mut words = self.report.split_whitespace().skip_while(|word| *word != name);
         words.nth(1).unwrap_or_else(|| panic!("no {name} in {self:?}")).parse().unwrap()
-    }
-
-    /// The control files of the report, relative to the root.
-    pub(crate) fn control_files(&self, fixture: &Fixture) -> Vec<String> {
-        let root = format!("control {}/", fixture.root().display());
-        self.report.lines().filter_map(|line| line.strip_prefix(&root)).map(str::to_owned).collect()
     }
 }
 

@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod attacks;
-mod control_files;
+mod covers;
 mod ending;
 mod false_positives;
 mod fixture;

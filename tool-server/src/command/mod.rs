@@ -25,6 +25,7 @@ use toolkit::{Call, Failure, Outcome, Success};
 
 use crate::output_store::OutputStore;
 use crate::roots::{Roots, names};
+use crate::watch::{Scan, Scanner};
 use capture::Capture;
 
 pub(crate) use environment::{Environment, find_program};
@@ -41,11 +42,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The same for a command that was killed.
 const STOPPING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// How often a command is tried whose files to cover moved in between.
+const MAX_TRIES: u32 = 10;
+
 /// Runs commands, or knows why none can run.
 #[derive(Debug)]
 pub(crate) struct Commands {
     spawner: Result<Arc<Spawner>, String>,
     roots: Arc<Roots>,
+    scanner: Scanner,
     environment: Environment,
     output: Arc<OutputStore>,
     min_free_bytes: u64,
@@ -98,7 +103,8 @@ impl Commands {
         output: Arc<OutputStore>,
         min_free_bytes: u64,
     ) -> Self {
-        Self { spawner, roots, environment, output, min_free_bytes }
+        let scanner = Scanner::new(Arc::clone(&roots));
+        Self { spawner, roots, scanner, environment, output, min_free_bytes }
     }
 
     /// The directory that a call names, absolute; the first root when it names none.
@@ -129,14 +135,16 @@ impl Commands {
         })?;
         self.require_room()?;
         let since = Instant::now();
-        let command = CommandSpec {
+        let mut command = CommandSpec {
             program: request.program.to_owned(),
             arguments: request.arguments,
             environment: self.environment.variables(),
             workdir: request.workdir,
             limits: Limits::for_timeout(request.timeout),
+            covers: Vec::new(),
         };
-        let running = spawner.run(&command).map_err(|error| sandbox_failed(call, &error))?;
+        let (running, before) =
+            self.start(spawner, &mut command).map_err(|error| sandbox_failed(call, &error))?;
         let mut command = RunningCommand {
             call,
             until: since + request.timeout,
@@ -144,7 +152,25 @@ impl Commands {
             stopped: None,
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
-        command.into_outcome(exit, since.elapsed(), request.timeout)
+        let after = self.scanner.scan();
+        let control_files = ControlFileReport {
+            created: self.scanner.created(&before, &after),
+            complete: before.complete && after.complete,
+        };
+        command.into_outcome(exit, &control_files, since.elapsed(), request.timeout)
+    }
+
+    /// Starts a command with what the roots have to cover now; returns the scan that this came from.
+    fn start(&self, spawner: &Spawner, command: &mut CommandSpec) -> Result<(Running, Scan), SandboxError> {
+        let mut tries = 1;
+        loop {
+            let before = self.scanner.scan();
+            command.covers = self.scanner.covers(&before);
+            match spawner.run(command) {
+                Err(SandboxError::CoverMoved(_)) if tries < MAX_TRIES => tries += 1,
+                running => return running.map(|running| (running, before)),
+            }
+        }
     }
 
     fn capture(&self, call: &Call) -> Capture {
@@ -235,6 +261,13 @@ impl Commands {
     }
 }
 
+/// What a command left for other programs to execute.
+struct ControlFileReport {
+    created: Vec<PathBuf>,
+    /// Whether the roots were scanned completely.
+    complete: bool,
+}
+
 struct RunningCommand<'a> {
     call: &'a Call,
     until: Instant,
@@ -252,13 +285,19 @@ impl RunningCommand<'_> {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    fn into_outcome(self, exit: Exit, duration: Duration, timeout: Duration) -> Outcome<CommandData> {
+    fn into_outcome(
+        self,
+        exit: Exit,
+        control_files: &ControlFileReport,
+        duration: Duration,
+        timeout: Duration,
+    ) -> Outcome<CommandData> {
         let (text, saved) = self.capture.finish();
-        let data = data_of(&exit, self.stopped, duration);
+        let data = data_of(&exit, control_files, self.stopped, duration);
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
         notices.extend(control_file_notice(&data.created_control_files));
         notices.extend(
-            (!exit.control_search_complete)
+            (!control_files.complete)
                 .then(|| "The roots are too large to check completely for new control files.".to_owned()),
         );
         notices.extend(
@@ -324,8 +363,13 @@ fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Opti
     Some(error)
 }
 
-fn data_of(exit: &Exit, stopped: Option<StopReason>, duration: Duration) -> CommandData {
-    let created = exit.created_control_files.iter().map(|path| names::path_to_text(path));
+fn data_of(
+    exit: &Exit,
+    control_files: &ControlFileReport,
+    stopped: Option<StopReason>,
+    duration: Duration,
+) -> CommandData {
+    let created = control_files.created.iter().map(|path| names::path_to_text(path));
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     CommandData {
         signal: exit.signal,
@@ -352,10 +396,10 @@ fn control_file_notice(created: &[String]) -> Option<String> {
 
 fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {
     tracing::error!(call_id = %call.id, error = %error_chain(error), "could not sandbox a command");
-    ToolError::new(
-        ErrorCode::SandboxFailed,
-        format!("The command could not be sandboxed and was not run: {error}."),
-    )
+    let message = format!("The command could not be sandboxed and was not run: {error}.");
+    let mut failed = ToolError::new(ErrorCode::SandboxFailed, message);
+    failed.retryable |= matches!(error, SandboxError::CoverMoved(_));
+    failed
 }
 
 /// An error and its sources, for the log.

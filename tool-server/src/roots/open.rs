@@ -1,14 +1,15 @@
 //! The roots, and opening what a caller named beneath them.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use protocol::ToolError;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use sandbox::ControlFiles;
 use toolkit::arguments::{elide, invalid};
+
+use crate::control_files::ControlFiles;
 
 use super::denied::DeniedPaths;
 use super::error::{open_error, outside, path_denied};
@@ -88,6 +89,15 @@ impl Roots {
         let copy =
             |root: &Root| Ok(sandbox::Root { path: root.path.clone(), handle: root.handle.try_clone()? });
         self.roots.iter().map(copy).collect()
+    }
+
+    /// The roots' paths with their handles.
+    pub(crate) fn handles(&self) -> impl Iterator<Item = (&Path, BorrowedFd<'_>)> {
+        self.roots.iter().map(|root| (root.path.as_path(), root.handle.as_fd()))
+    }
+
+    pub(crate) fn control_files(&self) -> &ControlFiles {
+        &self.protected
     }
 
     pub(crate) fn denied(&self) -> &DeniedPaths {

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{Envelope, JournalRecord};
-use sandbox::{Capabilities, Confinement, ControlFiles};
+use sandbox::{Capabilities, Confinement};
 use serde_json::Value;
 use tempfile::TempDir;
 use tool_server::change::Durability;
+use tool_server::control_files::ControlFiles;
 use tool_server::http::{Access, AppState, Catalogue, router};
 use tool_server::journal::Journal;
 use tool_server::output_store::OutputStore;

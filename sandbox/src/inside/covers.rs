@@ -1,0 +1,56 @@
+//! What a command of tier A must not see or not change in the roots is covered by a mount.
+//!
+//! Each file is opened without following links, and it must be the one that the server meant: otherwise a
+//! rename between the server's look and the mount would leave the file open to the command.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
+
+use super::mounts;
+use super::system_mounts::MASKS;
+use crate::command::{Cover, CoverKind};
+use crate::step::{During as _, Failure, Step};
+
+/// Mounts the covers in their order.
+pub(super) fn mount(covers: &[Cover]) -> Result<(), Failure> {
+    if covers.is_empty() {
+        return Ok(());
+    }
+    let root = mounts::open(Path::new("/")).during(Step::Covers)?;
+    for cover in covers {
+        let moved = || Failure::CoverMoved(cover.path.clone());
+        let (place, is_directory) = open(&root, cover).during(Step::Covers)?.ok_or_else(moved)?;
+        attach(cover.kind, &place, is_directory).during(Step::Covers)?;
+    }
+    Ok(())
+}
+
+/// The file to cover and whether it is a directory; none if it is gone or another one.
+fn open(root: &OwnedFd, cover: &Cover) -> io::Result<Option<(OwnedFd, bool)>> {
+    let place = match mounts::open_without_links(root.as_fd(), mounts::relative(&cover.path)) {
+        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
+        other => other?,
+    };
+    let found = fstat(&place)?;
+    let is_directory = FileType::from_raw_mode(found.st_mode).is_dir();
+    let is_meant = (found.st_dev, found.st_ino) == (cover.device, cover.inode);
+    Ok(is_meant.then_some((place, is_directory)))
+}
+
+fn attach(kind: CoverKind, place: &OwnedFd, is_directory: bool) -> io::Result<()> {
+    let cover = match kind {
+        CoverKind::Hide => {
+            let mask = Path::new(if is_directory { MASKS.1 } else { MASKS.0 });
+            mounts::restricted_copy(mounts::open(mask)?, mounts::READ_ONLY)?
+        }
+        CoverKind::ReadOnly => mounts::restricted_copy(place, mounts::READ_ONLY)?,
+        // A mount point cannot be renamed: without that, `mv .git x; cp -r x .git` would leave the read-only
+        // parts of the repository behind.
+        CoverKind::Pin => mounts::restricted_copy(place, mounts::READ_WRITE)?,
+    };
+    Ok(mounts::attach(cover, place)?)
+}
