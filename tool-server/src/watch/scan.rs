@@ -355,8 +355,8 @@ mod tests {
     fn denied_names_are_hidden_and_control_files_are_protected() {
         let fixture = Fixture::new();
         fixture.shell(&format!(
-            "{REPOSITORY}; mkdir -p sub/.ssh .git/modules/lib/hooks link; echo KEY | tee sub/.ssh/id sub/.env; \
-             echo x > .envrc; ln -s elsewhere link/.env"
+            "{REPOSITORY}; mkdir -p sub/.ssh .git/modules/lib/hooks link; \
+             echo KEY | tee sub/.ssh/id sub/.env; echo x > .envrc; ln -s elsewhere link/.env"
         ));
         assert_eq!(fixture.covers(CoverKind::Hide), ["sub/.env", "sub/.ssh"]);
         assert_eq!(fixture.covers(CoverKind::Pin), [".git"]);
