@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use agent_worker::{check, config::Config, once, serve};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use process::{Variables, logs, secrets};
+use process::confinement::{Confinement, Powers, confine};
+use process::{Variables, hardening, logs, secrets};
 
 /// What must not stay in the environment, where other processes could read it.
 const SECRETS: &[&str] =
@@ -56,11 +57,13 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<ExitCode> {
+    hardening::harden()?;
     secrets::leave_environment(SECRETS)?;
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;
     logs::start(&variables)?;
     let config = Config::read(&variables)?;
+    confine_to_connections()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the async runtime")?;
     let end = runtime.block_on(async {
@@ -73,6 +76,22 @@ fn run() -> anyhow::Result<ExitCode> {
     // A pending read of stdin must not delay the exit.
     runtime.shutdown_background();
     end
+}
+
+/// From here on the worker opens connections and nothing else: no file but the resolver's, no process.
+fn confine_to_connections() -> anyhow::Result<()> {
+    let landlock = confine(&Powers::only_connections())?;
+    match landlock {
+        Confinement::Full => {}
+        Confinement::Partial => tracing::warn!(
+            "this kernel knows only some of Landlock's rights; a newer one confines the worker fully"
+        ),
+        Confinement::None => tracing::error!(
+            "this kernel has no Landlock: if the worker were taken over, it could read and change every file \
+             of its user"
+        ),
+    }
+    Ok(())
 }
 
 /// Exit code 0 unless the model cannot be reached.

@@ -1,12 +1,14 @@
 //! The line protocol: one task at a time, heartbeats, cancels, and the end when stdin ends.
 //!
 //! The first heartbeat says that the worker is ready, the others that it is alive, also while a task runs.
+//! An idle worker that can no longer resolve names exits, to be started again.
 //! A result is sent after all events of its task. A protocol violation by the supervisor, like a second task
 //! beside the first, ends the process, which is then restarted clean.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::confinement::lost_resolver;
 use protocol::{FromWorker, Outcome, Task, TaskId, TaskResult, ToWorker};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -49,9 +51,14 @@ pub async fn run(agent: Agent) -> Result<(), ServeError> {
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut running: Option<Running> = None;
+    let could_resolve = !lost_resolver();
     loop {
         tokio::select! {
             _ = heartbeat.tick() => {
+                if running.is_none() && could_resolve && lost_resolver() {
+                    tracing::warn!("/etc/resolv.conf was replaced; exiting to be started with the new one");
+                    return Ok(());
+                }
                 let task_id = running.as_ref().map(|running| running.task_id.clone());
                 send(&outgoing, FromWorker::Heartbeat { task_id }).await?;
             }

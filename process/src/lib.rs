@@ -1,11 +1,14 @@
-//! What every Autonous process needs: settings, secrets, logs, and an end with its parent.
+//! What every Autonous process needs: hardening, settings, secrets, logs, and an end with its parent.
 //!
 //! Variables are parsed and refused in one way, secrets never stay in an environment, and logs look the same.
 //! Nothing here knows about tools, tasks or chats.
 
+pub mod confinement;
 pub mod exit;
+pub mod hardening;
 pub mod lifeline;
 pub mod logs;
+pub mod seccomp;
 pub mod secrets;
 pub mod shutdown;
 pub mod variables;

@@ -16,9 +16,10 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use process::confinement::{Powers, confine};
 use sandbox::{
-    AllowedPaths, Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Root, Running,
-    SandboxError, Spawner, SpawnerSettings,
+    Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Root, Running, SandboxError, Spawner,
+    SpawnerSettings,
 };
 
 /// How much of the output is shown.
@@ -112,8 +113,7 @@ fn sandboxed(options: &Options) -> Result<ExitCode, SandboxError> {
         return compare_cost(&spawner, options).map(|()| ExitCode::SUCCESS);
     }
     let read_write = options.roots.iter().cloned().chain([options.scratch.clone()]).collect();
-    sandbox::confine_this_thread(&AllowedPaths { read_write, read_only: Vec::new() })
-        .expect("the server can confine itself");
+    confine(&Powers { read_write, ..Powers::default() }).expect("the server can confine itself");
     run(&spawner, options)
 }
 

@@ -1,13 +1,12 @@
 //! Kernel confinement, so that nothing above it has to be trusted.
 //!
-//! The server confines itself ([`confine_this_thread`]) and runs commands through a small process that
-//! was forked before ([`Spawner`]). This crate makes system calls; it knows neither HTTP nor tools nor an
-//! async runtime, and it reads no environment. Each error names the step that failed. This is the only
-//! crate with `unsafe`, and `syscalls` is its only module with it.
+//! The server confines itself (`process::confinement`) and runs commands through a small process that was
+//! forked before ([`Spawner`]). This crate makes system calls; it knows neither HTTP nor tools nor an async
+//! runtime, and it reads no environment. Each error names the step that failed. `syscalls` is its only
+//! module with `unsafe`.
 
 mod capabilities;
 mod command;
-mod confine;
 mod inside;
 mod messages;
 mod running;
@@ -20,7 +19,6 @@ mod syscalls;
 
 pub use capabilities::{Capabilities, Finding, Layer, Verdict};
 pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits};
-pub use confine::{AllowedPaths, ConfineError, Confinement, confine_this_thread};
 pub use running::{Exit, Lifeline, PendingExit, Running};
 pub use self_check::Depth;
 pub use settings::{Mode, Root, SpawnerSettings, Tier};

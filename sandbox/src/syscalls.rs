@@ -8,8 +8,6 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-use libc::{sock_filter, sock_fprog};
-
 pub(crate) enum ForkResult {
     /// The process that forked, with the child's process ID.
     Parent(i32),
@@ -198,16 +196,6 @@ pub(crate) fn drop_from_bounding_set(capability: c_ulong) -> io::Result<bool> {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-pub(crate) fn install_filter(filter: &[sock_filter]) -> io::Result<()> {
-    let program = sock_fprog {
-        len: u16::try_from(filter.len()).map_err(io::Error::other)?,
-        filter: filter.as_ptr().cast_mut(),
-    };
-    // SAFETY: `program` describes `filter`, which the kernel copies and does not change.
-    checked(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) })
-        .map(drop)
 }
 
 /// The Landlock version, or the error if there is none.

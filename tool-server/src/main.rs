@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use process::{Secret, Variables, lifeline, logs, secrets, shutdown};
-use sandbox::{AllowedPaths, Depth, confine_this_thread};
+use process::confinement::{Powers, confine};
+use process::{Secret, Variables, hardening, lifeline, logs, secrets, shutdown};
+use sandbox::Depth;
 use tool_server::change::Durability;
 use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::control_files::ControlFiles;
@@ -72,7 +73,10 @@ enum JournalCommand {
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse().command.unwrap_or(Command::Serve { lifeline: false })) {
+    let ended = hardening::harden()
+        .map_err(anyhow::Error::from)
+        .and_then(|()| run(Cli::parse().command.unwrap_or(Command::Serve { lifeline: false })));
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "tool-server: {error:#}");
@@ -120,7 +124,7 @@ fn check(json: bool) -> anyhow::Result<()> {
     let resources = StartupResources::acquire(&config, Depth::Full)?;
     scratch.close()?;
     // This process has nothing more to open, so it can try the server's own confinement on itself.
-    let confinement = confine_this_thread(&AllowedPaths::default())?;
+    let confinement = confine(&Powers::default())?;
     let checks = self_check::run(&config, confinement, &resources.capabilities);
     let report = ServiceReport { checks, confinement, capabilities: resources.capabilities };
     let text = if json { serde_json::to_string_pretty(&report.capabilities())? } else { report.to_text() };

@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use sandbox::{Capabilities, Confinement};
+use process::confinement::Confinement;
+use sandbox::Capabilities;
 use serde::Serialize;
 
 use crate::command::find_program;

@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use bytes::Bytes;
 use listenfd::ListenFd;
-use sandbox::{AllowedPaths, Spawner};
+use process::confinement::{Powers, confine};
+use sandbox::Spawner;
 use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 
 use crate::change::Durability;
@@ -62,7 +63,7 @@ impl Server {
             .context("cannot open the files of the tools")?;
         let registry = tools::registry(&context)?;
         let roots = &context.roots;
-        let confinement = sandbox::confine_this_thread(&allowed_paths(config, roots))?;
+        let confinement = confine(&powers(config, roots))?;
         let checks = self_check::run(config, confinement, &capabilities);
         let report = ServiceReport { checks, confinement, capabilities };
         report.require()?;
@@ -126,12 +127,12 @@ fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
-/// What the confined server can still reach.
-fn allowed_paths(config: &Config, roots: &Roots) -> AllowedPaths {
+/// What the confined server can still do.
+fn powers(config: &Config, roots: &Roots) -> Powers {
     let mut read_write: Vec<_> = roots.paths().map(Path::to_owned).collect();
     read_write.push(config.files.output_dir.clone());
     read_write.extend(config.files.journal.parent().map(Path::to_owned));
-    AllowedPaths { read_write, read_only: vec![config.files.skills_dir.clone()] }
+    Powers { read_write, read_only: vec![config.files.skills_dir.clone()], connections: false }
 }
 
 fn tool_context(

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use sandbox::{Capabilities, Confinement, Finding, Verdict};
+use process::confinement::Confinement;
+use sandbox::{Capabilities, Finding, Verdict};
 use serde_json::{Value, json};
 
 use crate::self_check::Check;

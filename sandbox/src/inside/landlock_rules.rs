@@ -10,12 +10,13 @@ use landlock::{
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 
+use process::confinement::{NEWEST_ABI, all_tcp, ruleset};
+
 use super::context::SpawnerContext;
 use super::private_home::PrivateHome;
 use super::system_mounts::SYSTEM_DIRECTORIES;
 use super::{devices, etc};
 use crate::command::HOME;
-use crate::confine::{NEWEST_ABI, ruleset};
 use crate::settings::Tier;
 use crate::step::{Step, StepError};
 
@@ -105,7 +106,8 @@ fn changing() -> BitFlags<AccessFs> {
 }
 
 fn enforce(level: CompatLevel, network: bool, rules: &Rules) -> Result<RulesetStatus, RulesetError> {
-    let mut created = ruleset(level, network)?;
+    let tcp = if network { BitFlags::empty() } else { all_tcp() };
+    let mut created = ruleset(level, tcp)?;
     for (path, rights) in rules {
         // A path that does not exist on this machine needs no rule.
         if let Ok(handle) = PathFd::new(path) {

@@ -8,6 +8,7 @@ use std::ffi::{CString, NulError, OsStr};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 
+use process::seccomp;
 use rustix::process::{chdir, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -31,7 +32,7 @@ pub(super) fn become_command(context: &CommandContext<'_>, job: &Job) -> Result<
     }
     rustix::thread::set_no_new_privs(true).during(Step::NoNewPrivileges)?;
     landlock_rules::confine(context.spawner, context.home)?;
-    syscalls::install_filter(&context.spawner.filter).during(Step::Filter)?;
+    seccomp::install(&context.spawner.filter).during(Step::Filter)?;
     privileges::confirm().during(Step::LastCheck)?;
     match job {
         Job::Execute(spec) => Err(execute(context, spec)),

@@ -1,10 +1,76 @@
-//! The system call filter.
-//!
-//! `denied` has the rules, `machine` what differs between architectures, and `program` turns both into the
-//! kernel's filter language. Calls that are newer than the rules fail as they would on an older kernel.
+//! The system call filter of commands: `denied` has the rules, and `process` turns them into a program.
 
 mod denied;
-mod machine;
-mod program;
 
-pub(crate) use program::filter;
+use std::io;
+
+use libc::sock_filter;
+use process::seccomp::assemble;
+
+use crate::settings::Tier;
+
+pub(crate) fn filter(tier: Tier, network: bool) -> io::Result<Vec<sock_filter>> {
+    assemble(&denied::rules(tier, network))
+}
+
+#[cfg(test)]
+mod tests {
+    use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO};
+    use process::seccomp::verdict_on;
+
+    use super::*;
+
+    const EPERM: u32 = SECCOMP_RET_ERRNO | 1;
+    const ENOSYS: u32 = SECCOMP_RET_ERRNO | 38;
+
+    fn check(tier: Tier, call: i64, arguments: [u32; 3], expected: u32) {
+        let filter = filter(tier, false).unwrap();
+        let [first, second, third] = arguments;
+        let got = verdict_on(&filter, call, [first, second, third, 0, 0, 0]);
+        assert_eq!(got, expected, "{tier}: call {call} with {arguments:?}");
+    }
+
+    #[test]
+    fn the_filter_decides_by_call_and_arguments() {
+        const ALLOW: u32 = SECCOMP_RET_ALLOW;
+        for tier in [Tier::A, Tier::B] {
+            for call in [libc::SYS_read, libc::SYS_execve, libc::SYS_openat, libc::SYS_futex, libc::SYS_wait4]
+            {
+                check(tier, call, [0; 3], ALLOW);
+            }
+            for call in [libc::SYS_io_uring_setup, libc::SYS_bpf, libc::SYS_mount, libc::SYS_unshare] {
+                check(tier, call, [0; 3], EPERM);
+            }
+            check(tier, libc::SYS_clone3, [0; 3], ENOSYS);
+            check(tier, 5000, [0; 3], ENOSYS);
+        }
+        check(Tier::A, libc::SYS_clone, [17, 0, 0], ALLOW);
+        for namespace in [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWCGROUP, libc::CLONE_NEWPID] {
+            check(Tier::A, libc::SYS_clone, [namespace.cast_unsigned() | 17, 0, 0], EPERM);
+        }
+        for (socket, expected) in [
+            ([1, 2, 0], ALLOW),
+            ([2, 1, 6], ALLOW),
+            ([16, 3, 0], ALLOW),
+            ([16, 3, 9], EPERM),
+            ([17, 3, 0], EPERM),
+            ([38, 5, 0], EPERM),
+        ] {
+            check(Tier::A, libc::SYS_socket, socket, expected);
+            check(Tier::B, libc::SYS_socket, socket, EPERM);
+        }
+        for (tier, call, arguments, expected) in [
+            (Tier::B, libc::SYS_socketpair, [1, 1 | 0o2_000_000, 0], ALLOW),
+            (Tier::B, libc::SYS_socketpair, [1, 2, 0], EPERM),
+            (Tier::A, libc::SYS_ioctl, [0, 0x5412, 0], EPERM),
+            (Tier::A, libc::SYS_ioctl, [0, 0x5401, 0], ALLOW),
+            (Tier::A, libc::SYS_prlimit64, [1, 0, 0], EPERM),
+            (Tier::B, libc::SYS_sched_setaffinity, [7, 0, 0], EPERM),
+            (Tier::A, libc::SYS_fchmod, [3, 0o755, 0], ALLOW),
+            (Tier::A, libc::SYS_fchmod, [3, 0o4755, 0], EPERM),
+            (Tier::A, libc::SYS_fchmodat, [3, 0, 0o2755], EPERM),
+        ] {
+            check(tier, call, arguments, expected);
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::process::Output;
 use std::time::Duration;
 
+use process::confinement::is_landlock_complete;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -70,6 +71,17 @@ pub(super) async fn sandbox(config: &Config) -> Finding {
         }
         (_, false) => Finding::fail(NAME, stderr(&answer), "Run `tool-server check`."),
     }
+}
+
+/// Whether the kernel has what the programs confine themselves with.
+pub(super) fn confinement() -> Finding {
+    const NAME: &str = "confinement";
+    if is_landlock_complete() {
+        return Finding::ok(NAME, "the programs confine themselves with Landlock and a system call filter");
+    }
+    let what = "this kernel lacks Landlock or some of its rights: a program that is taken over could open any \
+                file of its user";
+    Finding::warn(NAME, what, "Use Linux 6.12 or newer, with landlock in the boot parameter lsm=.")
 }
 
 pub(super) async fn model(settings: &ChildSettings) -> Finding {

@@ -48,6 +48,7 @@ pub(crate) async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec
             findings.push(Finding::ok("settings", "all values are valid"));
             findings.push(children::programs(&config.children).await);
             findings.push(children::sandbox(&config).await);
+            findings.push(children::confinement());
             findings.push(telegram::telegram(config.channels.telegram.as_ref()).await);
             findings.push(children::model(&config.children).await);
         }

@@ -35,6 +35,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run_command() -> anyhow::Result<ExitCode> {
+    process::hardening::harden()?;
     process::secrets::leave_environment(SECRET_VARIABLES)?;
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;

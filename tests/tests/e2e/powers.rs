@@ -79,3 +79,26 @@ fn what_the_supervisor_keeps_is_for_its_owner_alone() {
         assert!(mode & 0o077 == 0 || parent & 0o077 == 0, "{name} is open to others: {mode:o} in {parent:o}");
     }
 }
+
+#[test]
+fn every_program_is_hardened_and_confined() {
+    let (system, _model, _telegram) = whole_system();
+    let supervisor = system.supervisor_pid();
+    let [worker, tools] = ["agent-worker", "tool-server"].map(|name| system.child(name).pid);
+    for (name, pid, is_filtered) in
+        [("supervisor", supervisor, false), ("worker", worker, true), ("tool server", tools, true)]
+    {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let field = |field: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(&format!("{field}:")));
+            line.unwrap_or_default().trim().to_owned()
+        };
+        assert_eq!(field("NoNewPrivs"), "1", "{name}");
+        assert_eq!(field("Seccomp"), if is_filtered { "2" } else { "0" }, "{name}");
+        let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+        let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+        assert_eq!(core.split_whitespace().nth(4), Some("0"), "{name}: {core}");
+    }
+    let status = fs::read_to_string(format!("/proc/{worker}/status")).unwrap();
+    assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
+}

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::confinement::Confinement;
 use protocol::{Envelope, JournalRecord};
-use sandbox::{Capabilities, Confinement};
+use sandbox::Capabilities;
 use serde_json::Value;
 use tempfile::TempDir;
 use tool_server::change::Durability;

@@ -14,7 +14,7 @@ pub(super) const FOREIGN_NUMBERS: Option<u32> = None;
 
 /// Denied calls that only this architecture has or names.
 #[cfg(target_arch = "x86_64")]
-pub(super) const OWN_DENIED: &[i64] = &[
+pub const OWN_DENIED: &[i64] = &[
     libc::SYS_iopl,
     libc::SYS_ioperm,
     libc::SYS_modify_ldt,
@@ -24,11 +24,11 @@ pub(super) const OWN_DENIED: &[i64] = &[
     libc::SYS__sysctl,
 ];
 #[cfg(target_arch = "aarch64")]
-pub(super) const OWN_DENIED: &[i64] = &[294];
+pub const OWN_DENIED: &[i64] = &[294];
 
 /// Calls that set a file's mode, with the positions of the mode and, if they can create a file, of the flags.
 #[cfg(target_arch = "x86_64")]
-pub(super) const SETS_MODE: &[(i64, u32, Option<u32>)] = &[
+pub const SETS_MODE: &[(i64, u32, Option<u32>)] = &[
     (libc::SYS_chmod, 1, None),
     (libc::SYS_fchmod, 1, None),
     (libc::SYS_fchmodat, 2, None),
@@ -40,7 +40,7 @@ pub(super) const SETS_MODE: &[(i64, u32, Option<u32>)] = &[
     (libc::SYS_openat, 3, Some(2)),
 ];
 #[cfg(target_arch = "aarch64")]
-pub(super) const SETS_MODE: &[(i64, u32, Option<u32>)] = &[
+pub const SETS_MODE: &[(i64, u32, Option<u32>)] = &[
     (libc::SYS_fchmod, 1, None),
     (libc::SYS_fchmodat, 2, None),
     (FCHMODAT2, 2, None),
@@ -50,3 +50,16 @@ pub(super) const SETS_MODE: &[(i64, u32, Option<u32>)] = &[
 
 /// The same number everywhere; `libc` does not name it on all architectures.
 const FCHMODAT2: i64 = 452;
+
+/// Calls that only this architecture has and that start a process.
+#[cfg(target_arch = "x86_64")]
+pub(super) const FORKS: &[i64] = &[libc::SYS_fork, libc::SYS_vfork];
+#[cfg(target_arch = "aarch64")]
+pub(super) const FORKS: &[i64] = &[];
+
+/// Calls that change a file's owner or times and that only this architecture has.
+#[cfg(target_arch = "x86_64")]
+pub(super) const FILE_ATTRIBUTES: &[i64] =
+    &[libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(target_arch = "aarch64")]
+pub(super) const FILE_ATTRIBUTES: &[i64] = &[];

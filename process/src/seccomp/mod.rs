@@ -1,0 +1,19 @@
+//! System call filters: what a rule is, the rules that every filter shares, and how rules become a program.
+//!
+//! `rules` has the language and the shared rules, `machine` what differs between architectures, `program`
+//! turns rules into the kernel's filter language, `own` has the rules for our own programs, and `install`
+//! hands a program to the kernel. Calls that are newer than the rules fail as they would on an older kernel.
+
+mod install;
+pub(crate) mod own;
+mod program;
+mod rules;
+
+pub mod machine;
+
+pub use install::install;
+pub use program::{assemble, verdict_on};
+pub use rules::{
+    ABSENT, DENY, KERNEL_AND_OTHERS, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs, deny, only,
+    only_on_self,
+};
