@@ -1,17 +1,40 @@
-//! The start and the end of a tool call, as the journal records them and as events carry them.
+//! The start, the end and the repetition of a tool call, as the journal and the events have them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ErrorClass, Risk};
+use crate::{ErrorClass, EventId, Risk};
 
 /// A call that is about to act.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallStarted {
     pub tool_name: String,
-    /// The arguments, bounded and redacted.
+    /// The arguments, redacted; shortened above [`ARGUMENTS_BYTES`](crate::journal::ARGUMENTS_BYTES).
     pub arguments: Map<String, Value>,
+    /// The SHA-256 of the request's body, byte for byte as it was sent; absent in records before version 0.2.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub arguments_sha256: Option<String>,
+    /// The file in the journal's `arguments/` with all of them, redacted, where they are shortened here. Its
+    /// name is the SHA-256 of its content.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub arguments_file: Option<String>,
     pub risk: Risk,
+    /// The caller's `X-Request-Id`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub request_id: Option<String>,
+    /// The caller's W3C `traceparent`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub traceparent: Option<String>,
+}
+
+/// A call that was not run, because its idempotency key was used before: it got the first answer again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallReplayed {
+    pub tool_name: String,
+    /// The call that was run under the key.
+    pub replayed_call_id: EventId,
+    /// The SHA-256 of the request's body, byte for byte as it was sent.
+    pub arguments_sha256: String,
     /// The caller's `X-Request-Id`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub request_id: Option<String>,

@@ -6,17 +6,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Event, EventBody, ToolCallCompleted, ToolCallFailed, ToolCallStarted};
+use crate::event::{Event, EventBody, ToolCallCompleted, ToolCallFailed, ToolCallReplayed, ToolCallStarted};
 use crate::hash::sha256;
 use crate::{EventId, SessionId, TaskId};
 
-pub use crate::call_record::{CallChange, CallEnded, CallFailure, CallStarted};
+pub use crate::call_record::{CallChange, CallEnded, CallFailure, CallReplayed, CallStarted};
 
 /// The `prev` of a journal's first record: 64 zeros.
 pub const FIRST_PREV: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// The most bytes of a result that a record keeps in `output_text`.
 pub const OUTPUT_TEXT_BYTES: usize = 2000;
+
+/// The most bytes of arguments, as JSON, that a record holds itself.
+pub const ARGUMENTS_BYTES: usize = 64 * 1024;
+
+/// The directory beside the journal with the arguments that are larger.
+pub const ARGUMENTS_DIRECTORY: &str = "arguments";
 
 /// The name of a full file that was rotated away: the journal's own name and a number, from 1.
 pub fn archive_name(journal: &str, number: u64) -> String {
@@ -65,6 +71,9 @@ pub enum RecordBody {
     /// A call ended with an error.
     #[serde(rename = "tool_call.failed")]
     Failed(CallEnded),
+    /// A call was answered by its idempotency key.
+    #[serde(rename = "tool_call.replayed")]
+    Replayed(CallReplayed),
     /// A torn last line was cut away when the journal was opened.
     #[serde(rename = "journal.repaired")]
     Repaired {
@@ -86,6 +95,7 @@ impl JournalRecord {
             RecordBody::Started(call) => ToolCallStarted { call, session_id }.into(),
             RecordBody::Completed(call) => ToolCallCompleted { call, session_id }.into(),
             RecordBody::Failed(call) => ToolCallFailed { call, session_id }.into(),
+            RecordBody::Replayed(call) => ToolCallReplayed { call, session_id }.into(),
             RecordBody::Repaired { .. } => return None,
         };
         Some(Event { id, parent_id, task_id, body, time_ms })
@@ -139,12 +149,22 @@ mod tests {
         let started = CallStarted {
             tool_name: "ls".into(),
             arguments: Map::new(),
+            arguments_sha256: Some("a".into()),
+            arguments_file: None,
             risk: Risk::Low,
+            request_id: None,
+            traceparent: None,
+        };
+        let replayed = CallReplayed {
+            tool_name: "write".into(),
+            replayed_call_id: EventId::new(),
+            arguments_sha256: "a".into(),
             request_id: None,
             traceparent: None,
         };
         for record in [
             record(RecordBody::Started(started)),
+            record(RecordBody::Replayed(replayed)),
             record(ended.clone()),
             record(changed),
             record(CallEnded { failure: Some(failure), ..ended }),

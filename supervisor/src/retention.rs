@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use protocol::event::DatabasePruned;
+use protocol::journal::ARGUMENTS_DIRECTORY;
 use protocol::{Event, EventId};
 
 use crate::journal::chain::Position;
@@ -70,5 +71,25 @@ async fn remove_full_files(store: &Store, journal: &Path, before_ms: i64) -> Res
         fs::remove_file(file)?;
         removed += 1;
     }
+    remove_unnamed_arguments(journal)?;
     Ok(removed)
+}
+
+/// Removes the files of large arguments that no remaining record names: each use renews a file's change time
+/// before its record is written, so one that is older than the oldest record is not in use.
+fn remove_unnamed_arguments(journal: &Path) -> io::Result<()> {
+    let Some(oldest) = Files::list(journal)?.oldest_time_ms()? else { return Ok(()) };
+    let unused =
+        SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(oldest).unwrap_or(0)) - SHORTEST;
+    let entries = match fs::read_dir(journal.with_file_name(ARGUMENTS_DIRECTORY)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.metadata()?.modified()? < unused {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }

@@ -161,9 +161,9 @@ pub fn elide(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// The arguments for the journal and the answer: strings over 200 characters are elided, and arguments that
-/// are still larger than 16 KiB are omitted.
-pub(crate) fn bounded(arguments: &Map<String, Value>) -> Map<String, Value> {
+/// The arguments for the answer, and for the journal where they are too large: strings over 200 characters
+/// are elided, and arguments that are still larger than 16 KiB are omitted.
+pub fn bounded(arguments: &Map<String, Value>) -> Map<String, Value> {
     let bounded = bounded_fields(arguments);
     let size = serde_json::to_vec(&bounded).map_or(usize::MAX, |text| text.len());
     if size <= 16 * 1024 {

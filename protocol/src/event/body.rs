@@ -98,6 +98,7 @@ event_types! {
     ToolCallStarted = "tool_call.started",
     ToolCallCompleted = "tool_call.completed",
     ToolCallFailed = "tool_call.failed",
+    ToolCallReplayed = "tool_call.replayed",
     ToolCallInterrupted = "tool_call.interrupted",
     ReplyQueued = "reply.queued",
     ReplySent = "reply.sent",

@@ -26,7 +26,9 @@ pub use supervisor::{
     RetryExhausted, RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskQueued, TaskSkipped,
     WorkerExited, WorkerSpawned,
 };
-pub use tool_call::{ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallStarted};
+pub use tool_call::{
+    ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,
+};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::SessionId;
-use crate::call_record::{CallEnded, CallStarted};
+use crate::call_record::{CallEnded, CallReplayed, CallStarted};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallStarted {
@@ -23,6 +23,13 @@ pub struct ToolCallCompleted {
 pub struct ToolCallFailed {
     #[serde(flatten)]
     pub call: CallEnded,
+    pub session_id: SessionId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCallReplayed {
+    #[serde(flatten)]
+    pub call: CallReplayed,
     pub session_id: SessionId,
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
+use protocol::journal::ARGUMENTS_DIRECTORY;
 use protocol::{SessionId, now_ms};
 use serde_json::json;
 
@@ -99,6 +100,9 @@ fn report(calls: &[Call], is_about_a_file: bool, paint: Paint) -> String {
             (result, Some(colour)),
             (what(call), None),
         ]);
+        if let Some(name) = &call.arguments_file {
+            table.note(Colour::Faint, &format!("all arguments: journal/{ARGUMENTS_DIRECTORY}/{name}"));
+        }
         if let Some(error) = call.error() {
             table.note(colour, error);
         }
@@ -124,9 +128,11 @@ fn result(call: &Call) -> (String, Colour) {
 fn what(call: &Call) -> String {
     let argument = |name: &str| call.arguments.get(name)?.as_str().map(str::to_owned);
     let resolved = || call.ended()?.path_resolved.clone();
+    let replayed = || call.replayed_call_id.as_ref().map(|first| format!("answer of call {first}"));
     argument("cmd")
         .or_else(|| argument("path"))
         .or_else(resolved)
+        .or_else(replayed)
         .unwrap_or_else(|| json!(call.arguments).to_string())
 }
 
@@ -171,6 +177,9 @@ mod tests {
             started_at: "1970-01-01 00:00".to_owned(),
             tool_name: started.tool_name,
             arguments: started.arguments,
+            arguments_sha256: None,
+            arguments_file: started.arguments_file,
+            replayed_call_id: None,
             status,
             end: Some(end),
         };

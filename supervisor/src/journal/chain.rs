@@ -101,6 +101,8 @@ pub(crate) mod fixture {
         let body = RecordBody::Started(CallStarted {
             tool_name: tool_name.to_owned(),
             arguments: serde_json::Map::new(),
+            arguments_sha256: None,
+            arguments_file: None,
             risk: Risk::Low,
             request_id: None,
             traceparent: None,

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use protocol::JournalRecord;
 use protocol::journal::archive_number;
+
+use super::read::MAX_LINE_BYTES;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Files {
@@ -49,6 +52,14 @@ impl Files {
     /// The full files below a number, oldest first.
     pub(crate) fn full_before(&self, number: u64) -> impl Iterator<Item = &Path> {
         self.archives.range(..number).map(|(_, path)| path.as_path())
+    }
+
+    /// When the oldest record was written; none if there is none.
+    pub(crate) fn oldest_time_ms(&self) -> io::Result<Option<i64>> {
+        let Some(file) = self.open(self.oldest())? else { return Ok(None) };
+        let mut line = Vec::new();
+        BufReader::new(file).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
+        Ok(serde_json::from_slice(&line).ok().map(|record: JournalRecord| record.time_ms))
     }
 
     /// Opens a file by its number; none if it does not exist.

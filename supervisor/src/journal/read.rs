@@ -11,14 +11,14 @@ use super::chain::{Batch, Position, parse};
 /// How much is read at once; more than the longest record that a tool server writes.
 pub(super) const PIECE_BYTES: usize = 1024 * 1024;
 /// A longer line is not a record.
-const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
+pub(super) const MAX_LINE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Whether the last line before the position is still the one that was read.
 pub(super) fn is_unchanged(file: &File, position: &Position) -> io::Result<bool> {
     if position.offset == 0 {
         return Ok(true);
     }
-    let mut line = vec![0; usize::try_from(position.last_line_bytes).unwrap_or(0).min(MAX_LINE_BYTES)];
+    let mut line = vec![0; usize::try_from(position.last_line_bytes.min(MAX_LINE_BYTES)).unwrap_or(0)];
     let start = position.offset.saturating_sub(position.last_line_bytes + 1);
     match file.read_exact_at(&mut line, start) {
         Ok(()) => Ok(JournalRecord::line_hash(&line) == position.last_hash),
@@ -39,7 +39,7 @@ pub(super) fn next_batch(file: &File, position: &Position) -> io::Result<Option<
         if piece.len() < size {
             return Ok(None);
         }
-        if size >= MAX_LINE_BYTES {
+        if u64::try_from(size).unwrap_or(u64::MAX) >= MAX_LINE_BYTES {
             return Err(io::Error::other("a line of the journal is longer than any record"));
         }
         size *= 2;

@@ -1,10 +1,10 @@
 //! Tool calls: those that changed a file, those of a task, and those that were refused.
 
 use protocol::event::{
-    EventPayload, ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallStarted,
+    EventPayload, ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,
 };
 use protocol::journal::CallEnded;
-use protocol::{EventBody, SessionId};
+use protocol::{EventBody, EventId, SessionId};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params_from_iter};
 use serde::{Serialize, Serializer};
@@ -38,9 +38,15 @@ pub(crate) struct Call {
     /// The same as a date and a time of day, in UTC.
     pub started_at: String,
     pub tool_name: String,
-    /// The arguments, bounded and redacted.
+    /// The arguments, redacted; shortened where `arguments_file` has them.
     pub arguments: Map<String, Value>,
-    /// `done`, `failed`, `interrupted` or `running`.
+    /// The SHA-256 of the request's body, byte for byte as it was sent.
+    pub arguments_sha256: Option<String>,
+    /// The file in `journal/arguments/` with large arguments.
+    pub arguments_file: Option<String>,
+    /// The call whose answer was repeated.
+    pub replayed_call_id: Option<EventId>,
+    /// `done`, `failed`, `interrupted`, `running` or `replayed`.
     pub status: &'static str,
     /// How it ended; none while it runs.
     #[serde(serialize_with = "payload")]
@@ -48,6 +54,24 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Takes over what was called, from the event of its start.
+    fn describe(&mut self, start: EventBody) {
+        match start {
+            EventBody::ToolCallStarted(ToolCallStarted { call, session_id }) => {
+                self.session_id = Some(session_id);
+                (self.tool_name, self.arguments) = (call.tool_name, call.arguments);
+                (self.arguments_sha256, self.arguments_file) = (call.arguments_sha256, call.arguments_file);
+            }
+            EventBody::ToolCallReplayed(ToolCallReplayed { call, session_id }) => {
+                (self.session_id, self.status) = (Some(session_id), "replayed");
+                (self.tool_name, self.arguments_sha256) = (call.tool_name, Some(call.arguments_sha256));
+                self.replayed_call_id = Some(call.replayed_call_id);
+            }
+            // An event of a newer version is shown as it is.
+            other => self.arguments = other.payload().as_object().cloned().unwrap_or_default(),
+        }
+    }
+
     /// The journal's record of its end.
     pub(crate) fn ended(&self) -> Option<&CallEnded> {
         let end = self.end.as_ref()?;
@@ -86,7 +110,8 @@ pub(crate) fn calls(
              where candidate.parent_id = started.id
                  and candidate.type in ('tool_call.completed', 'tool_call.failed', 'tool_call.interrupted')
              order by candidate.type = 'tool_call.interrupted', candidate.seq limit 1)
-         where +started.type = 'tool_call.started' and started.time_ms >= ? and {condition}
+         where +started.type in ('tool_call.started', 'tool_call.replayed')
+             and started.time_ms >= ? and {condition}
          order by started.seq desc limit ?"
     );
     values.insert(0, Sql::from(since_ms));
@@ -155,23 +180,22 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
         Some(_) => "interrupted",
         None => "running",
     };
-    let start = events::body(row, 4)?;
-    let (session_id, tool_name, arguments) = match ToolCallStarted::of(&start).cloned() {
-        Some(ToolCallStarted { call, session_id }) => (Some(session_id), call.tool_name, call.arguments),
-        // An event of a newer version is shown as it is.
-        None => (None, String::new(), start.payload().as_object().cloned().unwrap_or_default()),
-    };
-    Ok(Call {
+    let mut call = Call {
         id: row.get(0)?,
         task_id: row.get(1)?,
-        session_id,
+        session_id: None,
         started_at_ms: row.get(2)?,
         started_at: row.get(3)?,
-        tool_name,
-        arguments,
+        tool_name: String::new(),
+        arguments: Map::new(),
+        arguments_sha256: None,
+        arguments_file: None,
+        replayed_call_id: None,
         status,
         end: (status != "running").then(|| events::body(row, 6)).transpose()?,
-    })
+    };
+    call.describe(events::body(row, 4)?);
+    Ok(call)
 }
 
 #[cfg(test)]

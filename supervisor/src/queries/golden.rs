@@ -87,7 +87,8 @@ reply reply.sent
 failed task.dead: no model
 ingress task.queued: requeued
 failed task.cancelled
-failed task.cancelled";
+failed task.cancelled
+tool tool_call.replayed: write";
     assert_eq!(lines.join("\n"), expected);
 }
 
@@ -102,7 +103,13 @@ fn the_audit_finds_changed_files_and_refused_calls() {
         (Question::Refused, vec![("read", "failed")]),
         (
             Question::Task(TASK.to_owned()),
-            vec![("write", "done"), ("read", "failed"), ("delete", "interrupted"), ("bash", "running")],
+            vec![
+                ("write", "done"),
+                ("read", "failed"),
+                ("delete", "interrupted"),
+                ("bash", "running"),
+                ("write", "replayed"),
+            ],
         ),
     ] {
         let calls = calls(&connection, &question, i64::MIN, 50).unwrap();

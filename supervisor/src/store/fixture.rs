@@ -172,6 +172,8 @@ pub(crate) fn call_started(tool_name: &str, path: &str) -> ToolCallStarted {
     let call = CallStarted {
         tool_name: tool_name.to_owned(),
         arguments: [("path".to_owned(), Value::from(path))].into_iter().collect(),
+        arguments_sha256: None,
+        arguments_file: None,
         risk: Risk::High,
         request_id: None,
         traceparent: None,

@@ -5,7 +5,8 @@ use std::thread::JoinHandle;
 
 use harness::envelope_shape::{assert_error, assert_whole};
 use harness::{Answer, Request, ToolServer, wait};
-use protocol::{Envelope, ErrorCode};
+use protocol::journal::RecordBody;
+use protocol::{Envelope, ErrorCode, JournalRecord};
 use serde_json::{Value, json};
 
 fn keyed(key: &str, tool: &str, arguments: &Value) -> Request {
@@ -50,6 +51,42 @@ fn a_repeat_gets_the_first_envelope_and_another_body_a_conflict_after_a_crash_to
         let other_tool = keyed("k", "edit", &json!({"path": "log", "find": "one", "replace": "1"}));
         assert_error(&server.send(other_tool), ErrorCode::NotRead);
     }
+}
+
+/// The records of the journal, newest last.
+fn records(server: &ToolServer) -> Vec<JournalRecord> {
+    let text = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_repeat_leaves_a_record_and_changes_no_answer() {
+    let server = ToolServer::start();
+    let repeat = append("k", "one\n").header("X-Task-Id", "task-1").header("X-Request-Id", "again");
+    let first = assert_whole(&server.send(append("k", "one\n")));
+    assert_eq!(assert_whole(&server.send(repeat)), first);
+    let records = records(&server);
+    let [_, _, replayed] = &records[..] else { panic!("three records: {records:?}") };
+    let RecordBody::Replayed(call) = &replayed.body else { panic!("{replayed:?}") };
+    assert_eq!((&call.replayed_call_id, call.tool_name.as_str()), (&first.meta.call_id, "write"));
+    assert_eq!(call.request_id.as_deref(), Some("again"));
+    assert_eq!(replayed.task_id.as_ref().map(|id| id.as_str()), Some("task-1"));
+    assert_ne!(replayed.id, first.meta.call_id);
+}
+
+#[test]
+fn a_key_belongs_to_its_session_and_its_token() {
+    let mut server = ToolServer::start();
+    for (number, session) in ["chat:1", "chat:2"].into_iter().enumerate() {
+        let call = || append("k", "one\n").header("X-Session-Id", session);
+        let first = assert_whole(&server.send(call()));
+        assert_eq!(log(&server), "one\n".repeat(number + 1), "each session's call is run");
+        assert_eq!(assert_whole(&server.send(call())), first);
+    }
+    assert_whole(&server.send(append("k", "one\n").header("Authorization", "Bearer another")));
+    server.crash(|_| {});
+    assert_whole(&server.send(append("k", "one\n").header("X-Session-Id", "chat:1")));
+    assert_eq!(log(&server), "one\n".repeat(3), "a repeat after a crash is still one");
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use harness::{Request, TestDir, ToolServer, program};
 use protocol::JournalRecord;
-use protocol::journal::{FIRST_PREV, RecordBody};
-use serde_json::json;
+use protocol::hash::sha256;
+use protocol::journal::{CallStarted, FIRST_PREV, RecordBody};
+use serde_json::{Value, json};
 
 fn journal(dir: &TestDir) -> PathBuf {
     dir.data().join("journal/tool-calls.jsonl")
@@ -57,6 +59,60 @@ fn every_call_is_recorded_with_whom_it_was_made_for() {
         assert_eq!(!envelope.ok, matches!(ended.body, RecordBody::Failed(_)));
     }
     assert_verifies(&server);
+}
+
+/// What the journal says that was called last.
+fn last_start(server: &ToolServer) -> CallStarted {
+    let mut starts = records(server.dir()).into_iter().filter_map(|record| match record.body {
+        RecordBody::Started(call) => Some(call),
+        _ => None,
+    });
+    starts.next_back().expect("a call was recorded")
+}
+
+#[test]
+fn what_runs_is_in_the_record_whole_whatever_a_variable_is_called() {
+    let server = ToolServer::start();
+    let long = format!("echo {}; touch at-the-end", "x".repeat(20_000));
+    for command in ["API_KEY=\"touch pwned; id\"; eval \"$API_KEY\"", "DB_PASSWORD=id; $DB_PASSWORD", &long] {
+        // Written as no library would, because the hash is that of the bytes that were sent.
+        let body = format!("{{ \"cmd\" : {} }}", json!(command));
+        server.send(Request::post("/tools/bash", body.clone()));
+        let call = last_start(&server);
+        assert_eq!(call.arguments["cmd"], command);
+        assert_eq!(call.arguments_sha256, Some(sha256(body.as_bytes())));
+        assert_eq!(call.arguments_file, None);
+    }
+    assert!(server.root().join("pwned").exists(), "the command that is recorded is what ran");
+    server.call("bash", &json!({"cmd": "PGPASSWORD=FAKEx1y2z3a4 psql --version"}));
+    assert_eq!(last_start(&server).arguments["cmd"], "PGPASSWORD=***REDACTED*** psql --version");
+}
+
+#[test]
+fn large_arguments_lie_in_a_file_that_the_record_names() {
+    let server = ToolServer::start();
+    let token = concat!("ghp_", "FAKEqB5MgSBLlDTieKDsetmpCkeevCuwbMjR");
+    let content = format!("{}\n{token}\n", "line of a large file\n".repeat(20_000));
+    let call = Request::call("write", &json!({"path": "large", "content": content}));
+    assert!(server.send(call).envelope().ok);
+    let started = last_start(&server);
+    let name = started.arguments_file.expect("the record names a file");
+    let file = journal(server.dir()).with_file_name("arguments").join(&name);
+    let stored = fs::read_to_string(&file).unwrap();
+    assert_eq!(sha256(stored.as_bytes()), name);
+    let arguments: Value = serde_json::from_str(&stored).unwrap();
+    assert_eq!(arguments["content"], content.replace(token, "***REDACTED***"));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(started.arguments["content"].as_str().unwrap().starts_with("line of a large file"));
+    assert_verifies(&server);
+    for tampered in [Some("{}"), None] {
+        match tampered {
+            Some(text) => fs::write(&file, text).unwrap(),
+            None => fs::remove_file(&file).unwrap(),
+        }
+        let verified = server.run_command(&["journal", "verify"]);
+        assert!(!verified.status.success() && String::from_utf8_lossy(&verified.stderr).contains(&name));
+    }
 }
 
 #[test]

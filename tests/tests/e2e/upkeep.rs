@@ -94,9 +94,15 @@ fn full_files_of_the_journal_go_once_they_are_taken_in_and_old() {
     for file in old {
         fs::File::options().append(true).open(file).unwrap().set_modified(long_ago).unwrap();
     }
+    let arguments = directory.join("arguments");
+    fs::create_dir(&arguments).unwrap();
+    fs::File::create(arguments.join("of-a-record-that-is-gone")).unwrap().set_modified(long_ago).unwrap();
+    fs::write(arguments.join("of-a-record-that-is-there"), "{}").unwrap();
     let gone = system.shown_json(&["prune", "--older-than", "30d", "--json"]);
     assert_eq!(gone["journal_files"], before.len() - 1, "{gone}");
     assert_eq!(full(), std::slice::from_ref(young), "the young one stays");
+    let left: Vec<_> = fs::read_dir(&arguments).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["of-a-record-that-is-there"]);
     system.restart();
     system.run_task("ls path=.");
     assert!(!system.log().contains("read again"), "{}", system.log());

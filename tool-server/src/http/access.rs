@@ -83,17 +83,22 @@ impl Access {
 
     fn check_token(&self, headers: &HeaderMap) -> Result<(), ToolError> {
         let Some(token) = &self.token else { return Ok(()) };
-        let mut sent = headers.get_all(header::AUTHORIZATION).iter();
-        let (Some(authorization), None) = (sent.next(), sent.next()) else {
+        if headers.get_all(header::AUTHORIZATION).iter().count() != 1 {
             return Err(ToolError::new(ErrorCode::Unauthorized, "The request has no token, or several."));
-        };
-        let (scheme, bearer) = authorization.to_str().unwrap_or_default().split_once(' ').unwrap_or_default();
-        if scheme.eq_ignore_ascii_case("bearer") && token.matches(bearer.trim()) {
-            Ok(())
-        } else {
-            Err(ToolError::new(ErrorCode::Unauthorized, "The token is wrong."))
+        }
+        match presented_token(headers) {
+            Some(presented) if token.matches(presented) => Ok(()),
+            _ => Err(ToolError::new(ErrorCode::Unauthorized, "The token is wrong.")),
         }
     }
+}
+
+/// The bearer token of a request that has one `Authorization` header.
+pub(super) fn presented_token(headers: &HeaderMap) -> Option<&str> {
+    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(authorization), None) = (sent.next(), sent.next()) else { return None };
+    let (scheme, bearer) = authorization.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| bearer.trim())
 }
 
 fn refused(message: String) -> ToolError {

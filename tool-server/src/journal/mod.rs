@@ -3,9 +3,11 @@
 //! One JSON object per line, each with the hash of the line before. A record is one write to the page cache,
 //! so it survives a killed server; a thread syncs it to the disk every second. Only one server writes the
 //! file: a second one waits a moment for the lock and gives up. A full file is archived under a number, and
-//! the chain continues in the next one; nothing here ever deletes one.
+//! the chain continues in the next one; nothing here ever deletes one. Arguments that are too large for a
+//! record lie in a file of their own, which the record names by its hash.
 
 mod archives;
+mod arguments;
 mod open;
 mod tail;
 mod verify;
@@ -17,7 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use protocol::journal::{CallEnded, CallStarted, RecordBody};
+use arguments::Arguments;
+use protocol::journal::{CallEnded, CallReplayed, CallStarted, RecordBody};
 use protocol::{EventId, JournalRecord, SessionId, now_ms};
 use tail::Tail;
 use toolkit::Recorder;
@@ -35,6 +38,7 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Journal {
     tail: Mutex<Tail>,
+    arguments: Arguments,
     unsynced: AtomicBool,
 }
 
@@ -48,7 +52,11 @@ impl Journal {
     /// that syncs it. A file is archived before a record would make it longer than `max_bytes`.
     pub(crate) fn open_with_max_bytes(path: &Path, max_bytes: u64) -> Result<Arc<Self>, JournalError> {
         let (tail, cut_bytes) = open::open(path, max_bytes)?;
-        let journal = Arc::new(Self { tail: Mutex::new(tail), unsynced: AtomicBool::new(false) });
+        let journal = Arc::new(Self {
+            tail: Mutex::new(tail),
+            arguments: Arguments::beside(path),
+            unsynced: AtomicBool::new(false),
+        });
         if cut_bytes > 0 {
             let body = RecordBody::Repaired { cut_bytes };
             let ids = CallIds {
@@ -99,8 +107,13 @@ impl Journal {
 }
 
 impl Recorder for Journal {
-    fn started(&self, ids: &CallIds, body: CallStarted) -> io::Result<()> {
+    fn started(&self, ids: &CallIds, mut body: CallStarted) -> io::Result<()> {
+        self.arguments.take_out(&mut body)?;
         self.append(ids.call.clone(), ids.parent.clone(), ids, RecordBody::Started(body))
+    }
+
+    fn replayed(&self, ids: &CallIds, body: CallReplayed) -> io::Result<()> {
+        self.append(ids.call.clone(), ids.parent.clone(), ids, RecordBody::Replayed(body))
     }
 
     fn ended(&self, ids: &CallIds, body: CallEnded) {

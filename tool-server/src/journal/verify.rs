@@ -1,14 +1,16 @@
-//! Verification: does every line carry the hash of the line before, over all files of the journal?
+//! Verification: does every line carry the hash of the line before, over all files of the journal? And do the
+//! files with large arguments have the content that their records name?
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use protocol::JournalRecord;
-use protocol::journal::FIRST_PREV;
+use protocol::journal::{CallStarted, FIRST_PREV, RecordBody};
 use serde::Serialize;
 
 use super::archives::archives;
+use super::arguments::is_intact;
 
 /// A chain that holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,6 +45,8 @@ pub(crate) enum ChainBreak {
          Lines were changed, removed, added or reordered"
     )]
     DoesNotFollow { line: u64, before: String, expected: String, found: String },
+    #[error("line {line} names the arguments {name}, and no such file in arguments/ has this hash")]
+    Arguments { line: u64, name: String },
     #[error("the last line is unfinished, but another file follows: the file was truncated")]
     Cut,
 }
@@ -57,14 +61,14 @@ pub fn verify(journal: &Path) -> Result<Chain, Broken> {
     let files_gone = archives.first_key_value().map_or(0, |(first, _)| first.saturating_sub(1));
     let mut chain = Chain::new(files_gone);
     for file in archives.values() {
-        chain.follow_file(file).map_err(in_file(file))?;
+        chain.follow_file(file, journal).map_err(in_file(file))?;
         if chain.torn_bytes > 0 {
             return Err(in_file(file)(ChainBreak::Cut));
         }
     }
     // A server that was killed while it archived a file leaves none in its place.
     if journal.exists() || archives.is_empty() {
-        chain.follow_file(journal).map_err(in_file(journal))?;
+        chain.follow_file(journal, journal).map_err(in_file(journal))?;
     }
     Ok(chain)
 }
@@ -76,7 +80,7 @@ impl Chain {
         Self { records: 0, files: 0, files_gone, last_hash: last_hash.to_owned(), torn_bytes: 0 }
     }
 
-    fn follow_file(&mut self, file: &Path) -> Result<(), ChainBreak> {
+    fn follow_file(&mut self, file: &Path, journal: &Path) -> Result<(), ChainBreak> {
         self.files += 1;
         let mut reader = BufReader::new(File::open(file)?);
         let mut line = Vec::new();
@@ -89,12 +93,12 @@ impl Chain {
                 self.torn_bytes = line.len();
                 break;
             }
-            self.follow(number, &line)?;
+            self.follow(number, &line, journal)?;
         }
         Ok(())
     }
 
-    fn follow(&mut self, line_number: u64, line: &[u8]) -> Result<(), ChainBreak> {
+    fn follow(&mut self, line_number: u64, line: &[u8], journal: &Path) -> Result<(), ChainBreak> {
         let record: JournalRecord = serde_json::from_slice(line)
             .map_err(|error| ChainBreak::NoRecord { line: line_number, error })?;
         if !self.last_hash.is_empty() && record.prev != self.last_hash {
@@ -104,6 +108,11 @@ impl Chain {
                 expected: record.prev,
                 found: std::mem::take(&mut self.last_hash),
             });
+        }
+        if let RecordBody::Started(CallStarted { arguments_file: Some(name), .. }) = record.body
+            && !is_intact(journal, &name)?
+        {
+            return Err(ChainBreak::Arguments { line: line_number, name });
         }
         self.records += 1;
         self.last_hash = JournalRecord::line_hash(line);

@@ -23,6 +23,8 @@ fn record_calls(journal: &Journal, number: usize) {
         let body = CallStarted {
             tool_name: "ls".to_owned(),
             arguments: serde_json::Map::new(),
+            arguments_sha256: None,
+            arguments_file: None,
             risk: Risk::Low,
             request_id: None,
             traceparent: None,

@@ -25,6 +25,7 @@ mod spans;
 mod writer;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 pub use writer::RedactingWriter;
 
@@ -38,14 +39,24 @@ const MAX_PASSES: usize = 8;
 /// Replaces secrets in text.
 #[derive(Debug)]
 pub struct Redactor {
-    own: exact_secrets::ExactSecrets,
+    own: Arc<exact_secrets::ExactSecrets>,
+    context: Context,
+}
+
+/// What a text is, which decides about values that are assigned to a secret's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Context {
+    /// Nearly every value of an environment is a secret.
+    Text,
+    /// A value that does not look like a secret may be a command, which the journal must show.
+    Command,
 }
 
 impl Redactor {
     /// For these secrets of ours and all known formats. Because short values occur in ordinary text, those
     /// under 8 characters are replaced only as whole words, and those under 4 never.
     pub fn new<'a>(own_secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { own: exact_secrets::ExactSecrets::new(own_secrets) }
+        Self { own: Arc::new(exact_secrets::ExactSecrets::new(own_secrets)), context: Context::Text }
     }
 
     /// The text with each secret replaced by [`PLACEHOLDER`]; borrowed when it has none.
@@ -63,6 +74,12 @@ impl Redactor {
         json::redact(self, value)
     }
 
+    /// Redacts the arguments of a command. A value is not hidden merely because of its variable's name: in
+    /// `API_KEY="touch x; id"; eval "$API_KEY"` it is what runs.
+    pub fn redact_command(&self, value: &mut serde_json::Value) -> bool {
+        json::redact(&Self { own: Arc::clone(&self.own), context: Context::Command }, value)
+    }
+
     /// Redacts a text in place; true when something was replaced.
     pub(crate) fn redact_text(&self, text: &mut String) -> bool {
         let Cow::Owned(clean) = self.redact(text) else { return false };
@@ -72,7 +89,43 @@ impl Redactor {
 
     fn pass(&self, text: &str) -> Option<String> {
         let mut found = self.own.find(text);
-        found.extend(scanner::standard().find(text));
+        found.extend(scanner::standard().find(text, self.context));
         spans::replace(text, found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn in_command(text: &str) -> String {
+        let mut arguments = json!({"cmd": text});
+        Redactor::new(["our-own-secret"]).redact_command(&mut arguments);
+        arguments["cmd"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_command_line_shows_what_runs_and_hides_what_looks_like_a_secret() {
+        for runs in [
+            "API_KEY=\"touch pwned; id\"; eval \"$API_KEY\"",
+            "API_KEY='touch pwned'; $API_KEY",
+            "export DB_PASSWORD=reboot; $DB_PASSWORD",
+            "API_TOKEN=id;touch${IFS}pwned1; eval $API_TOKEN",
+            "SECRET_KEY={touch,pwned12}; eval $SECRET_KEY",
+            "MY_SECRET=./run1x2y3z; $MY_SECRET",
+        ] {
+            assert_eq!(in_command(runs), runs);
+        }
+        for (before, secret, after) in [
+            ("PGPASSWORD=", "hunter2", " psql"),
+            ("export API_KEY='", "FAKEx1y2z3a4b5c6", "'; ./deploy"),
+            ("curl -H 'Authorization: Bearer ", "FAKEx1y2z3a4b5c6d7e8f9g0", "' x.invalid"),
+            ("echo ", "our-own-secret", ""),
+        ] {
+            let hidden = format!("{before}{PLACEHOLDER}{after}");
+            assert_eq!(in_command(&format!("{before}{secret}{after}")), hidden);
+        }
     }
 }

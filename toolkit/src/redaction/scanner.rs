@@ -11,7 +11,7 @@ use aho_corasick::{AhoCorasick, Match};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::rule::{Found, Rule, Start};
-use super::{assignments, formats, names, spans};
+use super::{Context, assignments, formats, names, spans};
 
 /// How much text a rule sees before and after a match.
 const BEFORE_BYTES: usize = 160;
@@ -66,7 +66,7 @@ impl Scanner {
     }
 
     /// Where the text has secrets, in no particular order.
-    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+    pub(super) fn find(&self, text: &str, context: Context) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let mut done = vec![0; self.rules.len()];
         for hit in self.automaton.find_overlapping_iter(text) {
@@ -74,7 +74,9 @@ impl Scanner {
                 if hit.start() < done[*rule] {
                     continue;
                 }
-                let Some((span, is_secret)) = self.rules[*rule].match_at(text, &hit) else { continue };
+                let Some((span, is_secret)) = self.rules[*rule].match_at(text, &hit, context) else {
+                    continue;
+                };
                 if is_secret || span.len() > MAX_RESCANNED_BYTES {
                     done[*rule] = span.end;
                 }
@@ -87,7 +89,7 @@ impl Scanner {
 
 impl Compiled {
     /// The pattern's match at its keyword, and whether that is a secret.
-    fn match_at(&self, text: &str, hit: &Match) -> Option<(Range<usize>, bool)> {
+    fn match_at(&self, text: &str, hit: &Match, context: Context) -> Option<(Range<usize>, bool)> {
         let start = start(text.as_bytes(), self.rule.start, hit)?;
         let span = spans::snapped(text, self.replaced(&text.as_bytes()[start..], start)?)?;
         let name = match self.rule.start {
@@ -103,7 +105,9 @@ impl Compiled {
             value: &text[span.clone()],
             after: &text[span.end..rest],
         };
-        let is_secret = (self.rule.is_secret)(&found);
+        let is_named = matches!(self.rule.start, Start::Name);
+        let is_secret = (self.rule.is_secret)(&found)
+            && (context == Context::Text || !is_named || assignments::is_secret_in_command(&found));
         Some((span, is_secret))
     }
 
@@ -171,7 +175,7 @@ mod tests {
     use super::*;
 
     fn redacted(scanner: &Scanner, text: &str) -> String {
-        spans::replace(text, scanner.find(text)).unwrap_or_else(|| text.to_owned())
+        spans::replace(text, scanner.find(text, Context::Text)).unwrap_or_else(|| text.to_owned())
     }
 
     #[test]

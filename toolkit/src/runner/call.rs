@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use protocol::hash::sha256;
 use protocol::{EventId, Risk, ToolError};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
@@ -12,7 +13,7 @@ use super::guards::Claim;
 use super::guards::known_tool::find;
 use super::{CallIds, Request, RunnerSettings};
 use crate::registry::AnyTool;
-use crate::{Redactor, Registry, arguments};
+use crate::{Redactor, Registry, Slot, arguments};
 
 /// The facts of a call. The thread that runs it and the task that answers when it is late share them.
 pub(super) struct CallInfo {
@@ -22,11 +23,13 @@ pub(super) struct CallInfo {
     pub(super) request_id: Option<String>,
     pub(super) traceparent: Option<String>,
     pub(super) since: Instant,
+    /// Of the request's body as it was sent.
+    pub(super) arguments_sha256: String,
     shown: OnceLock<ShownArguments>,
     ended: AtomicBool,
 }
 
-/// The arguments as the journal and the answer repeat them: redacted, then bounded.
+/// The arguments as the answer repeats them: redacted, then bounded.
 #[derive(Clone, Default)]
 pub(super) struct ShownArguments {
     pub(super) arguments: Map<String, Value>,
@@ -39,8 +42,9 @@ pub(super) struct PendingCall {
     pub(super) info: Arc<CallInfo>,
     pub(super) tool: Result<Arc<dyn AnyTool>, ToolError>,
     pub(super) arguments: Result<Value, ToolError>,
-    pub(super) body: Vec<u8>,
     pub(super) idempotency_key: Option<String>,
+    /// Whose key it is: the digest of the token that the caller presented.
+    pub(super) token_sha256: Option<String>,
     /// Set when the caller has gone.
     pub(super) cancelled: Arc<AtomicBool>,
     /// How long the call may take from its arrival on.
@@ -64,6 +68,7 @@ impl PendingCall {
             request_id: request.request_id,
             traceparent: request.traceparent,
             since: Instant::now(),
+            arguments_sha256: sha256(&request.body),
             shown: OnceLock::new(),
             ended: AtomicBool::new(false),
         };
@@ -71,8 +76,8 @@ impl PendingCall {
             info: Arc::new(info),
             tool,
             arguments: arguments::parse_object(&request.body).map(Value::Object),
-            body: request.body,
             idempotency_key: request.idempotency_key,
+            token_sha256: request.token_sha256,
             cancelled: Arc::default(),
             timeout: settings.timeout,
             claim: None,
@@ -86,10 +91,16 @@ impl PendingCall {
         Ok((tool, self.arguments.as_ref().map_err(Clone::clone)?))
     }
 
-    /// Prepares what is shown of the arguments. Call it before the tool consumes them.
-    pub(super) fn show_arguments(&self, redactor: &Redactor) {
-        let shown = self.arguments.as_ref().map(|arguments| ShownArguments::of(arguments, redactor));
-        let _ = self.info.shown.set(shown.unwrap_or_default());
+    /// Prepares what the answer shows of the arguments, and returns all of them, redacted, for the journal.
+    /// Call it before the tool consumes them.
+    pub(super) fn show_arguments(&self, redactor: &Redactor) -> Map<String, Value> {
+        let Ok(arguments) = &self.arguments else { return Map::new() };
+        let mut clean = arguments.clone();
+        let runs = self.tool.as_ref().is_ok_and(|tool| tool.slot() == Slot::Command);
+        let found =
+            if runs { redactor.redact_command(&mut clean) } else { redactor.redact_value(&mut clean) };
+        let _ = self.info.shown.set(ShownArguments::of(&clean, found, arguments));
+        if let Value::Object(clean) = clean { clean } else { Map::new() }
     }
 }
 
@@ -106,13 +117,11 @@ impl CallInfo {
 }
 
 impl ShownArguments {
-    /// Redacts before it bounds, so that no secret is cut in two and missed.
-    fn of(arguments: &Value, redactor: &Redactor) -> Self {
-        let mut clean = arguments.clone();
-        let found = redactor.redact_value(&mut clean);
+    /// They were redacted before, so that no secret is cut in two and missed.
+    fn of(clean: &Value, found: bool, given: &Value) -> Self {
         let bounded = |value: &Value| value.as_object().map(arguments::bounded).unwrap_or_default();
-        let shown = bounded(&clean);
-        Self { redacted: found && shown != bounded(arguments), arguments: shown }
+        let shown = bounded(clean);
+        Self { redacted: found && shown != bounded(given), arguments: shown }
     }
 }
 

@@ -29,9 +29,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use protocol::journal::{CallEnded, CallStarted};
+use protocol::journal::{CallEnded, CallReplayed, CallStarted};
 use protocol::{Envelope, ErrorCode, EventId, SessionId, TaskId, ToolError, ToolSpec};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::call::{CallInfo, CancelOnDrop, PendingCall};
 use self::guards::{Check, Guard, Stop, guards};
@@ -60,8 +60,10 @@ pub struct Request {
     pub request_id: Option<String>,
     /// The caller's trace context.
     pub traceparent: Option<String>,
-    /// The key under which the call takes effect at most once.
+    /// The key under which the call takes effect at most once. It belongs to the token, session and tool.
     pub idempotency_key: Option<String>,
+    /// The SHA-256 of the token that the caller presented.
+    pub token_sha256: Option<String>,
 }
 
 impl Request {
@@ -76,6 +78,7 @@ impl Request {
             request_id: None,
             traceparent: None,
             idempotency_key: None,
+            token_sha256: None,
         }
     }
 }
@@ -97,6 +100,9 @@ pub struct CallIds {
 pub trait Recorder: Send + Sync + 'static {
     /// Records that a call is about to run. If this fails, the call is not run.
     fn started(&self, ids: &CallIds, body: CallStarted) -> io::Result<()>;
+
+    /// Records that a call got the answer of an earlier one. If this fails, it does not get it.
+    fn replayed(&self, ids: &CallIds, body: CallReplayed) -> io::Result<()>;
 
     /// Records how a call ended. The recorder itself reports a failure: the call is over.
     fn ended(&self, ids: &CallIds, body: CallEnded);
@@ -188,11 +194,11 @@ impl Runner {
         let passed = match passed {
             Ok(()) => Ok(()),
             Err(Stop::Refused(error)) => Err(error),
-            Err(Stop::Replayed(answer)) => return *answer,
+            Err(Stop::Replayed(answer)) => return self.replay(&call.info, *answer),
         };
-        call.show_arguments(&self.redactor);
+        let arguments = call.show_arguments(&self.redactor);
         let (info, mut claim) = (Arc::clone(&call.info), call.claim.take());
-        let outcome = self.record_start(&info).and(passed).map_err(Into::into).and_then(|()| {
+        let outcome = self.record_start(&info, arguments).and(passed).map_err(Into::into).and_then(|()| {
             claim.iter_mut().for_each(guards::Claim::begin);
             self.run_tool(call)
         });
@@ -203,10 +209,33 @@ impl Runner {
         envelope
     }
 
-    fn record_start(&self, info: &CallInfo) -> Result<(), ToolError> {
+    /// Answers a call with the answer of an earlier one.
+    fn replay(&self, info: &CallInfo, answer: Envelope) -> Envelope {
+        let body = CallReplayed {
+            tool_name: info.tool.clone(),
+            replayed_call_id: answer.meta.call_id.clone(),
+            arguments_sha256: info.arguments_sha256.clone(),
+            request_id: info.request_id.clone(),
+            traceparent: info.traceparent.clone(),
+        };
+        match self.recorder.replayed(&info.ids, body) {
+            Ok(()) => answer,
+            Err(error) => {
+                tracing::error!(call_id = %info.ids.call, %error, "a repeated call could not be recorded");
+                let message = "The repeated call could not be written to the journal, so it is not answered.";
+                let error = ToolError::new(ErrorCode::IoError, message)
+                    .with_hint("The first call was run. Repeat it with the same key to get its answer.");
+                self.finalise(info, Err(error.into()))
+            }
+        }
+    }
+
+    fn record_start(&self, info: &CallInfo, arguments: Map<String, Value>) -> Result<(), ToolError> {
         let body = CallStarted {
             tool_name: info.tool.clone(),
-            arguments: info.shown_arguments().arguments,
+            arguments,
+            arguments_sha256: Some(info.arguments_sha256.clone()),
+            arguments_file: None,
             risk: info.risk,
             request_id: info.request_id.clone(),
             traceparent: info.traceparent.clone(),
@@ -325,6 +354,10 @@ mod tests {
 
     impl Recorder for Unrecorded {
         fn started(&self, _: &CallIds, _: CallStarted) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn replayed(&self, _: &CallIds, _: CallReplayed) -> io::Result<()> {
             Ok(())
         }
 

@@ -16,6 +16,13 @@ pub(in super::super) fn is_secret_under(key: &str, value: &str) -> bool {
     names::names_secret(key) && is_quoted_secret(&found)
 }
 
+/// Whether a value that a command line assigns to a secret's name looks like a secret itself: one word with
+/// letters and digits, nothing that a shell acts upon, no path.
+pub(in super::super) fn is_secret_in_command(found: &Found<'_>) -> bool {
+    let is_one_word = !found.value.contains(|c: char| c.is_whitespace() || ";|&<>(){}$`".contains(c));
+    is_one_word && !found.value.starts_with(['.', '~']) && looks_typed(found)
+}
+
 pub(super) fn is_quoted_secret(found: &Found<'_>) -> bool {
     if is_excluded(found) {
         return false;

@@ -9,11 +9,11 @@ mod literal;
 
 use super::names::NAME_ENDINGS;
 use super::rule::{Rule, Start, rules};
-pub(super) use literal::is_secret_under;
 use literal::{
     is_argument_secret, is_bare_secret, is_chosen_secret, is_environment_secret, is_loosely_assigned_secret,
     is_paired_secret, is_quoted_secret,
 };
+pub(super) use literal::{is_secret_in_command, is_secret_under};
 
 pub(super) static RULES: &[Rule] = rules! {
     rule "quoted value", NAME_ENDINGS,

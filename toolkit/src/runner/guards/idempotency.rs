@@ -1,8 +1,9 @@
 //! Idempotency keys: a call with a key acts once, whatever happens between its start and its answer.
 //!
-//! A key is claimed on disk before the tool acts, and the answer is kept in the claim's file for a day.
-//! A claim without an answer that no running call holds was left by a server that was killed: nobody knows
-//! what that call did, so it is never run again.
+//! A key belongs to the token, the session and the tool that it was sent with. It is claimed on disk before
+//! the tool acts, and the answer is kept in the claim's file for a day. A claim without an answer that no
+//! running call holds was left by a server that was killed: nobody knows what that call did, so it is never
+//! run again.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -37,10 +38,10 @@ impl Guard for Idempotency {
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let acts = call.tool.as_ref().is_ok_and(|tool| !tool.spec().annotations.read_only);
         let Some(key) = call.idempotency_key.take().filter(|_| acts) else { return Ok(()).into() };
-        let (keys, tool, body) =
-            (Arc::clone(&self.0), call.info.tool.clone(), std::mem::take(&mut call.body));
+        let keys = Arc::clone(&self.0);
+        let (name, body_sha256) = (name_of(call, &key), call.info.arguments_sha256.clone());
         Check::Wait(Box::pin(async move {
-            let claimed = tokio::task::spawn_blocking(move || keys.claim(&tool, &key, &body)).await;
+            let claimed = tokio::task::spawn_blocking(move || keys.claim(name, body_sha256)).await;
             call.claim = Some(claimed.map_err(|error| storage_failed("claimed", &error.into()))??);
             Ok(())
         }))
@@ -105,8 +106,7 @@ struct Stored {
 }
 
 impl Keys {
-    fn claim(self: Arc<Self>, tool: &str, key: &str, body: &[u8]) -> Result<Claim, Stop> {
-        let (name, body_sha256) = (sha256(format!("{tool}\0{key}").as_bytes()), sha256(body));
+    fn claim(self: Arc<Self>, name: String, body_sha256: String) -> Result<Claim, Stop> {
         let mut running = locked(&self.running);
         let stored = Stored { body_sha256: body_sha256.clone(), answer: None };
         match self.store.create(&name, &stored) {
@@ -146,6 +146,12 @@ impl Keys {
         };
         ToolError::new(code, message).into()
     }
+}
+
+/// The file of a key: of one token, session and tool. None of the parts has a NUL byte.
+fn name_of(call: &PendingCall, key: &str) -> String {
+    let token = call.token_sha256.as_deref().unwrap_or_default();
+    sha256([token, call.info.ids.session.as_str(), &call.info.tool, key].join("\0").as_bytes())
 }
 
 fn storage_failed(verb: &str, error: &io::Error) -> ToolError {
