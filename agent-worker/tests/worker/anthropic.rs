@@ -10,7 +10,7 @@ use protocol::event::TurnCompleted;
 use serde_json::json;
 
 use crate::streams::{SHORT_IDLE, ask, settings};
-use crate::{calls, model, owned, says};
+use crate::{calls, model, says};
 
 fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel) {
     crate::run(replies, tools, &[("AUTONOUS_MODEL_PROVIDER", "anthropic")])
@@ -61,14 +61,20 @@ fn a_request_is_what_the_protocol_asks_for() {
 #[test]
 fn a_provider_that_is_overloaded_or_breaks_off_is_asked_again() {
     let overloaded = json!({"type": "overloaded_error", "message": "Overloaded"});
-    let replies = vec![
-        ModelReply::Refused(529, overloaded),
-        half_a_stream(StreamFault::Overloaded),
-        half_a_stream(StreamFault::Torn),
-        says("done"),
-    ];
-    let (ended, model) = run(replies, &FakeToolServer::start([]));
-    assert_eq!((ended.reply(), model.requests().len()), ("done", 4));
+    for failures in [
+        vec![ModelReply::Refused(529, overloaded), half_a_stream(StreamFault::Overloaded)],
+        [StreamFault::Torn, StreamFault::Broken, StreamFault::Malformed].map(half_a_stream).into(),
+    ] {
+        let requests = failures.len() + 1;
+        let (ended, model) = run([failures, vec![says("done")]].concat(), &FakeToolServer::start([]));
+        assert_eq!((ended.reply(), model.requests().len()), ("done", requests));
+    }
+}
+
+#[test]
+fn a_server_that_does_not_stream_is_taken_as_it_is() {
+    let replies = vec![ModelReply::Unstreamed("at once".to_owned())];
+    assert_eq!(run(replies, &FakeToolServer::start([])).0.reply(), "at once");
 }
 
 #[test]
@@ -79,13 +85,6 @@ fn a_conversation_that_is_too_long_fails_for_good() {
     let (error, retryable) = ended.failure();
     assert!(error.starts_with("The conversation is too long for the model") && !retryable, "{error}");
     assert_eq!(model.requests().len(), 1);
-}
-
-#[test]
-fn a_message_that_was_cut_runs_no_call() {
-    let tools = FakeToolServer::start([]);
-    let (ended, _) = run(vec![ModelReply::CutCalls(owned(&[("ls", "{\"pa")])), says("shorter")], &tools);
-    assert_eq!((ended.reply(), tools.calls().len()), ("shorter", 0));
 }
 
 #[tokio::test]

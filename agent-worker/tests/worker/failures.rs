@@ -1,11 +1,12 @@
 //! What breaks on the way, and who gets to hear of it.
 
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use harness::fake_tool_server::{TOKEN, failure};
 use harness::worker::task;
-use harness::{FakeToolServer, ToolReply, Worker};
-use protocol::event::AgentStarted;
+use harness::{FakeToolServer, ModelReply, ToolReply, Worker};
+use protocol::event::{AgentStarted, CircuitOpened, RetryExhausted, RetryScheduled};
 use protocol::{ErrorCode, Outcome};
 
 use crate::{calls, model, refuses, run, says, started, tool_results, with, worker};
@@ -63,9 +64,11 @@ fn a_stranger_at_the_tool_servers_address_is_named() {
 
 #[test]
 fn a_model_that_is_busy_for_a_moment_is_asked_again() {
-    let replies = vec![refuses(429, "slow down"), refuses(503, "busy"), says("done")];
+    let replies = vec![ModelReply::RateLimited(1), refuses(503, "busy"), says("done")];
+    let start = Instant::now();
     let (ended, model) = run(replies, &FakeToolServer::start([]), &[]);
     assert_eq!(ended.reply(), "done");
+    assert!(start.elapsed() >= Duration::from_secs(1), "Retry-After is respected");
     assert_eq!(model.requests().len(), 3);
     assert_eq!(ended.types().iter().filter(|kind| **kind == "turn.started").count(), 1);
 }
@@ -77,8 +80,15 @@ fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() {
     let (error, retryable) = ended.failure();
     assert!(error.contains("accepts no more requests right now") && error.contains("slow down"), "{error}");
     assert!(error.contains("Done so far:\n- ls {}: exit 0"), "{error}");
-    assert!(retryable);
+    assert!(retryable && matches!(ended.outcome, Outcome::Failed { retry_after_ms: None, .. }));
     assert_eq!(model.requests().len(), 1 + 4);
+    let retries = ended.events_of();
+    let [.., (_, RetryScheduled::Request { failed, wait_ms: 0 })] = &retries[..] else {
+        panic!("{retries:?}")
+    };
+    assert_eq!((retries.len(), failed.failed_requests), (3, 3));
+    let (_, RetryExhausted::Request(failed)) = ended.events_of()[0] else { panic!("{:?}", ended.events) };
+    assert_eq!(failed.error_class, "rate_limit");
     assert_eq!(ended.types().last(), Some(&"agent.failed"));
 }
 
@@ -108,12 +118,16 @@ fn the_next_task_knows_nothing_of_the_failed_one() {
 fn a_provider_that_keeps_failing_is_left_alone_and_the_supervisor_is_told_for_how_long() {
     let tools = FakeToolServer::start([]);
     let (model, mut worker) =
-        started([refuses(503, "busy")], &tools, &[("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
-    for _ in 0..4 {
-        let ended = worker.run(&task("hi"));
-        assert!(matches!(ended.outcome, Outcome::Failed { retryable: true, retry_after_ms: None, .. }));
-    }
-    worker.run(&task("hi"));
+        started([refuses(503, "busy")], &tools, &[("AUTONOUS_CONTROL_MAX_RETRIES", "9")]);
+    let first = worker.run(&task("hi"));
+    assert!(
+        first.failure().0.contains("it failed 5 times in a row and is paused for"),
+        "{:?}",
+        first.outcome
+    );
+    assert_eq!(first.events_of::<CircuitOpened>()[0].1.error_class, "overloaded");
+    let retries = first.events_of::<RetryScheduled>().len();
+    assert_eq!(retries, 4, "no retry is announced that does not happen");
     let ended = worker.run(&task("hi"));
     let Outcome::Failed { error, retryable: true, retry_after_ms: Some(wait) } = &ended.outcome else {
         panic!("{:?}", ended.outcome)

@@ -38,26 +38,6 @@ fn calls_are_made_and_their_results_come_back_as_the_users_message() {
 }
 
 #[test]
-fn an_answer_that_happens_to_be_json_is_an_answer() {
-    let tools = FakeToolServer::start([]);
-    let (ended, _) = run(vec![says(r#"{"name":"ls","arguments":{}}"#)], &tools);
-    assert_eq!((ended.reply(), tools.calls().len()), (r#"{"name":"ls","arguments":{}}"#, 0));
-}
-
-#[test]
-fn a_reply_that_says_nothing_gets_one_more_chance_and_then_fails_clearly() {
-    let tools = FakeToolServer::start([]);
-    let empty = || says(r#"{"tool_calls":[],"final_answer":""}"#);
-    let (ended, model) = run(vec![empty(), says(r#"{"final_answer":"done"}"#)], &tools);
-    assert_eq!(ended.reply(), "done");
-    assert!(last_message(&model)["content"].as_str().unwrap().contains("exactly one JSON object"));
-    let (ended, model) = run(vec![empty()], &tools);
-    let (error, _) = ended.failure();
-    assert!(error.contains("does not follow the JSON protocol"), "{error}");
-    assert_eq!(model.requests().len(), 2);
-}
-
-#[test]
 fn a_script_can_call_tools_by_the_protocol() {
     let tools = FakeToolServer::start([]);
     // {"tool_calls":[{"name":"ls","arguments":{}}]}

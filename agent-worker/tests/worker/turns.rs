@@ -154,12 +154,3 @@ fn a_reply_that_was_cut_never_runs_its_calls() {
     let told = last_messages(&model)[1]["content"].as_str().unwrap().to_owned();
     assert!(told.contains("cut at the length limit"), "{told}");
 }
-
-#[test]
-fn an_answer_that_happens_to_be_a_tool_call_in_json_is_an_answer() {
-    let tools = FakeToolServer::start([]);
-    let text = r#"{"tool_calls":[{"name":"ls","arguments":{}}]}"#;
-    let (ended, _) = run(vec![says(text)], &tools, &[]);
-    assert_eq!(ended.reply(), text);
-    assert!(tools.calls().is_empty());
-}

@@ -80,6 +80,7 @@ fn a_model_that_only_writes_garbage_fails_with_a_clear_answer() {
     assert!(reply.contains("does not follow the JSON protocol"), "{reply}");
     assert_eq!(system.database().task_states(), ["dead"]);
     assert_eq!(model.requests().len(), 4);
+    assert!(model.requests()[1]["messages"].to_string().contains("exactly one JSON object"));
 }
 
 #[test]

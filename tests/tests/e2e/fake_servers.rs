@@ -95,20 +95,3 @@ fn the_model_answers_as_scripted_and_only_with_its_key() {
         assert_eq!(request.send(address).json()["choices"][0]["message"]["content"], "done");
     }
 }
-
-#[test]
-fn the_model_streams_when_it_is_asked_to_in_both_protocols() {
-    let call = ModelReply::call("ls", &json!({"path": "a/long/path"}));
-    for (path, pieces, end) in [
-        ("/v1/chat/completions", ["{\\\"path\\\":\\\"a/l", "ong/path\\\"}"], "data: [DONE]"),
-        ("/v1/messages", ["{\\\"path\\\":\\\"a/l", "ong/path\\\"}"], "\"type\":\"message_stop\"}"),
-    ] {
-        let model = FakeModel::answering(vec![call.clone()]);
-        let [_, _, (_, url), (_, key)] = model.variables();
-        let address: SocketAddr = http::address_of(url.strip_suffix("/v1").unwrap());
-        let request = Request::post_json(path, &json!({"model": "m", "messages": [], "stream": true}));
-        let stream = request.header("X-Api-Key", &key).send(address).text();
-        assert!(pieces.iter().all(|piece| stream.contains(piece)), "{stream}");
-        assert!(stream.trim_end().ends_with(end), "{stream}");
-    }
-}

@@ -4,7 +4,6 @@ use std::fs;
 use std::sync::mpsc;
 
 use harness::fake_telegram::update::ADA;
-use harness::leftovers;
 use harness::program;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use rustix::process::Signal;
@@ -161,14 +160,4 @@ fn an_idle_child_that_dies_is_started_again() {
         system.reply(&system.say("ls path=."));
     }
     assert!(system.database().has_event("worker.exited"));
-}
-
-#[test]
-fn no_child_outlives_a_killed_supervisor() {
-    let mut system = System::start();
-    assert_eq!(system.children().len(), 2, "{:?}", system.children());
-    system.kill();
-    assert!(leftovers::processes_of(system.dir()).is_empty());
-    system.restart();
-    system.reply(&system.say("ls path=."));
 }

@@ -106,18 +106,3 @@ fn assert_refused(answer: &Answer, status: u16, code: &str) {
         assert!(error[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {}", answer.text());
     }
 }
-
-#[test]
-fn an_odd_message_is_answered_with_what_can_be_said() {
-    let system = System::start();
-    let reply = system.reply(&system.say("what can you do?"));
-    assert!(reply.contains("ls"), "{reply}");
-}
-
-#[test]
-fn sigterm_ends_everything_with_success() {
-    let mut system = System::start();
-    system.reply(&system.say("ls path=."));
-    assert!(system.stop().success());
-    assert!(system.children().is_empty());
-}

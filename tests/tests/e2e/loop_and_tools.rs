@@ -2,7 +2,6 @@
 //! that stays, and what was done before.
 
 use std::fs;
-use std::sync::mpsc;
 
 use harness::{FakeModel, ModelReply, System, wait};
 use serde_json::{Value, json};
@@ -69,35 +68,6 @@ fn the_same_tools_stay_the_same_bytes_through_a_restart_of_the_server() {
     system.reply(&system.say("two"));
     let requests = model.requests();
     assert_eq!(requests[0]["tools"].to_string(), requests[1]["tools"].to_string());
-}
-
-#[test]
-fn an_attempt_after_a_killed_one_is_told_what_was_done_and_the_answer_can_rest_on_it() {
-    let (release, held) = mpsc::channel::<()>();
-    let mut asked = 0;
-    let model = FakeModel::start(move |_| {
-        asked += 1;
-        match asked {
-            1 => ModelReply::call("write", &json!({"path": "a.txt", "content": "x"})),
-            2 => {
-                let _ = held.recv_timeout(wait::SOON);
-                ModelReply::Text("never read".to_owned())
-            }
-            _ => ModelReply::Text("It was written.".to_owned()),
-        }
-    });
-    let system = System::builder().model(&model).start();
-    let task = system.say("write it");
-    wait::until_true("the model thinks about the result", || model.requests().len() == 2);
-    system.kill_child("agent-worker");
-    let _ = release.send(());
-    assert_eq!(system.reply(&task), "It was written.");
-    let messages = model.requests().last().unwrap()["messages"].clone();
-    let told = messages[1]["content"].as_str().unwrap();
-    assert!(told.starts_with("[An earlier attempt") && told.contains("- write {"), "{told}");
-    assert_eq!(messages[2]["content"], "write it");
-    let writes = system.database().count("select count(*) from tool_calls where tool_name = 'write'");
-    assert_eq!(writes, 1);
 }
 
 #[test]

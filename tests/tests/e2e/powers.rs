@@ -41,20 +41,6 @@ fn no_secret_is_in_any_environment_command_line_or_log() {
 }
 
 #[test]
-fn a_child_is_told_only_what_its_power_needs() {
-    let (system, _model, _telegram) = whole_system();
-    let worker = environment(&system.child("agent-worker"));
-    let tools = environment(&system.child("tool-server"));
-    assert!(worker.contains("AUTONOUS_TOOL_URL=") && tools.contains("AUTONOUS_TOOL_ALLOWED_ROOTS="));
-    for name in ["AUTONOUS_DATA_DIR=", "AUTONOUS_TELEGRAM", "AUTONOUS_TOOL_ALLOWED_ROOTS=", "PATH="] {
-        assert!(!worker.contains(name), "the worker is told {name}");
-    }
-    for name in ["AUTONOUS_TELEGRAM", "AUTONOUS_MODEL", "AUTONOUS_CONTROL"] {
-        assert!(!tools.contains(name), "the tool server is told {name}");
-    }
-}
-
-#[test]
 fn neither_child_has_the_database_open_and_the_worker_has_no_file_at_all() {
     let (system, _model, _telegram) = whole_system();
     let database = system.dir().data().join("db");

@@ -130,10 +130,3 @@ fn a_secret_in_the_environment_is_gone_from_it_after_the_start() {
     assert!(!server.program().log().contains("FAKE-token-to-be-hidden"));
     server.assert_alive("a start with a secret in its environment");
 }
-
-#[test]
-fn sigterm_ends_the_server_with_success() {
-    let server = ToolServer::start();
-    server.assert_alive("its start");
-    assert!(server.stop().success());
-}

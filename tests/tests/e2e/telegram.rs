@@ -199,18 +199,3 @@ fn an_api_that_is_down_at_the_start_is_waited_for() {
     telegram.push(ADA.text("ls path=."));
     telegram.wait_for_sent(1);
 }
-
-#[test]
-fn replies_of_a_chat_keep_the_order_of_its_messages() {
-    let telegram = FakeTelegram::start();
-    telegram.fail("sendMessage", Fault::RetryAfter(1));
-    let system = System::builder().telegram(&telegram, "4711").start();
-    for number in 0..5 {
-        telegram.push(ADA.text(&format!("ls path=none-{number}")));
-    }
-    let sent = telegram.wait_for_sent(5);
-    wait_for_rest(&system, &telegram);
-    for (number, message) in sent.iter().enumerate() {
-        assert!(message.text.contains(&format!("none-{number}")), "{sent:?}");
-    }
-}

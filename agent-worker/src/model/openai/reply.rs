@@ -263,8 +263,11 @@ mod tests {
 
     #[test]
     fn an_error_inside_a_success_has_a_class() {
-        let error = streamed(&[json!({"error": {"code": 429, "message": "wait"}})]).unwrap_err();
+        let body = json!({"error": {"code": 429, "message": "wait"}});
         let refusal = ProviderError { class: ModelErrorClass::RateLimit, message: "wait".into() };
-        assert_eq!(error, ReplyError::Provider(refusal));
+        for error in [streamed(std::slice::from_ref(&body)), test_replies::whole::<CompletionBuilder>(&body)]
+        {
+            assert_eq!(error, Err(ReplyError::Provider(refusal.clone())));
+        }
     }
 }
