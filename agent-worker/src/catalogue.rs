@@ -59,23 +59,6 @@ impl CatalogueCache {
 mod tests {
     use super::*;
 
-    fn headers(name: &'static str, tag: &str) -> HeaderMap {
-        HeaderMap::from_iter([(name.parse().unwrap(), tag.parse().unwrap())])
-    }
-
-    #[test]
-    fn another_tag_makes_the_known_tools_outdated_until_they_are_stored_again() {
-        let catalogue = CatalogueCache::default();
-        assert!(!catalogue.is_outdated() && catalogue.known().is_none());
-        catalogue.store(Vec::new(), &headers("etag", "\"1\""));
-        catalogue.note(&headers(TAG_HEADER, "\"1\""));
-        assert!(!catalogue.is_outdated());
-        catalogue.note(&headers(TAG_HEADER, "\"2\""));
-        assert!(catalogue.is_outdated());
-        catalogue.store(Vec::new(), &headers("etag", "\"2\""));
-        assert!(!catalogue.is_outdated() && catalogue.known().is_some());
-    }
-
     #[test]
     fn a_catalogue_without_a_tag_is_never_cached_and_never_outdated() {
         let catalogue = CatalogueCache::default();

@@ -93,21 +93,6 @@ mod tests {
     }
 
     #[test]
-    fn earlier_attempts_name_the_calls_to_check_before_repeating() {
-        let calls =
-            vec![call("bash", PastCallStatus::Done, "built"), call("write", PastCallStatus::Interrupted, "")];
-        let summary = Some("Half.".to_owned());
-        let text = told(EarlierAttempts { calls, summary }).unwrap();
-        assert!(
-            text.contains("Its own summary:\nHalf.") && text.contains("- bash {}: done\n<untrusted "),
-            "{text}"
-        );
-        let interrupted = "- write {}: was running, its outcome is unknown; it may have had its effect";
-        assert!(text.contains(interrupted), "{text}");
-        assert_eq!(told(EarlierAttempts::default()), None);
-    }
-
-    #[test]
     fn only_the_last_calls_of_a_long_attempt_are_listed() {
         let calls = (0..60).map(|_| call("ls", PastCallStatus::Done, &"x".repeat(5000))).collect();
         let text = told(EarlierAttempts { calls, summary: None }).unwrap();

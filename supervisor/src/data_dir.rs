@@ -118,19 +118,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_supervisor_is_refused_until_the_first_exits() {
-        let temporary = tempfile::tempdir().unwrap();
-        let data = DataDir::at(temporary.path().join("data"));
-        data.create().unwrap();
-        let first = data.lock().unwrap();
-        assert!(matches!(data.lock(), Err(DataDirError::InUse(_))));
-        assert!(data.is_in_use().unwrap());
-        drop(first);
-        assert!(!data.is_in_use().unwrap());
-        data.lock().unwrap();
-    }
-
-    #[test]
     fn everything_is_created_readable_by_its_owner_only() {
         let temporary = tempfile::tempdir().unwrap();
         let data = DataDir::at(temporary.path().join("data"));

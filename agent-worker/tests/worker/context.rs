@@ -32,7 +32,8 @@ fn earlier_attempts_are_told_to_the_model_and_in_an_honest_answer() {
     let messages = model.requests()[0]["messages"].clone();
     let told = messages[1]["content"].as_str().unwrap();
     assert!(told.contains("The build needs a flag.") && told.contains("- bash {}: done"), "{told}");
-    assert!(told.contains("look before you repeat it"), "{told}");
+    let interrupted = "- write {}: was running, its outcome is unknown; it may have had its effect";
+    assert!(told.contains(interrupted) && told.contains("look before you repeat it"), "{told}");
     assert_eq!(messages[2]["content"], "build it");
     let done =
         "Done so far:\n- bash {}: done\n- write {}: was running, its outcome is unknown\n- ls {}: exit 0";

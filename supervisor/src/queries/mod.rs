@@ -107,16 +107,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_not_a_database_is_reported_with_what_to_do() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.db");
-        assert!(matches!(open(&path), Err(QueryError::Missing(_))));
-        std::fs::write(&path, "no database at all, but long enough to be taken for one".repeat(30)).unwrap();
-        let error = open(&path).unwrap_err();
-        assert!(matches!(error, QueryError::Damaged(..)) && error.to_string().contains("backup"), "{error}");
-    }
-
-    #[test]
     fn a_database_on_a_read_only_disk_is_readable() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("what? 50% #1.db");

@@ -213,11 +213,4 @@ mod tests {
         let states = database.texts("select state from inbox order by seq");
         assert_eq!(states, ["in_progress", "cancelled", "cancelled", "queued"]);
     }
-
-    #[test]
-    fn cancelling_without_a_task_does_nothing() {
-        let database = TestDatabase::new();
-        assert_eq!(cancel(&database, &TaskId::new()), Cancellation::NoSuchTask);
-        assert_eq!(cancel_in_chat(&database, true), InChat::default());
-    }
 }

@@ -198,13 +198,6 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_given_up_lets_the_next_one_leave() {
-        let database = with_texts(&[(1, "never"), (1, "after")]);
-        give_up(&database, &next_message(&database).unwrap(), "blocked").unwrap();
-        assert_eq!(next_message(&database).unwrap().content.text(), "after");
-    }
-
-    #[test]
     fn every_kind_is_read_back_as_it_was_stored_and_a_sent_file_leaves_the_database() {
         let database = TestDatabase::new();
         let file = || File { name: "a.bin".to_owned(), caption: String::new(), bytes: vec![0, 255, 10] };

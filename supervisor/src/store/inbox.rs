@@ -117,16 +117,6 @@ mod tests {
     use crate::store::fixture::{TestDatabase, incoming, test_chat};
 
     #[test]
-    fn a_repeated_update_is_ignored() {
-        let database = TestDatabase::new();
-        let update = IncomingMessage { update_id: Some(7), ..incoming(test_chat(1), "hello") };
-        assert!(enqueue(&database, &update, &database.run).unwrap().is_some());
-        assert!(enqueue(&database, &update, &database.run).unwrap().is_none());
-        let queued = "select count(*) from events where type = 'task.queued'";
-        assert_eq!(database.column::<i64>(queued), [1]);
-    }
-
-    #[test]
     fn a_skipped_message_is_kept_with_its_reason_and_never_run() {
         let database = TestDatabase::new();
         let stored = store_skipped(&database, &incoming(test_chat(1), "hello"), "too old", &database.run);

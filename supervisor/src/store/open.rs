@@ -79,24 +79,6 @@ mod tests {
         assert_eq!((mode.as_str(), synchronous), ("wal", 2));
     }
 
-    #[test]
-    fn a_database_is_opened_again_as_it_was() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.db");
-        for_writing(&path).unwrap().execute("insert into kv values ('a', 'b')", []).unwrap();
-        let again = for_writing(&path).unwrap();
-        let value: String = again.query_row("select value from kv", [], |row| row.get(0)).unwrap();
-        assert_eq!(value, "b");
-    }
-
-    #[test]
-    fn a_database_of_a_newer_version_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.db");
-        for_writing(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-        assert!(matches!(for_writing(&path), Err(StoreError::Newer { found: 99, .. })));
-    }
-
     const BEFORE_CHANNELS: &str = "
     insert into events (id, type, time_ms, payload) values ('e', 'process.started', 1, '{}');
     insert into kv values ('telegram.offset', '7');

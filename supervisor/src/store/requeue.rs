@@ -175,15 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn a_done_task_is_requeued_only_with_force() {
-        let database = TestDatabase::new();
-        let task = ended(&database, done("ok"));
-        assert_eq!(requeue_task(&database, &task.id, false), Requeued::Done);
-        assert_eq!(requeue_task(&database, &task.id, true), Requeued::Queued);
-        assert_eq!(requeue_task(&database, &TaskId::new(), true), Requeued::NoSuchTask);
-    }
-
-    #[test]
     fn a_message_without_text_cannot_be_run() {
         let database = TestDatabase::new();
         let skipped = store_skipped(&database, &incoming(test_chat(1), ""), "a sticker", &database.run);

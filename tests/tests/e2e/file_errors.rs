@@ -9,6 +9,8 @@ use harness::{Request, ToolServer};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
+use crate::assert_says;
+
 const MAX_EDIT_BYTES: usize = 1000;
 
 /// The tools that change something, each with arguments that would change the file at a path.
@@ -194,11 +196,7 @@ fn a_file_that_was_not_read_or_changed_since_is_not_changed() {
         let unexpected = assert_error(&server.send(Request::call(tool, &arguments)), ErrorCode::Conflict);
         let now = server.call("read", &json!({"path": "f"})).meta.data["sha256"].as_str().unwrap().to_owned();
         for envelope in [changed, unexpected] {
-            assert!(
-                envelope.stderr.contains(&now),
-                "{tool} does not say the current hash: {}",
-                envelope.stderr
-            );
+            assert_says(&envelope.stderr, &[&now]);
         }
         fs::write(&file, format!("old, and changed before {tool}")).unwrap();
     }
@@ -218,7 +216,10 @@ fn what_the_servers_user_may_not_do_is_permission_denied() {
     let builder = ToolServer::builder().unprivileged().variable("AUTONOUS_TOOL_DISABLED", "");
     let root = builder.dir().root();
     fs::write(root.join("closed"), "old").unwrap();
-    fs::set_permissions(root.join("closed"), Permissions::from_mode(0o000)).unwrap();
+    fs::create_dir(root.join("closed-dir")).unwrap();
+    for name in ["closed", "closed-dir"] {
+        fs::set_permissions(root.join(name), Permissions::from_mode(0o000)).unwrap();
+    }
     fs::create_dir(root.join("fixed")).unwrap();
     fs::write(root.join("fixed/f"), "old").unwrap();
     fs::set_permissions(root.join("fixed/f"), Permissions::from_mode(0o644)).unwrap();
@@ -227,13 +228,16 @@ fn what_the_servers_user_may_not_do_is_permission_denied() {
     let read = server.call("read", &json!({"path": "fixed/f"}));
     let mut answers = vec![
         server.send(Request::call("read", &json!({"path": "closed"}))),
+        server.send(Request::call("ls", &json!({"path": "closed-dir"}))),
         server.send(Request::call("write", &json!({"path": "fixed/new", "content": "x"}))),
         server.send(Request::call("write", &json!({"path": "fixed/new/deep", "content": "x"}))),
     ];
     for (tool, arguments) in [changes("closed"), changes("fixed/f")].concat() {
         answers.push(server.send(Request::call(tool, &arguments)));
     }
-    fs::set_permissions(root.join("fixed"), Permissions::from_mode(0o755)).unwrap();
+    for name in ["fixed", "closed-dir"] {
+        fs::set_permissions(root.join(name), Permissions::from_mode(0o755)).unwrap();
+    }
     assert!(read.ok, "{}", read.stderr);
     for answer in answers {
         assert_error(&answer, ErrorCode::PermissionDenied);

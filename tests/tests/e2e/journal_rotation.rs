@@ -121,9 +121,6 @@ fn a_supervisor_that_was_away_takes_in_each_record_once() {
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "no record is an event twice");
     let open = "select count(*) from tool_calls where status = 'running'";
     assert_eq!(system.database().count(open), 0, "every call has its end");
-    assert!(
-        !system.log().contains("chain is broken") && !system.log().contains("read again"),
-        "{}",
-        system.log()
-    );
+    let log = system.log();
+    assert!(!log.contains("chain is broken") && !log.contains("read again"), "{log}");
 }

@@ -80,6 +80,11 @@ fn with_model(replies: Vec<ModelReply>) -> (FakeModel, System) {
     (model, system)
 }
 
+/// The end of a task's ID, by which tables show it.
+fn short(task: &str) -> &str {
+    &task[task.len() - 8..]
+}
+
 fn assert_says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in: {text}");

@@ -10,6 +10,8 @@ use harness::{Request, System, wait};
 use rusqlite::Connection;
 use serde_json::json;
 
+use crate::assert_says;
+
 fn database(system: &System) -> PathBuf {
     system.dir().data().join("db/autonous.db")
 }
@@ -40,9 +42,8 @@ fn a_damaged_database_refuses_the_start_says_what_to_do_and_is_left_as_it_is() {
         file.write_all_at(&[0x5a; 64], offset).unwrap();
         let damaged = fs::read(database(&system)).unwrap();
         let said = refused(&system.run_command(&["run"]));
-        assert!(said.contains("damaged") && said.contains("backup"), "{said}");
-        let looked = refused(&system.run_command(&["tasks"]));
-        assert!(looked.contains("damaged"), "{looked}");
+        assert_says(&said, &["damaged", "backup"]);
+        assert_says(&refused(&system.run_command(&["tasks"])), &["damaged", "backup"]);
         assert_eq!(fs::read(database(&system)).unwrap(), damaged, "it is left as it is");
         fs::write(database(&system), &whole).unwrap();
     }
@@ -73,9 +74,7 @@ fn a_database_that_turns_out_to_be_damaged_ends_the_run_and_nothing_more_is_writ
     assert_eq!(refused.status, 503, "{}", refused.text());
     let status = system.wait();
     assert_eq!(status.code(), Some(1));
-    assert!(
-        system.log().contains("is damaged and nothing more is written") && system.log().contains("backup")
-    );
+    assert_says(&system.log(), &["is damaged and nothing more is written", "backup"]);
     assert_eq!(fs::read(database(&system)).unwrap(), damaged, "nothing more was written to it");
 
     drop(other);

@@ -42,10 +42,8 @@ fn every_kind_leaves_by_its_own_method_and_in_order() {
     }
     let sent = telegram.sent();
     let methods: Vec<&str> = sent.iter().map(|sent| sent.method.as_str()).collect();
-    assert_eq!(
-        methods,
-        ["sendmessage", "editmessagetext", "setmessagereaction", "senddocument", "sendvoice"]
-    );
+    let expected = ["sendmessage", "editmessagetext", "setmessagereaction", "senddocument", "sendvoice"];
+    assert_eq!(methods, expected);
     assert_eq!((sent[1].target, sent[1].text.as_str()), (Some(1), "the final text"));
     assert_eq!((sent[2].target, sent[2].text.as_str()), (Some(1), "👀"));
     assert_eq!((sent[3].text.as_str(), &sent[3].file), ("see", &Some(("ä b.bin".to_owned(), bytes))));

@@ -51,10 +51,7 @@ fn the_number_of_rust_files_of_the_tool_server_comes_from_real_listings() {
     let calls = database.texts("select tool_name from tool_calls where status = 'done'");
     assert!(calls.len() >= 2 && calls.iter().all(|name| name == "ls"), "real calls: {calls:?}");
     let tree = system.shown(&["tree"]);
-    assert!(
-        tree.lines().filter(|line| line.contains("tool_call.started  tool_name=ls")).count() == calls.len(),
-        "{tree}"
-    );
+    assert_eq!(tree.matches("tool_call.started  tool_name=ls").count(), calls.len(), "{tree}");
     let first = &model.requests()[0];
     let asked = first["messages"].as_array().and_then(|messages| messages.last()).cloned();
     assert_eq!(asked.map(|message| message["content"].clone()), Some(Value::from(QUESTION)));

@@ -8,6 +8,8 @@ use std::process::Command;
 use harness::test_dir::NOBODY;
 use harness::{System, binaries};
 
+use crate::{assert_says, short};
+
 fn system_with_an_old_queue() -> (System, String, String) {
     let system = System::builder()
         .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
@@ -25,19 +27,15 @@ fn tasks_are_listed_with_state_and_last_error_while_the_system_runs_and_when_it_
     let (mut system, done, dead) = system_with_an_old_queue();
     let running = system.shown(&["tasks"]);
     for (task, state) in [(&done, "done"), (&dead, "dead")] {
-        let short = &task[task.len() - 8..];
-        let row = running.lines().find(|line| line.starts_with(short)).expect("each task has a row");
+        let row = running.lines().find(|line| line.starts_with(short(task))).expect("each task has a row");
         assert!(row.contains(state), "{running}");
     }
     assert!(running.ends_with("1 done, 1 dead\n"), "{running}");
     assert!(!running.contains('\u{1b}'), "no colours and no control characters in a file: {running:?}");
     system.stop();
     let stopped = system.shown(&["tasks", "--state", "dead"]);
-    assert!(
-        stopped.contains(&dead[dead.len() - 8..]) && !stopped.contains(&done[done.len() - 8..]),
-        "{stopped}"
-    );
-    assert!(stopped.contains("(1 shown)"), "{stopped}");
+    assert_says(&stopped, &[short(&dead), "(1 shown)"]);
+    assert!(!stopped.contains(short(&done)), "{stopped}");
 }
 
 #[test]
@@ -48,12 +46,9 @@ fn programs_get_json_and_a_task_is_meant_by_the_end_of_its_id() {
         json["tasks"].as_array().unwrap().iter().map(|t| t["id"].as_str().unwrap()).collect();
     assert_eq!(ids, [&done, &dead], "the newest is last");
     assert!(json["tasks"][1]["error"].is_string() && json["tasks"][1]["attempt"] == 1, "{json}");
-    assert_eq!(
-        (&json["counts"]["tasks"]["done"], &json["counts"]["tasks"]["queued"]),
-        (&1.into(), &0.into())
-    );
-    let tree = system.shown(&["tree", "--task", &done[done.len() - 8..]]);
-    assert!(tree.contains("task.done"), "{tree}");
+    let counts = &json["counts"]["tasks"];
+    assert!(counts["done"] == 1 && counts["queued"] == 0, "{counts}");
+    assert_says(&system.shown(&["tree", "--task", short(&done)]), &["task.done"]);
     let unknown = system.run_command(&["tree", "--task", "00000000"]);
     assert!(!unknown.status.success());
 }
@@ -85,7 +80,7 @@ fn a_database_in_a_directory_that_nobody_can_write_to_is_read_all_the_same() {
     let listed = command.output().unwrap();
     fs::set_permissions(archive.join("db"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&archive, fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(harness::program::stdout_of(&listed).contains(&done[done.len() - 8..]));
+    assert_says(&harness::program::stdout_of(&listed), &[short(&done)]);
     assert!(!archive.join("db/autonous.db-shm").exists());
 }
 

@@ -81,13 +81,11 @@ async fn hidden_and_ignored_entries_are_counted_and_found_on_request() {
     let server = TestServer::holding(&tree).await;
     let envelope = server.call("find", json!({})).await;
     assert_eq!(lines(&envelope), ["b"]);
-    assert_eq!(
-        envelope.meta.notices,
-        [
-            "Skipped 2 hidden entries and what is below; set include_hidden to include hidden names.",
-            "Skipped 2 ignored entries and what is below; set include_ignored to include ignored names.",
-        ]
-    );
+    let notices = [
+        "Skipped 2 hidden entries and what is below; set include_hidden to include hidden names.",
+        "Skipped 2 ignored entries and what is below; set include_ignored to include ignored names.",
+    ];
+    assert_eq!(envelope.meta.notices, notices);
     let found = shown(&server, "find", json!({"include_ignored": true})).await;
     assert_eq!(found, ["a.log", "b", "build/", "build/x"]);
     let found = shown(&server, "find", json!({"include_hidden": true})).await;

@@ -101,15 +101,13 @@ async fn hidden_ignored_denied_and_binary_files_are_skipped_and_reported() {
     let server = TestServer::holding(&tree).await;
     let envelope = server.call("grep", json!({"pattern": "x"})).await;
     assert_eq!(lines(&envelope), ["plain:1:x"]);
-    assert_eq!(
-        envelope.meta.notices,
-        [
-            "Skipped 2 hidden entries and what is below; set include_hidden to include hidden names.",
-            "Skipped 1 ignored entry and what is below; set include_ignored to include ignored names.",
-            "Skipped names that AUTONOUS_TOOL_DENY_PATHS denies.",
-            "Skipped 1 binary file.",
-        ]
-    );
+    let notices = [
+        "Skipped 2 hidden entries and what is below; set include_hidden to include hidden names.",
+        "Skipped 1 ignored entry and what is below; set include_ignored to include ignored names.",
+        "Skipped names that AUTONOUS_TOOL_DENY_PATHS denies.",
+        "Skipped 1 binary file.",
+    ];
+    assert_eq!(envelope.meta.notices, notices);
     let all = json!({"pattern": "x", "include_hidden": true, "include_ignored": true, "output": "files"});
     assert_eq!(shown(&server, "grep", all).await, [".hidden", "a.log", "plain"]);
     for path in ["key.pem", ".env"] {

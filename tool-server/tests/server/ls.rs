@@ -31,10 +31,8 @@ async fn hidden_names_are_skipped_and_reported() {
     let server = TestServer::holding(&[(".config", "x"), ("a", "x")]).await;
     let envelope = server.call("ls", json!({})).await;
     assert_eq!(lines(&envelope), ["a"]);
-    assert_eq!(
-        envelope.meta.notices,
-        ["Skipped 1 hidden entry and what is below; set include_hidden to include hidden names."]
-    );
+    let notice = "Skipped 1 hidden entry and what is below; set include_hidden to include hidden names.";
+    assert_eq!(envelope.meta.notices, [notice]);
     assert_eq!(lines(&server.call("ls", json!({"include_hidden": true})).await), [".config", "a"]);
 }
 
