@@ -49,11 +49,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    run().unwrap_or_else(|error| {
-        // If stderr is closed too, the exit code must do.
-        let _ = writeln!(std::io::stderr(), "agent-worker: {error:#}");
-        process::exit::code_of(&error)
-    })
+    run().unwrap_or_else(|error| process::exit::report("agent-worker", &error))
 }
 
 fn run() -> anyhow::Result<ExitCode> {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use protocol::{FromWorker, Outcome, Task};
+use protocol::{FromWorker, Outcome, Task, visible};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ pub async fn run(agent: &Agent, text: &str) -> anyhow::Result<ExitCode> {
     tokio::spawn(log(receiver));
     match agent.run(&task, &events, &never).await {
         Outcome::Done { reply } => {
-            writeln!(std::io::stdout(), "{reply}").context("cannot print the reply")?;
+            writeln!(std::io::stdout(), "{}", visible::escaped(&reply)).context("cannot print the reply")?;
             Ok(ExitCode::SUCCESS)
         }
         Outcome::Failed { error, .. } | Outcome::Cancelled { reply: error } => anyhow::bail!(error),

@@ -3,7 +3,10 @@
 //! A child with invalid settings says so by its exit code. Starting it again with the same settings would not
 //! help, so its parent stops instead of trying forever.
 
+use std::io::Write as _;
 use std::process::ExitCode;
+
+use protocol::visible;
 
 use crate::variables::VariableError;
 
@@ -15,8 +18,15 @@ pub const BAD_SETTINGS: u8 = 78;
 #[error("{0}")]
 pub struct BadSetting(pub &'static str);
 
+/// Prints the error that ends a program, and returns its exit code. If stderr is closed, the code must do.
+pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
+    let text = format!("{program}: {error:#}");
+    let _ = writeln!(std::io::stderr(), "{}", visible::escaped(&text));
+    code_of(error)
+}
+
 /// The exit code of a program that ends with this error.
-pub fn code_of(error: &anyhow::Error) -> ExitCode {
+fn code_of(error: &anyhow::Error) -> ExitCode {
     let is_setting =
         error.downcast_ref::<VariableError>().is_some() || error.downcast_ref::<BadSetting>().is_some();
     if is_setting { ExitCode::from(BAD_SETTINGS) } else { ExitCode::FAILURE }

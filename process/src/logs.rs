@@ -1,7 +1,11 @@
 //! Logs go to stderr, as lines for people or as JSON (`AUTONOUS_LOG_FORMAT`), filtered by `RUST_LOG`.
+//!
+//! A log line quotes names and texts of others. What would steer a terminal or hide text is escaped, and only
+//! a record of our own begins at the first column.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 
+use protocol::visible;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -21,11 +25,84 @@ where
     let filter: EnvFilter = filter
         .parse()
         .map_err(|_| VariableError::new("RUST_LOG", filter, "a filter such as info or tool_server=debug"))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter);
+    let has_colours = io::stderr().is_terminal();
     match variables.text("AUTONOUS_LOG_FORMAT").unwrap_or("human") {
-        "human" => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-        "json" => lines.json().init(),
+        "human" if has_colours => {
+            lines.with_writer(Visible { inner: writer, shown: with_colours }).with_ansi(true).init();
+        }
+        "human" => lines.with_writer(Visible { inner: writer, shown: in_lines }).with_ansi(false).init(),
+        "json" => lines.with_writer(Visible { inner: writer, shown: as_json }).json().init(),
         other => return Err(VariableError::new("AUTONOUS_LOG_FORMAT", other, "human or json")),
     }
     Ok(())
+}
+
+/// Makes each record visible on its way to another writer. Each is written at once.
+struct Visible<W> {
+    inner: W,
+    shown: fn(&str) -> String,
+}
+
+impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for Visible<W> {
+    type Writer = Visible<W::Writer>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        Visible { inner: self.inner.make_writer(), shown: self.shown }
+    }
+}
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, record: &[u8]) -> io::Result<usize> {
+        self.inner.write_all((self.shown)(&String::from_utf8_lossy(record)).as_bytes())?;
+        Ok(record.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+fn as_json(record: &str) -> String {
+    visible::json(record).into_owned()
+}
+
+/// Further lines of a record are indented.
+fn in_lines(record: &str) -> String {
+    let line = record.strip_suffix('\n');
+    let shown = visible::escaped(line.unwrap_or(record)).replace('\n', "\n    ");
+    if line.is_some() { shown + "\n" } else { shown }
+}
+
+/// The colours are the logger's own: it escapes what others write.
+fn with_colours(record: &str) -> String {
+    let mut parts = record.split("\x1b[");
+    let mut shown = in_lines(parts.next().unwrap_or_default());
+    for part in parts {
+        let text = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        let is_colour = text.starts_with('m');
+        shown.push_str(if is_colour { "\x1b[" } else { "\\u{1b}[" });
+        shown.push_str(&in_lines(part));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(shown: fn(&str) -> String, record: &str) -> String {
+        let mut sink = Vec::new();
+        Visible { inner: &mut sink, shown }.write_all(record.as_bytes()).unwrap();
+        String::from_utf8(sink).unwrap()
+    }
+
+    #[test]
+    fn nothing_in_a_log_steers_a_terminal_or_poses_as_a_record() {
+        let forged = "INFO path=a\u{1b}[2J\u{202e}\nINFO all is well\n";
+        assert_eq!(shown(in_lines, forged), "INFO path=a\\u{1b}[2J\\u{202e}\n    INFO all is well\n");
+        let coloured = "\u{1b}[32mINFO\u{1b}[0m a\u{1b}[2Jb\u{202e}\n";
+        assert_eq!(shown(with_colours, coloured), "\u{1b}[32mINFO\u{1b}[0m a\\u{1b}[2Jb\\u{202e}\n");
+        assert_eq!(shown(as_json, "{\"path\":\"a\u{202e}\"}\n"), "{\"path\":\"a\\u202e\"}\n");
+    }
 }

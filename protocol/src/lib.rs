@@ -16,6 +16,7 @@ pub mod journal;
 pub mod task;
 pub mod text_form;
 pub mod tool_spec;
+pub mod visible;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod worker_message;
 

@@ -28,21 +28,25 @@ pub struct TextParts {
 
 /// The parts of the text form.
 pub fn parts(envelope: &Envelope) -> TextParts {
-    let (found, said) = split_stderr(envelope);
-    let stdout = envelope.stdout.strip_suffix('\n').unwrap_or(&envelope.stdout);
-    let content: Vec<&str> = [stdout, found].into_iter().filter(|part| !part.is_empty()).collect();
-    let mut remarks: Vec<String> =
-        [said].into_iter().filter(|said| !said.is_empty()).map(str::to_owned).collect();
-    // A command's stderr is its own, so the server's remarks follow it.
-    let is_unsaid = |text: &str| !envelope.stderr.contains(text);
-    if let Some(error) = envelope.meta.error.as_ref().filter(|error| is_unsaid(&error.message)) {
-        remarks.push(format!("error: {}\nhint: {}", error.message, error.hint));
-    }
-    let notices = envelope.meta.notices.iter().filter(|notice| is_unsaid(notice));
-    remarks.extend(notices.map(|notice| format!("notice: {notice}")));
-    if envelope.stdout.is_empty() && envelope.stderr.is_empty() && envelope.meta.error.is_none() {
+    let Envelope { stdout, stderr, meta, .. } = envelope;
+    let stdout = stdout.strip_suffix('\n').unwrap_or(stdout);
+    let stderr = stderr.strip_suffix('\n').unwrap_or(stderr);
+    let mut remarks = Vec::new();
+    let found = if is_the_servers(envelope) {
+        let found = meta.error.as_ref().map(|error| said_of(error, &mut remarks)).unwrap_or_default();
+        remarks.extend(meta.notices.iter().cloned());
+        found
+    } else {
+        // A command's stderr is its own. What the server says is said whatever the command printed.
+        let error = meta.error.as_ref();
+        remarks.extend(error.map(|error| format!("error: {}\nhint: {}", error.message, error.hint)));
+        remarks.extend(meta.notices.iter().map(|notice| format!("notice: {notice}")));
+        stderr.to_owned()
+    };
+    if envelope.stdout.is_empty() && envelope.stderr.is_empty() && meta.error.is_none() {
         remarks.push("no output".to_owned());
     }
+    let content = [stdout, &found].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     TextParts { status: status_line(envelope), content: content.join("\n"), remarks: remarks.join("\n") }
 }
 
@@ -59,20 +63,22 @@ pub fn stderr_of(error: Option<&ToolError>, notices: &[String]) -> String {
     text
 }
 
-/// Splits `stderr` into the tool's part and the server's. The error of a tool that ran may quote what the
-/// tool found, such as the nearest line of a file, so it counts as the tool's.
-fn split_stderr(envelope: &Envelope) -> (&str, &str) {
-    let stderr = envelope.stderr.strip_suffix('\n').unwrap_or(&envelope.stderr);
-    let error = envelope.meta.error.as_ref();
-    let is_the_servers = stderr_of(error, &envelope.meta.notices).starts_with(stderr);
-    match error.filter(|error| error.class == ErrorClass::ToolExec) {
-        _ if !is_the_servers => (stderr, ""),
-        None => ("", stderr),
-        Some(error) => {
-            let (found, said) = stderr.split_at(stderr.len().min(error.to_string().len()));
-            (found, said.trim_start_matches('\n'))
-        }
+/// Whether `stderr` is the error and the notices of a tool that is no command.
+fn is_the_servers(envelope: &Envelope) -> bool {
+    let whole = stderr_of(envelope.meta.error.as_ref(), &envelope.meta.notices);
+    !envelope.stderr.is_empty() && whole.starts_with(&envelope.stderr)
+}
+
+/// Adds what the server says of an error, and returns what the tool found: the error of a tool that ran may
+/// quote the nearest line of a file.
+fn said_of(error: &ToolError, remarks: &mut Vec<String>) -> String {
+    let hint = format!("hint: {}", error.hint);
+    if error.class == ErrorClass::ToolExec {
+        remarks.push(hint);
+        return error.to_string();
     }
+    remarks.push(format!("{error}\n{hint}"));
+    String::new()
 }
 
 fn status_line(envelope: &Envelope) -> String {
@@ -153,6 +159,15 @@ mod tests {
         command.meta.notices = vec!["note".to_owned()];
         let command = parts(&command);
         assert_eq!((&*command.content, &*command.remarks), ("out\nerr", "notice: note"));
+    }
+
+    #[test]
+    fn a_command_cannot_silence_the_servers_words_by_printing_them_itself() {
+        let mut command = envelope("");
+        command.stderr = "beware: notice\n".to_owned();
+        command.meta.notices = vec!["notice".to_owned()];
+        let command = parts(&command);
+        assert_eq!((&*command.content, &*command.remarks), ("beware: notice", "notice: notice"));
     }
 
     #[test]

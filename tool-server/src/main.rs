@@ -78,10 +78,7 @@ fn main() -> ExitCode {
         .and_then(|()| run(Cli::parse().command.unwrap_or(Command::Serve { lifeline: false })));
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "tool-server: {error:#}");
-            process::exit::code_of(&error)
-        }
+        Err(error) => process::exit::report("tool-server", &error),
     }
 }
 

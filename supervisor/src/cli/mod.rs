@@ -17,6 +17,7 @@ mod tree;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use protocol::visible;
 
 /// Starts Autonous and talks to it.
 ///
@@ -99,5 +100,5 @@ pub(crate) enum WhichToken {
 
 /// A value as JSON for people and programs.
 fn pretty(value: &serde_json::Value) -> String {
-    format!("{value:#}")
+    visible::json(&format!("{value:#}")).into_owned()
 }

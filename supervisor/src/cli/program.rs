@@ -21,6 +21,7 @@ use anyhow::Context;
 use clap::Parser;
 use process::Variables;
 use process::exit::BadSetting;
+use protocol::visible;
 use tokio_util::sync::CancellationToken;
 
 /// Enough for one task at a time and a few clients.
@@ -28,10 +29,7 @@ const THREADS: usize = 2;
 
 /// Runs the command that the command line names.
 pub fn main() -> ExitCode {
-    run_command().unwrap_or_else(|error| {
-        let _ = writeln!(std::io::stderr(), "supervisor: {error:#}");
-        process::exit::code_of(&error)
-    })
+    run_command().unwrap_or_else(|error| process::exit::report("supervisor", &error))
 }
 
 fn run_command() -> anyhow::Result<ExitCode> {
@@ -100,9 +98,10 @@ fn send_chat(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCod
     let json = arguments.json;
     let status = runtime()?.block_on(chat(data, arguments))?;
     if json {
-        print(&serde_json::to_string(&status).context("could not encode the reply as JSON")?);
+        let status = serde_json::to_string(&status).context("could not encode the reply as JSON")?;
+        print(&visible::json(&status));
     } else {
-        print(status.reply.as_deref().unwrap_or("(no reply)"));
+        print(&visible::escaped(status.reply.as_deref().unwrap_or("(no reply)")));
     }
     Ok(if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -3,6 +3,7 @@
 //! Where terminals disagree (emoji) the larger width counts: a line that is too short is untidy, one that is
 //! too long wraps and breaks the table.
 
+use protocol::visible;
 use unicode_width::UnicodeWidthChar;
 
 /// Ends a text that was cut.
@@ -62,10 +63,9 @@ fn pieces(word: &str, columns: usize) -> Vec<String> {
     pieces
 }
 
-/// The text in one line: white space becomes one space, and no control character is left.
+/// The text in one line: white space becomes one space, and what steers or hides is escaped.
 pub(crate) fn in_one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").replace(char::is_control, "·")
+    visible::escaped(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn of_char(c: char) -> usize {
@@ -110,6 +110,6 @@ mod tests {
 
     #[test]
     fn nothing_in_a_line_moves_the_cursor() {
-        assert_eq!(in_one_line(" a\n\tb\u{1b}[2J\r\nc\u{9b} "), "a b·[2J c·");
+        assert_eq!(in_one_line(" a\n\tb\u{1b}[2J\r\nc\u{9b} "), "a b\\u{1b}[2J c\\u{9b}");
     }
 }

@@ -1,6 +1,6 @@
 //! The tree as text: one event per line, at most 80 columns.
 
-use protocol::Event;
+use protocol::{Event, visible};
 use serde_json::Value;
 
 use super::Node;
@@ -34,7 +34,7 @@ fn add(node: &Node, own: &str, rest: &str, columns: usize, lines: &mut Vec<Strin
     let facts = facts(&body.payload());
     let gap = if facts.is_empty() { "" } else { "  " };
     let line = format!("{} {own}{}{gap}{facts}", clock(*time_ms), body.event_type());
-    lines.push(fitted(&line, columns));
+    lines.push(fitted(&visible::escaped(&line), columns));
     let last = node.children.len().saturating_sub(1);
     for (number, child) in node.children.iter().enumerate() {
         let (branch, trunk) = if number == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -59,15 +59,14 @@ fn facts(payload: &Value) -> String {
     facts.join(" ")
 }
 
-/// A value as a word or in quotes, without control characters, which could move the terminal's cursor.
+/// A value as a word or in quotes, without white space that would break the line.
 fn word(value: &Value) -> String {
-    let text = match value.as_str() {
+    match value.as_str() {
         Some(text) if !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"') => {
             text.to_owned()
         }
         Some(_) | None => value.to_string(),
-    };
-    text.replace(char::is_control, "·")
+    }
 }
 
 #[cfg(test)]

@@ -141,7 +141,11 @@ const NOT_MODIFIED: &str = "Bad Request: message is not modified: specified new 
     markup are exactly the same as a current content and reply markup of the message";
 const NO_FILE: &str = "Bad Request: there is no file in the request";
 
+/// A text of the bot; a preview of its links would make Telegram fetch them.
 fn text(parameters: &Value) -> Result<String, &'static str> {
+    if parameters["link_preview_options"]["is_disabled"] != true {
+        return Err("Bad Request: this test server refuses link previews");
+    }
     let text = parameters["text"].as_str().unwrap_or_default();
     if text.trim().is_empty() {
         return Err("Bad Request: message text is empty");

@@ -42,14 +42,19 @@ fn a_long_poll_answers_as_soon_as_somebody_writes() {
     });
 }
 
+fn message(text: &str) -> Value {
+    json!({"chat_id": 1, "text": text, "link_preview_options": {"is_disabled": true}})
+}
+
 #[test]
 fn method_names_count_in_any_case_and_a_message_has_at_most_4096_utf16_units() {
     let server = FakeTelegram::start();
     for name in ["sendMessage", "SendMessage", "sendmessage"] {
-        assert_eq!(method(&server, name, &json!({"chat_id": 1, "text": "😀".repeat(2048)})).0, 200, "{name}");
+        assert_eq!(method(&server, name, &message(&"😀".repeat(2048))).0, 200, "{name}");
     }
-    assert_eq!(method(&server, "sendMessage", &json!({"chat_id": 1, "text": "😀".repeat(2049)})).0, 400);
-    assert_eq!(method(&server, "sendMessage", &json!({"chat_id": 1, "text": ""})).0, 400);
+    assert_eq!(method(&server, "sendMessage", &message(&"😀".repeat(2049))).0, 400);
+    assert_eq!(method(&server, "sendMessage", &message("")).0, 400);
+    assert_eq!(method(&server, "sendMessage", &json!({"chat_id": 1, "text": "with previews"})).0, 400);
     assert_eq!(server.sent().len(), 3);
 }
 
@@ -68,8 +73,7 @@ fn a_fault_is_met_once_and_a_wrong_token_always() {
 fn a_dropped_connection_gives_no_answer_although_the_message_was_taken() {
     let server = FakeTelegram::start();
     server.fail("sendMessage", Fault::Dropped);
-    let message =
-        Request::post_json(&format!("/bot{TOKEN}/sendMessage"), &json!({"chat_id": 1, "text": "x"}));
+    let message = Request::post_json(&format!("/bot{TOKEN}/sendMessage"), &message("x"));
     let answer = message.try_send(server.address());
     assert!(answer.is_err(), "{answer:?}");
     assert_eq!(server.sent().len(), 1);

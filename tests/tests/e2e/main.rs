@@ -25,6 +25,7 @@ mod journal_rotation;
 mod tasks;
 mod tree;
 mod upkeep;
+mod visible;
 
 // The tool server over HTTP.
 mod commands;

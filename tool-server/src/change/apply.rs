@@ -155,7 +155,7 @@ impl Changer {
                 sha256_before: current.and_then(|current| sha256_of(current.fingerprint())),
                 sha256_after: after.as_ref().and_then(sha256_of),
             },
-            notices: planned.notices.iter().cloned().chain(difference.notice).collect(),
+            notices: planned.notices.iter().cloned().chain(difference.notices).collect(),
             partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(shown),
             seen,

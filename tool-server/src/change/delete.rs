@@ -50,7 +50,7 @@ impl Changer {
         }
         Ok(Success {
             stdout: difference.text,
-            notices: difference.notice.into_iter().collect(),
+            notices: difference.notices,
             partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(shown),
             seen: (!request.dry_run).then(|| Seen { path: target.path.clone(), fingerprint: None }),

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use protocol::visible;
 use similar::TextDiff;
 use toolkit::output::Full;
 use toolkit::{Bounds, Page};
@@ -21,8 +22,8 @@ const BLOCK: usize = 4096;
 pub struct Difference {
     pub(crate) text: String,
     pub(crate) cut: Option<Full>,
-    /// What was cut or could not be compared.
-    pub(crate) notice: Option<String>,
+    /// What was cut, escaped or could not be compared.
+    pub(crate) notices: Vec<String>,
 }
 
 /// The difference of a file's contents; `None` is no file, `Some(None)` a file that was too large to be read.
@@ -34,7 +35,7 @@ pub fn unified(
 ) -> Difference {
     let Some(before_bytes) = before.unwrap_or(Some(b"")) else {
         let notice = "The file is too large to compare; no diff is shown.".to_owned();
-        return Difference { notice: Some(notice), ..Difference::default() };
+        return Difference { notices: vec![notice], ..Difference::default() };
     };
     let (old, new) = (before_bytes, after.unwrap_or(b""));
     if old == new && before.is_some() == after.is_some() {
@@ -45,14 +46,20 @@ pub fn unified(
         format!("+++ {}", if after.is_some() { path } else { "/dev/null" }),
     ];
     let mut page = Page::new(usize::MAX, bounds);
-    for line in header.into_iter().chain(hunks(old, new, bounds.lines)) {
-        if !page.push(&line) {
+    let mut is_escaped = false;
+    for mut line in header.into_iter().chain(hunks(old, new, bounds.lines)) {
+        // The newline tells the end of a CRLF line from other carriage returns.
+        line.push('\n');
+        is_escaped |= visible::escape(&mut line);
+        if !page.push(line.strip_suffix('\n').unwrap_or(&line)) {
             break;
         }
     }
     let cut = page.full();
-    let notice = cut.map(|_| format!("The diff is too long; showing its first {} lines.", page.lines()));
-    Difference { text: page.into_text(), cut, notice }
+    let cut_notice = cut.map(|_| format!("The diff is too long; showing its first {} lines.", page.lines()));
+    let escaped_notice = is_escaped.then(|| visible::NOTICE.to_owned());
+    let notices = cut_notice.into_iter().chain(escaped_notice).collect();
+    Difference { text: page.into_text(), cut, notices }
 }
 
 /// Lines with their endings, as text; invalid UTF-8 is replaced.
@@ -220,6 +227,6 @@ mod tests {
             unified("f", Some(Some(before.as_bytes())), Some(after.as_bytes()), Bounds::default());
         assert!(difference.text.contains("@@ -1,9000 +1,9000 @@"));
         assert_eq!(difference.cut, Some(Full::Lines));
-        assert!(difference.notice.is_some());
+        assert_eq!(difference.notices.len(), 1);
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use memchr::memmem;
-use protocol::{ErrorCode, ToolError};
+use protocol::{ErrorCode, ToolError, visible};
 use toolkit::arguments::{elide, invalid};
 
 /// The most lines that an error lists.
@@ -181,7 +181,15 @@ fn no_match(original: &[u8], find: &str) -> ToolError {
         }
         None => "`find` is not in the file, nor is any similar text.".to_owned(),
     };
-    ToolError::new(ErrorCode::NoMatch, message)
+    let error = ToolError::new(ErrorCode::NoMatch, message);
+    let real = visible::unescaped(find);
+    if real.is_some_and(|real| memmem::find(original, real.as_bytes()).is_some()) {
+        return error.with_hint(
+            "`find` has an escape such as \\u{1b} where the file has the character itself: write it as JSON \
+             does, \\u001b.",
+        );
+    }
+    error
 }
 
 /// The line most similar to the first non-blank line of `find`.

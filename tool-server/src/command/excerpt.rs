@@ -2,7 +2,7 @@
 
 use toolkit::Bounds;
 
-use super::sanitize::sanitize;
+use super::sanitize::{Changes, sanitize};
 
 /// The text of a command's output, within the bounds.
 #[derive(Debug, Default)]
@@ -11,8 +11,7 @@ pub(super) struct DisplayedOutput {
     pub(super) stderr: String,
     pub(super) cut_lines: bool,
     pub(super) cut_bytes: bool,
-    /// Whether terminal escapes or invisible characters were removed.
-    pub(super) cleaned: bool,
+    pub(super) changes: Changes,
 }
 
 /// The kept parts of an output, and its total size.
@@ -43,9 +42,8 @@ pub(super) fn displayed_output(
 }
 
 fn one(kept: &HeadAndTail, bounds: Bounds, text: &mut DisplayedOutput) -> String {
-    let (head, head_cleaned) = sanitize(&kept.head);
-    let (tail, tail_cleaned) = sanitize(&kept.tail);
-    text.cleaned |= head_cleaned || tail_cleaned;
+    let head = sanitize(&kept.head, &mut text.changes);
+    let tail = sanitize(&kept.tail, &mut text.changes);
     if kept.is_whole() {
         let saved = head + &tail;
         if saved.len() <= bounds.bytes && saved.lines().count() <= bounds.lines {

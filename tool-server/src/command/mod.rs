@@ -300,9 +300,7 @@ impl RunningCommand<'_> {
             (!control_files.complete)
                 .then(|| "The roots are too large to check completely for new control files.".to_owned()),
         );
-        notices.extend(
-            text.cleaned.then(|| "Terminal escapes and invisible characters were removed.".to_owned()),
-        );
+        notices.extend(text.changes.notices());
         let shown = Success {
             data,
             stdout: text.stdout,
@@ -389,7 +387,7 @@ fn control_file_notice(created: &[String]) -> Option<String> {
     (!created.is_empty()).then(|| {
         format!(
             "The command created control files, which other programs execute: {}. Do not trust them.",
-            created.join(", ")
+            created.iter().map(|path| names::quoted(path)).collect::<Vec<_>>().join(", ")
         )
     })
 }

@@ -1,111 +1,123 @@
-//! Removes from output what would control a terminal, hide text or reorder it.
+//! Makes output what a person or a model can trust: nothing in it steers, hides or reorders.
 //!
-//! Models, logs and terminals show a command's output. Escape sequences, other control characters and
-//! invisible or reordering characters are removed, and invalid UTF-8 becomes the replacement character.
-//! Newlines and tabs stay; a carriage return before a newline is removed, and one within a line erases what
-//! came before, as on a terminal.
+//! Models, logs and terminals show a command's output. Colours are removed, and so is the erasing of the rest
+//! of a line, which programs print together with them; both only change how text looks. Other escape
+//! sequences, control characters and invisible or reordering characters are shown escaped, and invalid UTF-8
+//! becomes the replacement character. A carriage return before a newline is removed; one within a line
+//! restarts it, as on a terminal, so that of a progress bar only the last state is shown.
 
-use crate::roots::names::is_deceptive;
+use protocol::visible;
 
-/// The text of an output, and whether anything but carriage returns was removed.
-pub(super) fn sanitize(output: &[u8]) -> (String, bool) {
-    let text = String::from_utf8_lossy(output);
-    if !text.chars().any(|character| must_remove(character) || character == '\r') {
-        return (text.into_owned(), false);
-    }
-    let mut clean = String::with_capacity(text.len());
-    let mut dropped = false;
-    let mut rest = text.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            '\x1b' => {
-                rest = after_escape(rest);
-                dropped = true;
-            }
-            '\r' => return_carriage(&mut clean, rest.as_str()),
-            _ if must_remove(character) => dropped = true,
-            _ => clean.push(character),
-        }
-    }
-    (clean, dropped)
+/// What the text shows otherwise than the output had it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Changes {
+    has_lost_colours: bool,
+    is_escaped: bool,
+    is_overwritten: bool,
 }
 
-fn must_remove(character: char) -> bool {
-    (character.is_control() && !matches!(character, '\n' | '\t' | '\r')) || is_deceptive(character)
+impl Changes {
+    pub(super) fn notices(self) -> Vec<String> {
+        let lost = "Colours were removed.";
+        let overwritten = "Text that carriage returns overwrote is not shown: only the last state of a line \
+                           is. Append `| tr '\\r' '\\n'` to the command to see all of it.";
+        let told = [
+            (self.has_lost_colours, lost),
+            (self.is_escaped, visible::NOTICE),
+            (self.is_overwritten, overwritten),
+        ];
+        told.into_iter().filter(|(is_so, _)| *is_so).map(|(_, notice)| notice.to_owned()).collect()
+    }
+}
+
+/// The text of an output.
+pub(super) fn sanitize(output: &[u8], changes: &mut Changes) -> String {
+    let text = String::from_utf8_lossy(output);
+    let mut clean = if text.contains(['\x1b', '\r']) { drawn(&text, changes) } else { text.into_owned() };
+    changes.is_escaped |= visible::escape(&mut clean);
+    clean
+}
+
+/// The text without colours, with each line in its last state.
+fn drawn(text: &str, changes: &mut Changes) -> String {
+    let mut drawn = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\x1b', '\r']) {
+        drawn.push_str(&rest[..at]);
+        rest = &rest[at..];
+        rest = if let Some(after) = rest.strip_prefix('\r') {
+            return_carriage(&mut drawn, after, changes);
+            after
+        } else if let Some(after) = after_colour(rest) {
+            changes.has_lost_colours = true;
+            after
+        } else {
+            drawn.push('\x1b');
+            &rest[1..]
+        };
+    }
+    drawn + rest
 }
 
 /// A carriage return before a newline is part of it; any other restarts the line.
-fn return_carriage(clean: &mut String, rest: &str) {
+fn return_carriage(drawn: &mut String, rest: &str, changes: &mut Changes) {
     let overwrites = !rest.trim_start_matches('\r').starts_with('\n') && !rest.is_empty();
     if overwrites {
-        clean.truncate(clean.rfind('\n').map_or(0, |newline| newline + 1));
+        let start = drawn.rfind('\n').map_or(0, |newline| newline + 1);
+        changes.is_overwritten |= !drawn[start..].trim().is_empty();
+        drawn.truncate(start);
     }
 }
 
-/// The text after an escape sequence: a two-character one, a control sequence, or a string.
-fn after_escape(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
-    let before = rest.clone();
-    match rest.next() {
-        Some('[') => skip_control_sequence(rest),
-        Some(']' | 'P' | 'X' | '^' | '_') => skip_string(rest),
-        Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => {
-            rest.next();
-            rest
-        }
-        Some('0'..='~') => rest,
-        _ => before,
-    }
-}
-
-fn skip_control_sequence(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
-    loop {
-        let before = rest.clone();
-        match rest.next() {
-            Some(' '..='?') => {}
-            Some('@'..='~') | None => return rest,
-            Some(_) => return before,
-        }
-    }
-}
-
-/// A string ends with BEL or ESC `\`; an unterminated one hides the rest of its line only.
-fn skip_string(mut rest: std::str::Chars<'_>) -> std::str::Chars<'_> {
-    loop {
-        let before = rest.clone();
-        match rest.next() {
-            Some('\x07') | None => return rest,
-            Some('\x1b') => {
-                let after = rest.clone();
-                return if rest.next() == Some('\\') { rest } else { after };
-            }
-            Some('\n') => return before,
-            Some(_) => {}
-        }
-    }
+/// What follows a control sequence that sets colours (`m`) or erases the rest of a line (`K`).
+fn after_colour(text: &str) -> Option<&str> {
+    let parameters = text.strip_prefix("\x1b[")?;
+    let end = parameters.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ';' | ':'));
+    end.strip_prefix(['m', 'K'])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn check(output: &[u8], text: &str) -> Changes {
+        let mut changes = Changes::default();
+        assert_eq!(sanitize(output, &mut changes), text, "{output:?}");
+        changes
+    }
+
     #[test]
-    fn what_steers_a_terminal_is_taken_out() {
-        let check = |output: &[u8], text: &str| assert_eq!(sanitize(output).0, text, "{output:?}");
-        check(b"plain\ttext\n", "plain\ttext\n");
-        check(b"\x1b[1;31mred\x1b[0m\n", "red\n");
-        check(b"\x1b]8;;http://evil.invalid\x1b\\click\x1b]8;;\x1b\\", "click");
-        check(b"\x1b]0;title\x07text", "text");
-        check(b"\x1b]never ends\nnext\n", "\nnext\n");
-        check(b"\x1b(B\x1b7a\x1bMb", "ab");
-        check("\u{202e}txt.exe \u{200b}a".as_bytes(), "txt.exe a");
-        check(b"\xff\xfe\0\x01", "\u{fffd}\u{fffd}");
-        check(b"a\x08\x7fb\xc2\x9b", "ab");
+    fn colours_are_removed_and_what_else_steers_a_terminal_is_escaped() {
+        assert_eq!(check(b"plain\ttext\n", "plain\ttext\n"), Changes::default());
+        let colours = Changes { has_lost_colours: true, ..Changes::default() };
+        assert_eq!(check(b"\x1b[1;38:5:9mred\x1b[0m\x1b[K\n", "red\n"), colours);
+        let escaped = Changes { is_escaped: true, ..Changes::default() };
+        assert_eq!(check(b"\x1b]0;title\x07text", "\\u{1b}]0;title\\u{7}text"), escaped);
+        for (output, text) in [
+            ("\x1b]8;;http://evil.invalid\x1b\\click", "\\u{1b}]8;;http://evil.invalid\\u{1b}\\click"),
+            ("\x1b[2J\x1b[1;1H\x1b[", "\\u{1b}[2J\\u{1b}[1;1H\\u{1b}["),
+            ("\u{202e}txt.exe \u{200b}a", "\\u{202e}txt.exe \\u{200b}a"),
+            ("a\x08\x7fb\u{9b}", "a\\u{8}\\u{7f}b\\u{9b}"),
+        ] {
+            assert_eq!(check(output.as_bytes(), text), escaped, "{text}");
+        }
+        check(b"\xff\xfe\0\x01", "\u{fffd}\u{fffd}\\u{0}\\u{1}");
         check(b"</tool_result><system>", "</tool_result><system>");
     }
 
     #[test]
-    fn a_line_that_was_drawn_over_shows_what_came_last() {
-        assert_eq!(sanitize(b"10%\r50%\r100%\ndone\r\n").0, "100%\ndone\n");
-        assert!(!sanitize(b"a\r\n").1);
+    fn a_line_that_was_drawn_over_shows_what_came_last_and_says_so() {
+        let overwritten = Changes { is_overwritten: true, ..Changes::default() };
+        assert_eq!(check(b"10%\r50%\r100%\ndone\r\n", "100%\ndone\n"), overwritten);
+        assert_eq!(check(b"rm -rf everything\rall fine", "all fine"), overwritten);
+        for harmless in ["a\r\n", "a\r", "  \ra"] {
+            assert_eq!(
+                check(
+                    harmless.as_bytes(),
+                    harmless.trim_start_matches(' ').trim_matches('\r').replace('\r', "").as_str()
+                ),
+                Changes::default()
+            );
+        }
     }
 }

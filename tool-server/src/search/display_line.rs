@@ -1,6 +1,8 @@
-//! A line of a file as it is displayed: as text, cut around its match when it is long.
+//! A line of a file as it is displayed: as visible text, cut around its match when it is long.
 
-/// The most characters of a line that are shown.
+use protocol::visible;
+
+/// The most characters of a line that are shown; an escaped one counts once.
 pub(crate) const MAX_LINE_CHARS: usize = 500;
 
 /// The characters shown before a match far into a long line.
@@ -15,6 +17,8 @@ pub(crate) struct DisplayLine {
     pub(crate) is_cut: bool,
     /// Whether invalid UTF-8 is shown as U+FFFD.
     pub(crate) is_lossy: bool,
+    /// Whether characters are shown escaped.
+    pub(crate) is_escaped: bool,
 }
 
 /// A line without its terminator, cut so that the match at byte `match_start` is visible.
@@ -32,9 +36,11 @@ pub(crate) fn display_line(line: &[u8], match_start: usize) -> DisplayLine {
     let is_lossy = matches!(text, std::borrow::Cow::Owned(_));
     let mut shown = String::with_capacity(text.len() + 2 * CUT_MARK.len_utf8());
     shown.extend((start > 0).then_some(CUT_MARK));
+    let text = visible::escaped(&text);
+    let is_escaped = matches!(text, std::borrow::Cow::Owned(_));
     shown.push_str(&text);
     shown.extend((end < line.len()).then_some(CUT_MARK));
-    DisplayLine { text: shown, is_cut: start > 0 || end < line.len(), is_lossy }
+    DisplayLine { text: shown, is_cut: start > 0 || end < line.len(), is_lossy, is_escaped }
 }
 
 /// Where `characters` after `from` end. A character has at most four bytes.
@@ -82,6 +88,13 @@ mod tests {
         assert_eq!(check(5000, 0), 1);
         assert_eq!(check(5000, 5000), 2);
         assert_eq!(check(390, 5000), 1);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_or_hide_is_escaped() {
+        let shown = display_line("ok\rrm \u{1b}[2K\u{202e}x\r\n".as_bytes(), 0);
+        assert_eq!((shown.text.as_str(), shown.is_escaped), ("ok\\u{d}rm \\u{1b}[2K\\u{202e}x", true));
+        assert!(!display_line(b"plain \\u{1b}", 0).is_escaped);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::limits::{MAX_DEPTH, MAX_LINE_BYTES};
 use super::search_budget::AbortedReason;
+use crate::roots::names;
 
 /// How many paths a notice names.
 const EXAMPLES: usize = 5;
@@ -55,7 +56,7 @@ impl PathSamples {
     }
 
     fn notice(&self, what: &str) -> Option<String> {
-        let first = self.first.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let first = self.first.iter().map(|path| names::quoted(path)).collect::<Vec<_>>().join(", ");
         (self.number > 0).then(|| format!("{what} ({}): {first}.", self.number))
     }
 }

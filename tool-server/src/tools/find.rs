@@ -192,5 +192,7 @@ fn answer(
     let shown = format!("{} paths", entries.len());
     let next = cursor::encode(searched, &last);
     let data = FindData { entries, aborted_reason: aborted };
-    search::output(page, data, &shown, next, skipped, aborted)
+    let mut output = search::output(page, data, &shown, next, skipped, aborted);
+    output.notices.extend(names::escape_notice(&output.stdout));
+    output
 }

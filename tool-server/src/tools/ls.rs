@@ -281,10 +281,9 @@ impl Listing<'_> {
         let shown = format!("{} entries", self.page.lines());
         let next = cursor::encode(listed, &self.last);
         let data = LsData { entries: self.entries };
-        Success {
-            path_resolved: Some(names::path_to_text(&directory.path)),
-            ..search::output(self.page, data, &shown, next, &self.skipped, None)
-        }
+        let mut output = search::output(self.page, data, &shown, next, &self.skipped, None);
+        output.notices.extend(names::escape_notice(&output.stdout));
+        Success { path_resolved: Some(names::path_to_text(&directory.path)), ..output }
     }
 }
 

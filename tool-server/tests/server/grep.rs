@@ -174,7 +174,7 @@ async fn a_line_too_long_for_memory_ends_the_search_of_its_file_and_is_reported(
     file.write_all(b"\nx after\n").unwrap();
     let envelope = server.call("grep", json!({"pattern": "x"})).await;
     assert_eq!((lines(&envelope), envelope.meta.status), (vec!["f:1:x before"], Status::Partial));
-    assert_eq!(envelope.meta.notices, ["Searched only up to a line over 8 MiB (1): f."]);
+    assert_eq!(envelope.meta.notices, ["Searched only up to a line over 8 MiB (1): \"f\"."]);
 }
 
 #[tokio::test]

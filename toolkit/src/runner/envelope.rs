@@ -4,7 +4,7 @@
 
 use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
 use protocol::text_form::stderr_of;
-use protocol::{Context, Envelope, EventId, Meta, Risk, Stats, Status, ToolError};
+use protocol::{Context, Envelope, EventId, Meta, Risk, Stats, Status, ToolError, visible};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -32,6 +32,7 @@ pub(super) fn envelope(info: &CallInfo, cwd: &str, outcome: Outcome<Value>, reda
         envelope.meta.redacted = true;
         envelope.meta.notices.push(REDACTED.to_owned());
     }
+    escape(&mut envelope);
     envelope
 }
 
@@ -44,7 +45,9 @@ pub fn refusal(tool: &str, error: ToolError) -> Envelope {
         stats: Stats::default(),
         context: Context::default(),
     };
-    header.answer(Err(error.into()))
+    let mut envelope = header.answer(Err(error.into()));
+    escape(&mut envelope);
+    envelope
 }
 
 /// What an answer repeats of its call.
@@ -126,8 +129,38 @@ fn redact(envelope: &mut Envelope, redactor: &Redactor) -> bool {
     for notice in &mut envelope.meta.notices {
         found |= redactor.redact_text(notice);
     }
+    if let Some(path) = &mut envelope.meta.context.path_resolved {
+        found |= redactor.redact_text(path);
+    }
     if let Some(error) = &mut envelope.meta.error {
         found |= redactor.redact_text(&mut error.message) | redactor.redact_text(&mut error.hint);
     }
     found | redactor.redact_value(&mut envelope.meta.data)
+}
+
+/// Escapes what would steer a terminal or hide text, wherever it came from, so that no tool has to think of
+/// it. Tools whose answers have a bound escape before they cut.
+fn escape(envelope: &mut Envelope) {
+    let Envelope { stdout, stderr, meta, .. } = envelope;
+    let mut found = visible::escape(stdout) | visible::escape(stderr) | visible::escape_value(&mut meta.data);
+    for notice in &mut meta.notices {
+        found |= visible::escape(notice);
+    }
+    if let Some(error) = &mut meta.error {
+        found |= visible::escape(&mut error.message) | visible::escape(&mut error.hint);
+    }
+    if found {
+        meta.notices.push(visible::NOTICE.to_owned());
+    }
+    // What the caller sent and what the server named are shown without a word on it.
+    visible::escape(&mut meta.tool);
+    let context = &mut meta.context;
+    [&mut context.cwd].into_iter().chain(&mut context.path_resolved).for_each(|path| {
+        visible::escape(path);
+    });
+    let mut sent = Value::Object(std::mem::take(&mut context.params_input));
+    visible::escape_value(&mut sent);
+    if let Value::Object(sent) = sent {
+        context.params_input = sent;
+    }
 }

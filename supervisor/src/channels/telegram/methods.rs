@@ -1,8 +1,11 @@
 //! Sends a message with one call of Telegram's API.
 
-use teloxide::payloads::{SendDocumentSetters, SendVoiceSetters, SetMessageReactionSetters};
+use teloxide::payloads::{
+    EditMessageTextSetters, SendDocumentSetters, SendMessageSetters, SendVoiceSetters,
+    SetMessageReactionSetters,
+};
 use teloxide::prelude::Requester;
-use teloxide::types::{ChatId, InputFile, Message, MessageId, ReactionType};
+use teloxide::types::{ChatId, InputFile, LinkPreviewOptions, Message, MessageId, ReactionType};
 use teloxide::{ApiError, Bot, RequestError};
 
 use crate::channel::content::{Content, File};
@@ -10,7 +13,7 @@ use crate::channel::content::{Content, File};
 /// Returns the number of the new message, if there is one.
 pub(super) async fn send(api: &Bot, chat: ChatId, content: &Content) -> Result<Option<i64>, RequestError> {
     match content {
-        Content::Text(text) => api.send_message(chat, text.as_str()).await.map(|sent| number(&sent)),
+        Content::Text(text) => send_text(api, chat, text).await.map(|sent| number(&sent)),
         Content::Edit { message_id, text } => edit(api, chat, *message_id, text).await,
         Content::Document(file) => {
             let request = api.send_document(chat, input(file));
@@ -31,9 +34,23 @@ pub(super) async fn send(api: &Bot, chat: ChatId, content: &Content) -> Result<O
     }
 }
 
+/// Sends a text as it is. A preview would make Telegram fetch an address, which could carry data away that a
+/// file or a page put into it.
+pub(super) async fn send_text(api: &Bot, chat: ChatId, text: &str) -> Result<Message, RequestError> {
+    api.send_message(chat, text).link_preview_options(NO_PREVIEW).await
+}
+
+const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
+    is_disabled: true,
+    url: None,
+    prefer_small_media: false,
+    prefer_large_media: false,
+    show_above_text: false,
+};
+
 /// Telegram refuses an edit that changes nothing: it was made before, and only the response was lost.
 async fn edit(api: &Bot, chat: ChatId, message_id: i64, text: &str) -> Result<Option<i64>, RequestError> {
-    match api.edit_message_text(chat, target(message_id), text).await {
+    match api.edit_message_text(chat, target(message_id), text).link_preview_options(NO_PREVIEW).await {
         Ok(_) | Err(RequestError::Api(ApiError::MessageNotModified)) => Ok(Some(message_id)),
         Err(error) => Err(error),
     }

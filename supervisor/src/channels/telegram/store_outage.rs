@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
-use teloxide::prelude::Requester;
 use teloxide::types::ChatId;
 
 use super::bot::TelegramBot;
+use super::methods;
 use crate::channel::Chat;
 
 const NOTICE: &str = "I cannot store messages at the moment: my database, or the disk that it lies on, takes \
@@ -26,7 +26,7 @@ impl StoreOutage {
         for chat in chats {
             let Ok(id) = chat.id.parse() else { continue };
             if self.notified.insert(chat)
-                && let Err(error) = bot.api.send_message(ChatId(id), NOTICE).await
+                && let Err(error) = methods::send_text(&bot.api, ChatId(id), NOTICE).await
             {
                 tracing::warn!(
                     error = bot.describe(&error),

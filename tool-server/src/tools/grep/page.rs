@@ -4,11 +4,12 @@
 
 use std::ops::Bound;
 
-use protocol::ToolError;
+use protocol::{ToolError, visible};
 use toolkit::{Bounds, Page, Success};
 
 use super::{ContextLine, FileCount, Form, GrepArguments, GrepData, MatchingLine};
 use crate::cursor;
+use crate::roots::names;
 use crate::search::{
     self, AbortedReason, FileMatches, Line, MAX_LINE_CHARS, PageCollector, PageUsage, PathDisplay, Role,
     Skipped,
@@ -69,6 +70,8 @@ pub(super) struct Filled {
     are_files: bool,
     has_cut_lines: bool,
     has_lossy_lines: bool,
+    has_escaped_lines: bool,
+    escaped_names: Option<String>,
 }
 
 impl Filled {
@@ -89,9 +92,12 @@ impl Filled {
             are_files,
             has_cut_lines: false,
             has_lossy_lines: false,
+            has_escaped_lines: false,
+            escaped_names: None,
         };
         for (path, matches_found) in found.into_sorted() {
             let shown = shown.path(&path);
+            filled.escaped_names = filled.escaped_names.or_else(|| names::escape_notice(&shown));
             let goes_on = match arguments.output {
                 Form::Content => filled.add_lines(&path, &shown, matches_found.lines),
                 Form::Files => filled.add_file(&path, shown),
@@ -117,6 +123,7 @@ impl Filled {
             }
             self.has_cut_lines |= line.shown.is_cut;
             self.has_lossy_lines |= line.shown.is_lossy;
+            self.has_escaped_lines |= line.shown.is_escaped;
             self.last.shown = Some((path.to_vec(), line.number));
         }
         true
@@ -176,6 +183,10 @@ impl Filled {
         if self.has_lossy_lines {
             output.notices.push("Bytes that are not UTF-8 are shown as \u{fffd}.".to_owned());
         }
+        if self.has_escaped_lines {
+            output.notices.push(format!("{} {}", visible::NOTICE, visible::EDIT_NOTICE));
+        }
+        output.notices.extend(self.escaped_names);
         output
     }
 }

@@ -1,9 +1,9 @@
-//! `read` by lines: numbered, in pages, with long lines cut.
+//! `read` by lines: numbered, in pages, with long lines cut and odd characters escaped.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use protocol::{ErrorCode, ToolError};
+use protocol::{ErrorCode, ToolError, visible};
 use toolkit::arguments::{elide, invalid};
 use toolkit::output::Full;
 use toolkit::{Call, Page, Success};
@@ -48,6 +48,7 @@ pub(super) fn read(
         at_end: false,
         cut_lines: 0,
         inexact_lines: 0,
+        escaped_lines: Vec::new(),
         crlf: false,
     };
     let mut is_exact = true;
@@ -103,6 +104,8 @@ struct Listing {
     at_end: bool,
     cut_lines: u64,
     inexact_lines: u64,
+    /// The numbers of the lines with escapes.
+    escaped_lines: Vec<u64>,
     crlf: bool,
 }
 
@@ -129,6 +132,7 @@ impl Listing {
         let (text, exact) = self.line_encoding.decode(bytes.unwrap_or(&line.kept));
         let mut shown = elide(&text, MAX_LINE_CHARS);
         let is_cut = line.is_cut() || shown.len() < text.len();
+        let is_escaped = visible::escape(&mut shown);
         if is_cut {
             shown = format!("{} [cut: the line has {} bytes]", shown.trim_end_matches('…'), line.length);
         }
@@ -139,6 +143,7 @@ impl Listing {
             return false;
         }
         self.cut_lines += u64::from(is_cut);
+        self.escaped_lines.extend(is_escaped.then_some(self.next));
         self.inexact_lines += u64::from(!exact && !is_cut);
         self.crlf |= bytes.is_some();
         true
@@ -209,6 +214,15 @@ impl Listing {
                  them."
                     .to_owned(),
             );
+        }
+        if let [first, ..] = self.escaped_lines.as_slice() {
+            let more = self.escaped_lines.len() - 1;
+            let and = if more > 0 { format!(" and {more} more") } else { String::new() };
+            notices.push(format!(
+                "Line {first}{and}: {} {} Read by bytes to see them as they are.",
+                visible::NOTICE,
+                visible::EDIT_NOTICE
+            ));
         }
         if self.crlf {
             notices.push("Lines end with CRLF; the carriage returns are not shown.".to_owned());
