@@ -24,4 +24,5 @@ pub mod startup_resources;
 mod text;
 pub mod tool_context;
 pub mod tools;
+mod utc;
 mod watch;

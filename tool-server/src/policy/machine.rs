@@ -15,6 +15,22 @@ pub(super) fn is_denied(command: &Command, settings: &PolicySettings) -> bool {
     settings.extra_denied.iter().any(|denied| denied == base || *denied == command.spelled)
 }
 
+/// Changes the filters, interfaces, routes or settings of the kernel.
+pub(super) fn changes_network(command: &Command, _: &PolicySettings) -> bool {
+    let changes = match command.name.as_str() {
+        "iptables" | "ip6tables" => {
+            "-A -D -I -R -F -Z -N -X -P --append --delete --insert --replace --flush --policy"
+        }
+        "nft" => "-f add delete insert replace flush reset",
+        "ufw" => "enable disable allow deny reject limit delete insert reset reload",
+        "firewall-cmd" => "--reload",
+        "ifconfig" => "up down add del netmask mtu",
+        "route" => "add del flush",
+        _ => "-w -p -f --write --load --system",
+    };
+    command.has(changes)
+}
+
 /// Names a disk or the machine's memory as what it writes to.
 pub(super) fn writes_to_device(command: &Command, _: &PolicySettings) -> bool {
     // The devices that every sandbox has are not among them.
@@ -23,7 +39,10 @@ pub(super) fn writes_to_device(command: &Command, _: &PolicySettings) -> bool {
         let name = word.text().trim_start_matches("of=").strip_prefix("/dev/");
         name.is_some_and(|name| kinds.split_whitespace().any(|kind| name.starts_with(kind)))
     };
-    command.arguments.iter().any(is_device) && !command.has("-l -d -J -N --list --dump --json print")
+    let only_shows = "-l -d -J -N -n --list --dump --json --detail --examine print status luksDump";
+    // What is copied from a device leaves it as it is.
+    let written = if command.name == "cp" { command.arguments.len().saturating_sub(1) } else { 0 };
+    command.arguments[written..].iter().any(is_device) && !command.has(only_shows)
 }
 
 /// Removes a whole root or what contains it: `rm -r`, or `find -delete` without a test that selects.

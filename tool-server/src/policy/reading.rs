@@ -83,13 +83,17 @@ pub(super) fn ls(reading: &Reading<'_>) -> Option<ToolCall> {
     let hidden = arguments.has("-a -A --all --almost-all").then_some(true);
     let recursive = arguments.has("-R --recursive").then_some(true);
     let call = json!({"path": path, "include_hidden": hidden, "recursive": recursive});
-    let may_be_file = arguments.operands.first().is_some_and(|word| !word.text().ends_with(['/', '.']));
+    let name = arguments.operands.first().map_or("", |word| word.text());
+    // The tool lists directories alone, and a name with an extension is rarely one.
+    let is_file = Path::new(name).extension().is_some();
+    let may_be_file = !name.is_empty() && !name.ends_with(['/', '.']);
     let note = if may_be_file { " If it is a file, use `stat`." } else { "" };
     let is_same = arguments.has_only("-1 -F -p -a -A -R --all --almost-all --recursive");
-    is_same.then(|| ToolCall { note: note.to_owned(), ..ToolCall::new("ls", call) })
+    (is_same && !is_file).then(|| ToolCall { note: note.to_owned(), ..ToolCall::new("ls", call) })
 }
 
-/// `cat FILE`, the first or last lines of a file, and `sed -n 'A,Bp' FILE`.
+/// `cat FILE`, which `less FILE` is without a terminal, the first lines of a file or those from one on, and
+/// `sed -n 'A,Bp' FILE`.
 pub(super) fn read(reading: &Reading<'_>) -> Option<ToolCall> {
     // `-20` is `-n 20`.
     let old_count = reading.arguments.first().and_then(|word| word.text().strip_prefix('-'));
@@ -103,7 +107,7 @@ pub(super) fn read(reading: &Reading<'_>) -> Option<ToolCall> {
     };
     let limit = |count: u64| Some(count).filter(|count| (1..=MAX_LINES).contains(count));
     match (reading.name, others) {
-        ("cat", []) if reading.arguments.len() == 1 => Some(call(None, None)),
+        ("cat" | "less", []) if reading.arguments.len() == 1 => Some(call(None, None)),
         ("sed", [script]) if arguments.has("-n") && arguments.has_only("-n") => {
             let range = script.text().strip_suffix('p')?;
             let (first, last) = range.split_once(',').unwrap_or((range, range));
@@ -118,16 +122,7 @@ pub(super) fn read(reading: &Reading<'_>) -> Option<ToolCall> {
                 ("tail", Some(start)) => {
                     Some(call(Some(start.parse().ok()?).filter(|start| *start > 0), None))
                 }
-                // `read` counts from the start, so the last lines take two calls.
-                ("tail", None) => {
-                    let count = limit(count.parse().ok()?)?;
-                    let note = format!(
-                        " Then with `limit` {count} and `start_line` = `total_lines` - {}. Without \
-                         `total_lines` the file is too large: add `| cat` to the command.",
-                        count - 1
-                    );
-                    Some(ToolCall { note, ..call(None, Some(1)) })
-                }
+                // `read` does not count from the end.
                 _ => None,
             }
         }
@@ -167,6 +162,8 @@ pub(super) fn grep(reading: &Reading<'_>) -> Option<ToolCall> {
 pub(super) fn find(reading: &Reading<'_>) -> Option<ToolCall> {
     let is_start = |word: &&Word| !word.text().starts_with(['-', '(', '!']);
     let starts: Vec<&Word> = reading.arguments.iter().take_while(is_start).collect();
+    // find tests the start itself, too.
+    let start = starts.first().and_then(|start| Path::new(start.text()).file_name());
     let mut call =
         json!({"path": reading.path_of(&starts)?, "include_hidden": true, "include_ignored": true});
     let tests: Vec<&str> = reading.arguments[starts.len()..].iter().map(Word::text).collect();
@@ -174,7 +171,13 @@ pub(super) fn find(reading: &Reading<'_>) -> Option<ToolCall> {
         let (key, value) = match test {
             ["-type", "f"] => ("type", json!("file")),
             ["-type", "d"] => ("type", json!("dir")),
-            ["-name", glob] if is_simple_glob(glob) => ("name_pattern", json!(glob)),
+            ["-name", glob] if is_simple_glob(glob) => {
+                let matcher = globset::Glob::new(glob).ok()?.compile_matcher();
+                if start.is_some_and(|start| matcher.is_match(start)) {
+                    return None;
+                }
+                ("name_pattern", json!(glob))
+            }
             ["-maxdepth", depth] => {
                 ("max_depth", json!(depth.parse::<u32>().ok().filter(|depth| *depth > 0)?))
             }

@@ -97,10 +97,9 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         words: "shutdown reboot halt poweroff telinit init kexec rtcwake passwd chpasswd chage useradd \
-                userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup visudo vipw \
-                vigr login chsh chfn chroot unshare nsenter setcap capsh pivot_root setpriv bwrap insmod \
+                userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup vipw vigr login chsh chfn chroot unshare nsenter setcap capsh pivot_root setpriv bwrap insmod \
                 rmmod modprobe depmod crontab at batch systemd-run",
-        form: Form::Unless("-l --list --status --print --dump -n --dry-run --show-depends"),
+        form: Form::Unless("-l --list -S --status --print --dump -n --dry-run --show-depends"),
         reason: "it changes the machine or its accounts, and commands cannot.",
         hint: "Do without it, in the sandbox as it is, and tell the user what is left for them to do.",
         refused: "reboot · sleep 1; poweroff · init 0 · bash -c 'reboot' · /sbin/reboot · useradd -m bob · \
@@ -108,18 +107,24 @@ pub static RULES: &[Rule] = &[
         passed: "echo reboot · ./reboot · git init -q . · chage -l bob · capsh --print · crontab -l",
     },
     Rule {
-        words: "systemctl service update-rc chkconfig rc-service iptables ip6tables nft ufw firewall-cmd \
-                ifconfig route sysctl",
+        words: "systemctl service update-rc chkconfig rc-service",
         form: Form::With(
-            "start stop restart reload enable disable mask unmask kill edit isolate on off daemon-reload -A \
-             -D -I -R -F -Z -N -X -P -f -w -p add del delete insert replace flush reset up down allow deny \
-             reject",
+            "start stop restart reload try-restart enable disable mask unmask kill edit isolate on off \
+             daemon-reload",
         ),
+        reason: "it changes the services of the machine, and commands cannot.",
+        hint: "Run programs in the call itself; `systemctl status` works.",
+        refused: "systemctl restart nginx · service ssh stop · systemctl --user enable x",
+        passed: "systemctl status nginx · systemctl show -p MainPID nginx · service --status-all",
+    },
+    Rule {
+        words: "iptables ip6tables nft ufw firewall-cmd ifconfig route sysctl",
+        form: Form::When("when it changes filters, interfaces, routes or settings", machine::changes_network),
         reason: "it changes the machine, and commands cannot.",
-        hint: "Run programs in the call itself; `systemctl status`, `ip addr` and `sysctl <name>` work.",
-        refused: "systemctl restart nginx · service ssh stop · iptables -F · ufw disable · \
-                  ifconfig eth0 down · sysctl -w vm.swappiness=1",
-        passed: "systemctl status nginx · iptables -L -n · ifconfig eth0 · sysctl -a",
+        hint: "Do without it; `ip addr`, `ifconfig <name>`, `route -n` and `sysctl <name>` work.",
+        refused: "iptables -F · nft add table x · ufw disable · ifconfig eth0 down · route add default gw x · \
+                  sysctl -w vm.swappiness=1",
+        passed: "iptables -L -n · ifconfig eth0 · ifconfig -a · route -n · sysctl -a · sysctl -aN",
     },
     Rule {
         words: "mkfs mke2fs mkswap mkdosfs wipefs blkdiscard fdisk sfdisk cfdisk gdisk sgdisk parted gparted \
@@ -147,29 +152,22 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         words: "vim vi nvim view vimdiff gvim rvim nano pico emacs emacsclient joe micro mcedit hx helix kak",
-        form: Form::Unless("-e -E -s -batch --batch --headless --script --eval -V -h -version"),
+        form: Form::When("unless it runs commands given by options", terminal::waits_for_edits),
         reason: "an editor needs a terminal, and there is none.",
         hint: "Change a file with the tool `edit` or `multi_edit`, create one with `write`.",
         refused: "vim src/main.rs · EDITOR=x nano a · v''i a · git status && emacs -nw x · command vi a",
-        passed: "vim -es -c 'wq' a · emacs --batch -l x.el · command -v vim · vim --version | head -1",
+        passed: "vim -es -c 'wq' a · vim +PlugInstall +qall · vim -c '%s/a/b/' -c wq a · emacs --batch -l x.el · command -v vim · vim --version | head -1",
     },
     Rule {
-        words: "less more most pg man info",
-        form: Form::When("unless piped or searching", terminal::shows_pages),
-        reason: "it shows pages to a person at a terminal, and there is none.",
-        hint: "Read a file with the tool `read`; send a manual on: `man <name> | col -b | head -100`.",
-        refused: "less README.md · more a · if true; then less a; fi · man ls · info coreutils",
-        passed: "git log | less · man ls | col -b | head -40 · man -k copy · man ls > ls.txt",
-    },
-    Rule {
-        words: "top atop htop btop iotop nmon glances watch powertop iftop nethogs tmux screen byobu zellij \
-                minicom picocom fzf dialog whiptail mc ranger nnn ncdu tig lazygit gitk aptitude",
-        form: Form::Unless("-b --batch -P -f --filter -V -v -h"),
+        words: "top htop btop iotop nmon glances watch powertop iftop nethogs tmux screen minicom picocom \
+                fzf dialog whiptail mc ranger nnn ncdu tig lazygit gitk aptitude",
+        form: Form::When("unless it prints or works in the background", terminal::draws),
         reason: "it draws on a terminal, and there is none.",
         hint: "Use a command that prints: `top -b -n 1 | head -20`, `du -sh *`; repeat one in a `for` loop \
                with `sleep`; run one beside another with `&`.",
-        refused: "nice top -d 1 · htop · watch -n 1 date · tmux new -d make · git branch | fzf · ncdu .",
-        passed: "top -bn1 · npm run watch · cargo watch --version · tmux -V · ls | fzf -f a",
+        refused: "nice top -d 1 · htop · watch -n 1 date · tmux new -s x make · git branch | fzf · ncdu .",
+        passed: "top -bn1 · npm run watch · cargo watch --version · tmux new -d make · tmux ls · \
+                 screen -dmS x make · ls | fzf -f a · ncdu -o out.json .",
     },
     Rule {
         words: "bash sh dash zsh ksh fish python python2 python3 ipython node nodejs irb ruby perl lua ghci \
@@ -224,17 +222,20 @@ pub static RULES: &[Rule] = &[
         words: "ls",
         form: Form::ToolCall("with `-a`, `-A`, `-1`, `-F`, `-p` and `-R` at most", reading::ls),
         reason: "the tool `ls` does the same.",
-        hint: "Call `ls` with `path` (`include_hidden`, `recursive`).",
+        hint: "Call `ls` with `path` (`include_hidden`, `recursive`, `long`).",
         refused: "ls · ls src · cd src && ls -a · # look⏎ls -R",
-        passed: "ls | wc -l · ls -la · ls *.rs · ls; pwd · ls \"$dir\" · ls /usr/include · LC_ALL=C ls",
+        passed: "ls | wc -l · ls -la · ls main.rs · ls *.rs · ls; pwd · ls \"$dir\" · ls /usr/include · LC_ALL=C ls",
     },
     Rule {
-        words: "cat head tail sed",
-        form: Form::ToolCall("by lines, of one file, without other options", reading::read),
+        words: "cat less head tail sed",
+        form: Form::ToolCall(
+            "by lines counted from the start, of one file, without other options",
+            reading::read,
+        ),
         reason: "the tool `read` does the same.",
         hint: "Call `read` with `path` (`start_line`, `limit`).",
-        refused: "cat a.txt · head -20 a · tail -n 5 log · sed -n '1,5p' a · cd x && cat a",
-        passed: "cat a | grep x · cat a b · cat -A a · cat > f <<'EOF'⏎x⏎EOF · head -c 9 a",
+        refused: "cat a.txt · less a · head -20 a · tail -n +5 log · sed -n '1,5p' a · cd x && cat a",
+        passed: "cat a | grep x · tail -n 5 log · git log | less · man ls · cat a b · cat -A a · cat > f <<'EOF'⏎x⏎EOF · head -c 9 a",
     },
     Rule {
         words: "grep egrep fgrep rg",
@@ -254,6 +255,6 @@ pub static RULES: &[Rule] = &[
         hint: "Call `find` with `path` (`name_pattern`, `type`, `max_depth`).",
         refused: "find . -name '*.rs' · find src -type f · find . -maxdepth 2 -type d -print",
         passed: "find . -iname '*.md' · find . -type l · find a b · find / -name libssl.so · \
-                 find . -not -name x",
+                 find . -not -name x · find src -name 'src*'",
     },
 ];

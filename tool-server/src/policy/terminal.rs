@@ -4,10 +4,47 @@ use super::arguments::{Arguments, listed};
 use super::command::Command;
 use super::settings::PolicySettings;
 
-/// A pager with a file, or a manual page, that is connected to nothing else.
-pub(super) fn shows_pages(command: &Command, _: &PolicySettings) -> bool {
-    let searches = listed("man info", &command.name) && command.has("-k -f -w -P --where --path --apropos");
-    !command.context.piped && !searches && !command.asks_for_help()
+/// An editor that is given nothing to run by itself.
+pub(super) fn waits_for_edits(command: &Command, _: &PolicySettings) -> bool {
+    let is_batch = "-e -E -s -batch --batch --headless --script --eval -V -h -version --health";
+    // `vim +10 a` is a line number, `vim +wq a` a command.
+    let is_command = |text: &str| text.starts_with('+') && text.contains(|c: char| c.is_ascii_alphabetic());
+    let is_vim = listed("vim vi nvim view vimdiff gvim rvim", &command.name);
+    let runs =
+        is_vim && (command.has("-c --cmd") || command.arguments.iter().any(|word| is_command(word.text())));
+    !runs && !command.has(is_batch) && !command.asks_for_help()
+}
+
+/// Options with which a program that draws on a terminal prints instead.
+const PRINTING: &[(&str, &str)] = &[
+    ("top htop btop iotop", "-b --batch"),
+    ("nmon", "-f -F"),
+    ("glances", "--stdout --stdout-csv --stdout-json --export -w"),
+    ("powertop", "--csv --html --calibrate --auto-tune"),
+    ("iftop nethogs", "-t"),
+    ("fzf", "-f --filter"),
+    ("ncdu", "-o"),
+    ("screen", "-d -D -ls -list -X -Q -wipe"),
+    ("dialog whiptail", "--print-version"),
+];
+
+/// A program that draws on a terminal.
+pub(super) fn draws(command: &Command, _: &PolicySettings) -> bool {
+    let prints = PRINTING.iter().find(|(names, _)| listed(names, &command.name));
+    let prints = prints.is_some_and(|(_, options)| command.has(options));
+    let operands = Arguments::of(&command.arguments, "-f -L -S -c -T").operands;
+    let verb = operands.first().map(|word| word.text());
+    let works = match command.name.as_str() {
+        // Its server needs no terminal; only a client does.
+        "tmux" => match verb {
+            None | Some("a" | "at" | "attach" | "attach-session") => false,
+            Some("new" | "new-session") => command.has("-d"),
+            Some(_) => true,
+        },
+        "aptitude" => verb.is_some(),
+        _ => false,
+    };
+    !prints && !works && !command.has("-V -v -h") && !command.asks_for_help()
 }
 
 /// A shell or an interpreter without a script.

@@ -25,6 +25,7 @@ use crate::entry_type::EntryType;
 use crate::roots::{Opened, Roots, names, open_child_directory};
 use crate::search::{self, MAX_DEPTH, Skipped};
 use crate::tool_context::ToolContext;
+use crate::utc;
 
 /// How many entries are read between two checks of the deadline.
 const ENTRIES_PER_CHECK: usize = 4096;
@@ -32,7 +33,7 @@ const ENTRIES_PER_CHECK: usize = 4096;
 /// Lists a directory: one entry per line, sorted, directories ending in `/`.
 ///
 /// Use it to see what is there before you read or change anything. Set `recursive` to see a whole tree;
-/// paths are then relative to the listed directory. If there is more, the result has `next_page_cursor`: call
+/// paths are then relative to the listed directory. Set `long` for types, sizes and times. If there is more, the result has `next_page_cursor`: call
 /// again with the same arguments and that `cursor`. Links are shown and not followed. Names with control
 /// characters or invalid UTF-8 are shown escaped, and every tool accepts them in that form.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -51,6 +52,9 @@ pub(crate) struct LsArguments {
     /// Whether to list names that begin with a dot.
     #[serde(default)]
     include_hidden: bool,
+    /// Whether each line begins with the type, the size in bytes and the time of the last change (UTC).
+    #[serde(default)]
+    long: bool,
     /// The `next_page_cursor` of the page before.
     #[serde(default)]
     cursor: Option<String>,
@@ -109,6 +113,7 @@ impl Tool for Ls {
             call,
             recursive: arguments.recursive,
             include_hidden: arguments.include_hidden,
+            long: arguments.long,
             after,
             page: Page::new(arguments.limit, call.bounds),
             entries: Vec::new(),
@@ -125,6 +130,7 @@ struct Listing<'a> {
     call: &'a Call,
     recursive: bool,
     include_hidden: bool,
+    long: bool,
     /// The last path of the page before.
     after: Option<Vec<u8>>,
     page: Page,
@@ -177,10 +183,13 @@ impl Listing<'_> {
             }
             Err(errno) => return Err(unreadable(path, errno)),
         };
-        if !self.page.push(&names::to_text(path)) {
+        let entry = Entry::new(path, &stat);
+        let name = names::to_text(path);
+        let line = if self.long { entry.long_line(&name) } else { name };
+        if !self.page.push(&line) {
             return Ok(false);
         }
-        self.entries.push(Entry::new(path, &stat));
+        self.entries.push(entry);
         self.last = path.to_vec();
         Ok(true)
     }
@@ -295,6 +304,16 @@ impl Entry {
             size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
             mtime_ms: mtime_ms(stat),
         }
+    }
+
+    fn long_line(&self, name: &str) -> String {
+        let entry_type = match self.entry_type {
+            EntryType::File => "file",
+            EntryType::Dir => "dir",
+            EntryType::Symlink => "symlink",
+            EntryType::Other => "other",
+        };
+        format!("{entry_type:<7} {:>10} {}  {name}", self.size_bytes, utc::shown(self.mtime_ms))
     }
 }
 

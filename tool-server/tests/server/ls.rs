@@ -27,6 +27,21 @@ async fn a_directory_is_listed_sorted_with_its_data() {
 }
 
 #[tokio::test]
+async fn a_long_listing_shows_types_sizes_and_times() {
+    let server = TestServer::holding(&[("a.txt", "four"), ("b/", "")]).await;
+    symlink("/nowhere", server.root.join("c")).unwrap();
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(951_782_400);
+    fs::File::options().append(true).open(server.root.join("a.txt")).unwrap().set_modified(time).unwrap();
+    let page = server.call("ls", json!({"long": true, "limit": 1})).await;
+    assert_eq!(lines(&page), ["file             4 2000-02-29 00:00:00  a.txt"]);
+    let next = json!({"long": true, "cursor": page.next_page_cursor});
+    let rest = server.call("ls", next).await;
+    let [directory, link] = lines(&rest)[..] else { panic!("{}", rest.stdout) };
+    assert!(directory.starts_with("dir     ") && directory.ends_with("  b/"), "{directory}");
+    assert!(link.starts_with("symlink ") && link.ends_with("  c"), "{link}");
+}
+
+#[tokio::test]
 async fn hidden_names_are_skipped_and_reported() {
     let server = TestServer::holding(&[(".config", "x"), ("a", "x")]).await;
     let envelope = server.call("ls", json!({})).await;
