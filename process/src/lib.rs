@@ -8,6 +8,7 @@ pub mod exit;
 pub mod hardening;
 pub mod lifeline;
 pub mod logs;
+pub mod open_files;
 pub mod seccomp;
 pub mod secrets;
 pub mod shutdown;

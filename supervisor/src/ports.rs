@@ -42,6 +42,7 @@ impl Port {
 fn bind(wanted: SocketAddr) -> io::Result<Port> {
     let listener = TcpListener::bind(wanted)?;
     listener.set_nonblocking(true)?;
+    http_port::prepare(&listener)?;
     let address = listener.local_addr()?;
     Ok(Port { listener, address })
 }

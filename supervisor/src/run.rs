@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_port::Access;
 use process::Secret;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
@@ -30,9 +31,6 @@ use crate::journal::{self, Journal};
 use crate::ports::{Port, PortError};
 use crate::store::{Store, StoreError, events, tool_calls};
 use crate::tokens::{self, Tokens, TokensError};
-
-/// How long open connections to the control port may take at shutdown.
-const CONTROL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The pause before a locked database is tried again; each attempt waits as well.
 const LOCKED_PAUSE: Duration = Duration::from_millis(500);
@@ -249,8 +247,7 @@ impl System {
     fn start_control(&self, port: Port, children: &ChildrenStates) -> Result<(), RunError> {
         let (listener, address) = port.into_async()?;
         let control = Control {
-            token: self.tokens.control(),
-            address,
+            access: Access::new(Some(self.tokens.control()), address, &[]),
             store: self.store.clone(),
             journal: self.config.data.journal(),
             run: self.run.clone(),
@@ -259,19 +256,7 @@ impl System {
             channels: self.channels.clone(),
             stop: self.stop.clone(),
         };
-        let stop = self.stop.clone();
-        self.tracker.spawn(async move {
-            let patience = async {
-                stop.cancelled().await;
-                tokio::time::sleep(CONTROL_PATIENCE).await;
-            };
-            tokio::select! {
-                served = control::serve(listener, control, local::routes()) => if let Err(error) = served {
-                    tracing::error!(%error, "the control port failed");
-                },
-                () = patience => {}
-            }
-        });
+        self.tracker.spawn(control::serve(listener, control, local::routes()));
         Ok(())
     }
 

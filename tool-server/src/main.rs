@@ -93,6 +93,7 @@ fn run(command: Command) -> anyhow::Result<()> {
 
 fn serve(lifeline: bool) -> anyhow::Result<()> {
     secrets::leave_environment(SECRET_VARIABLES)?;
+    process::open_files::raise_limit()?;
     let variables = Variables::without_secrets();
     let config = Config::from_variables(&variables, &std::env::current_dir()?)?;
     let resources = StartupResources::acquire(&config, Depth::Quick)?;

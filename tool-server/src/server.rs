@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
 use process::confinement::{Powers, confine};
 use sandbox::Spawner;
@@ -19,7 +20,7 @@ use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 use crate::change::Durability;
 use crate::command::{Commands, Environment};
 use crate::config::{Config, Listen};
-use crate::http::{self, Access, AppState, Catalogue};
+use crate::http::{self, AppState, Catalogue};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
 use crate::policy::{Policy, PolicySettings};
@@ -93,23 +94,18 @@ impl Server {
         let token = if self.app.access.has_token() { "with a token" } else { "without a token" };
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         tracing::info!("listening on http://{address} ({token}), docs at http://{address}/docs/");
-        let (ending, ended) = tokio::sync::oneshot::channel();
         let spawner_gone = watch(self.spawner);
-        let signal = async move {
+        let stop = async move {
             tokio::select! {
                 () = end => {}
                 () = spawner_gone => tracing::error!("the spawner of commands died; exiting"),
             }
-            let _ = ending.send(());
         };
-        tokio::spawn(sweep_hourly(Arc::clone(&self.app), self.output));
-        let serving = axum::serve(listener, http::router(self.app)).with_graceful_shutdown(signal);
-        tokio::select! {
-            served = serving => served?,
-            () = async {
-                let _ = ended.await;
-                tokio::time::sleep(LAST_CALLS).await;
-            } => tracing::warn!("exiting while calls are still running"),
+        let routes = http::routes(&self.app);
+        tokio::spawn(sweep_hourly(self.app, self.output));
+        let bounds = Bounds::for_open_files(process::open_files::limit());
+        if http_port::serve(listener, routes, bounds, stop, LAST_CALLS).await == End::CutOff {
+            tracing::warn!("exiting while calls are still running");
         }
         self.journal.sync()?;
         Ok(())
@@ -124,6 +120,7 @@ fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
             .with_context(|| format!("AUTONOUS_TOOL_LISTEN: cannot bind {}", listen.address))?,
     };
     listener.set_nonblocking(true)?;
+    http_port::prepare(&listener)?;
     Ok(listener)
 }
 

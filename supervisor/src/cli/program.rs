@@ -58,6 +58,7 @@ fn run_command() -> anyhow::Result<ExitCode> {
 
 fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyhow::Result<ExitCode> {
     process::logs::start(variables)?;
+    process::open_files::raise_limit().context("could not raise the limit of open files")?;
     let config = Config::from_variables(variables, Some(data))?;
     if variables.secret("AUTONOUS_TOOL_TOKEN").is_some() {
         tracing::warn!("AUTONOUS_TOOL_TOKEN is ignored: the supervisor generates one at each start");

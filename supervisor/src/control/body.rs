@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use http_port::is_body_timeout;
 use serde::de::DeserializeOwned;
 
 use super::error::ControlError;
@@ -17,7 +18,7 @@ pub(crate) fn parse<T: DeserializeOwned>(
     hint: &'static str,
 ) -> Result<T, ControlError> {
     require_json(headers)?;
-    let body = body.map_err(|_| ControlError::Body)?;
+    let body = body.map_err(|error| is_body_timeout(&error).map_or(ControlError::Body, Into::into))?;
     serde_json::from_slice(&body).map_err(|error| invalid(format!("the body: {error}"), hint))
 }
 

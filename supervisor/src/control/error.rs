@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_port::{BodyTimeout, Refused};
 use serde_json::json;
 
 use crate::channel::{ChannelName, Rejection};
@@ -12,10 +14,12 @@ use crate::store::StoreError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
-    #[error("the control token is missing or wrong")]
-    Unauthorized,
-    #[error("{0} is not an address of this supervisor")]
-    ForeignHost(String),
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error("the supervisor has as many connections as it may")]
+    NoRoom,
+    #[error(transparent)]
+    BodyTimeout(#[from] BodyTimeout),
     #[error("no such route")]
     NoSuchRoute,
     #[error("method not allowed")]
@@ -54,14 +58,16 @@ pub(crate) enum ControlError {
 impl ControlError {
     fn parts(&self) -> (StatusCode, Cow<'static, str>, &'static str) {
         let (status, code, hint) = match self {
-            Self::Unauthorized => (
+            Self::Refused(Refused::TokenCount | Refused::Token) => (
                 StatusCode::UNAUTHORIZED,
                 "UNAUTHORIZED",
                 "Send `Authorization: Bearer <token>`; `supervisor token control` prints it.",
             ),
-            Self::ForeignHost(_) => {
+            Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => {
                 (StatusCode::FORBIDDEN, "ORIGIN_REFUSED", "Use the loopback address and port.")
             }
+            Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED", "Try again in a moment."),
+            Self::BodyTimeout(_) => (StatusCode::REQUEST_TIMEOUT, "TIMEOUT", "Send the whole body at once."),
             Self::NoSuchRoute => (
                 StatusCode::NOT_FOUND,
                 "NOT_FOUND",
@@ -147,6 +153,10 @@ impl IntoResponse for ControlError {
         }
         let (status, code, hint) = self.parts();
         let body = json!({"error": {"code": code, "message": self.to_string(), "hint": hint}});
-        (status, Json(body)).into_response()
+        let mut response = (status, Json(body)).into_response();
+        if matches!(self, Self::NoRoom) {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }

@@ -11,15 +11,15 @@ pub(crate) mod outbox;
 pub(crate) mod retention;
 pub(crate) mod tasks;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
-use process::Secret;
+use http_port::{Access, Bounds, Routes};
 use protocol::EventId;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -32,11 +32,13 @@ use error::ControlError;
 
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
+/// How long running requests may take at shutdown.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 #[derive(Debug)]
 pub(crate) struct Control {
-    /// Required by all but the health routes.
-    pub token: Secret,
-    pub address: SocketAddr,
+    /// The token is required by all but the health routes.
+    pub access: Access,
     pub store: Store,
     /// The tool server's journal.
     pub journal: PathBuf,
@@ -52,18 +54,19 @@ pub(crate) struct Control {
 }
 
 /// Serves until `stop`. `channel_routes` are those of channels that receive on this port.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    control: Control,
-    channel_routes: Router<Arc<Control>>,
-) -> std::io::Result<()> {
+pub(crate) async fn serve(listener: TcpListener, control: Control, channel_routes: Router<Arc<Control>>) {
     let stop = control.stop.clone();
-    axum::serve(listener, router(Arc::new(control), channel_routes))
-        .with_graceful_shutdown(stop.cancelled_owned())
-        .await
+    let bounds = Bounds::for_open_files(process::open_files::limit());
+    let routes = routes(&Arc::new(control), channel_routes);
+    http_port::serve(listener, routes, bounds, stop.cancelled_owned(), PATIENCE).await;
 }
 
-fn router(control: Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router {
+fn routes(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Routes {
+    let when_full = Router::new().route("/livez", get(health::livez)).fallback(async || ControlError::NoRoom);
+    Routes { all: guarded(all(control, channel_routes), control), when_full: guarded(when_full, control) }
+}
+
+fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<Arc<Control>> {
     let with_token = Router::new()
         .merge(channel_routes)
         .route("/tasks/requeue", post(tasks::requeue_many))
@@ -80,6 +83,9 @@ fn router(control: Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router
         .fallback(async || ControlError::NoSuchRoute)
         .method_not_allowed_fallback(async || ControlError::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(from_fn_with_state(control.clone(), guard::require_own_host))
-        .with_state(control)
+}
+
+fn guarded(routes: Router<Arc<Control>>, control: &Arc<Control>) -> Router {
+    let own_host = from_fn_with_state(Arc::clone(control), guard::require_own_host);
+    routes.layer(own_host).with_state(Arc::clone(control))
 }

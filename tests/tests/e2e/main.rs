@@ -40,6 +40,7 @@ mod swagger;
 // What must never succeed.
 mod corpus;
 mod layers;
+mod load;
 mod powers;
 
 // Processes that end, and disks that fill.

@@ -3,11 +3,10 @@
 //! A client that sends too much reads the answer only after it has sent everything; closing the connection
 //! early would look like a network failure. So we read the excess and discard it, up to a limit.
 
-use std::time::Duration;
-
 use axum::body::{Body, HttpBody as _};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
+use http_port::{BodyTimeout, is_body_timeout};
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::{elide, invalid};
 
@@ -19,21 +18,13 @@ const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
 /// A body that declares more than this is not read at all.
 const MAX_READ_BYTES: u64 = (MAX_BODY_BYTES + MAX_DISCARDED_BYTES) as u64;
 
-/// How long a client may take to send its body.
-const MAX_TIME: Duration = Duration::from_secs(30);
-
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, ToolError> {
     let declared = check_declaration(headers);
     if body.size_hint().lower() > MAX_READ_BYTES {
         return Err(too_large());
     }
-    match tokio::time::timeout(MAX_TIME, collect(body)).await {
-        Ok(collected) => declared.and(collected),
-        Err(_) => {
-            let message = format!("The body did not arrive within {} s.", MAX_TIME.as_secs());
-            Err(ToolError::new(ErrorCode::Timeout, message).with_hint("Send the whole body at once."))
-        }
-    }
+    let collected = collect(body).await;
+    declared.and(collected)
 }
 
 fn check_declaration(headers: &HeaderMap) -> Result<(), ToolError> {
@@ -62,7 +53,10 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::with_capacity(expected.min(MAX_BODY_BYTES));
     let mut received: usize = 0;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| invalid("The body ended before it was complete."))?;
+        let frame = frame.map_err(|error| match is_body_timeout(&error) {
+            Some(timeout) => too_slow(timeout),
+            None => invalid("The body ended before it was complete."),
+        })?;
         let Ok(data) = frame.into_data() else { continue };
         received += data.len();
         if received <= MAX_BODY_BYTES {
@@ -75,6 +69,11 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, ToolError> {
         return Err(too_large());
     }
     Ok(bytes)
+}
+
+fn too_slow(timeout: BodyTimeout) -> ToolError {
+    let error = ToolError::new(ErrorCode::Timeout, timeout.to_string());
+    ToolError { http_status: Some(408), ..error.with_hint("Send the whole body at once.") }
 }
 
 fn too_large() -> ToolError {

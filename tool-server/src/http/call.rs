@@ -6,12 +6,13 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use http_port::presented_token;
 use protocol::hash::sha256;
 use protocol::{SessionId, ToolError};
 use toolkit::arguments::invalid;
 
 use super::state::AppState;
-use super::{access, body, response};
+use super::{body, response};
 
 pub(super) async fn call(
     State(app): State<Arc<AppState>>,
@@ -36,7 +37,7 @@ fn request_of(name: &str, headers: &HeaderMap, body: Vec<u8>) -> Result<toolkit:
         request_id: id::<protocol::EventId>(headers, "x-request-id")?.map(String::from),
         traceparent: id::<protocol::EventId>(headers, "traceparent")?.map(String::from),
         idempotency_key: id::<protocol::EventId>(headers, "idempotency-key")?.map(String::from),
-        token_sha256: access::presented_token(headers).map(|token| sha256(token.as_bytes())),
+        token_sha256: presented_token(headers).map(|token| sha256(token.as_bytes())),
     })
 }
 

@@ -20,17 +20,25 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use http_port::Routes;
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::elide;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
-pub use access::Access;
 pub use catalogue::Catalogue;
 pub use state::AppState;
 
-/// All routes of the server.
-pub fn router(app: Arc<AppState>) -> Router {
+/// When a client may try again that found no room.
+const RETRY_AFTER_SECONDS: u64 = 1;
+
+/// All routes of the server, and what it answers while it has as many connections as it may.
+pub fn routes(app: &Arc<AppState>) -> Routes {
+    let when_full = Router::new().route("/livez", get(service::livez)).fallback(no_room);
+    Routes { all: guarded(all(app), app), when_full: guarded(when_full, app) }
+}
+
+fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
     let tag = SetResponseHeaderLayer::overriding(
         HeaderName::from_static(catalogue::TAG_HEADER),
         app.catalogue.tag().clone(),
@@ -47,10 +55,12 @@ pub fn router(app: Arc<AppState>) -> Router {
         .route("/docs", get(docs::redirect))
         .route("/docs/", get(docs::index))
         .route("/docs/{*file}", get(docs::file));
-    with_token
-        .merge(without_token)
-        .fallback(no_route)
-        .method_not_allowed_fallback(wrong_method)
+    with_token.merge(without_token).fallback(no_route).method_not_allowed_fallback(wrong_method)
+}
+
+/// Adds what holds for every answer.
+fn guarded(routes: Router<Arc<AppState>>, app: &Arc<AppState>) -> Router {
+    routes
         .layer(from_fn_with_state(Arc::clone(&app.access), access::require_own_host))
         .layer(from_fn(response::negotiate))
         .layer(CatchPanicLayer::custom(|_| {
@@ -62,7 +72,7 @@ pub fn router(app: Arc<AppState>) -> Router {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         ))
-        .with_state(app)
+        .with_state(Arc::clone(app))
 }
 
 async fn no_route(request: Request) -> Response {
@@ -71,6 +81,13 @@ async fn no_route(request: Request) -> Response {
         "Call a tool with POST /tools/{name}. GET /tools lists the tools, GET /docs/ describes them.",
     );
     response::error_response("", error)
+}
+
+/// Every connection is at work, so none could be closed for this one.
+async fn no_room(request: Request) -> Response {
+    let mut error = ToolError::new(ErrorCode::Overloaded, "The server has as many connections as it may.");
+    error.retry_after_seconds = Some(RETRY_AFTER_SECONDS);
+    response::error_response(response::tool_in(request.uri().path()), error)
 }
 
 async fn wrong_method(request: Request) -> Response {

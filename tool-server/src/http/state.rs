@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http_port::Access;
 use toolkit::Runner;
 
-use super::access::Access;
 use super::catalogue::Catalogue;
 use crate::service_report::ServiceReport;
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_port::Access;
 use process::confinement::Confinement;
 use protocol::{Envelope, JournalRecord};
 use sandbox::Capabilities;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tool_server::change::Durability;
 use tool_server::control_files::ControlFiles;
-use tool_server::http::{Access, AppState, Catalogue, router};
+use tool_server::http::{AppState, Catalogue, routes};
 use tool_server::journal::Journal;
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
@@ -118,7 +119,7 @@ impl TestServer {
                 capabilities: Capabilities::switched_off("in a test"),
             },
         };
-        tokio::spawn(async move { axum::serve(listener, router(Arc::new(app))).await.unwrap() });
+        tokio::spawn(async move { axum::serve(listener, routes(&Arc::new(app)).all).await.unwrap() });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { root, address, directory, client }
     }

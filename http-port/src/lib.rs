@@ -1,0 +1,18 @@
+//! What the HTTP ports of the supervisor and the tool server share.
+//!
+//! [`Access`] says who may come in: requests for our own host, not from a foreign web page, with the token.
+//! [`serve`] bounds what clients can hold: how long they may take ([`TimeLimits`]) and how many connections
+//! there are at once. It knows no route and words no error; each program answers in its own form.
+
+mod access;
+mod body;
+mod connections;
+mod limits;
+mod progress;
+mod serve;
+mod stream;
+
+pub use access::{Access, Refused, presented_token};
+pub use body::{BodyTimeout, is_body_timeout};
+pub use limits::{Bounds, TimeLimits};
+pub use serve::{End, Routes, prepare, serve};

@@ -1,0 +1,193 @@
+//! Accepts connections and serves them, within limits of time and number.
+//!
+//! When as many are open as may be, a new one takes the place of one that waits for its client. If every one
+//! is at work, it is served by [`Routes::when_full`]: a few more connections that learn that the server is
+//! alive, and that they should come back later.
+
+use std::convert::Infallible;
+use std::os::fd::AsFd;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+use tower::ServiceExt as _;
+
+use crate::body::{RequestBody, ResponseBody};
+use crate::connections::Connections;
+use crate::limits::Bounds;
+use crate::progress::Progress;
+use crate::stream::WatchedStream;
+
+/// The largest head of a request, and about what a connection may take of memory for each direction.
+const MAX_BUFFER_BYTES: usize = 64 * 1024;
+
+/// How often overdue connections are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// The pause after a connection could not be accepted, because descriptors or memory ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What is served.
+#[derive(Debug, Clone)]
+pub struct Routes {
+    /// Everything.
+    pub all: Router,
+    /// What is answered while there are as many connections as may be, each at work: `/livez`, and a refusal.
+    pub when_full: Router,
+}
+
+/// How many connections may wait until they are accepted. With the 128 of the standard library, a burst
+/// makes the kernel drop handshakes, and a client repeats its own only after a second.
+const QUEUE_LENGTH: i32 = 4096;
+
+/// What the kernel keeps of an answer that is not read yet; it would grow to some megabytes for each
+/// connection.
+const SEND_BUFFER_BYTES: usize = 256 * 1024;
+
+/// Prepares a socket that listens already for many connections. A process that confines itself calls this
+/// before.
+pub fn prepare(listener: impl AsFd) -> std::io::Result<()> {
+    // Accepted connections inherit it.
+    rustix::net::sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER_BYTES)?;
+    Ok(rustix::net::listen(&listener, QUEUE_LENGTH)?)
+}
+
+/// How serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Every running request was answered.
+    Answered,
+    /// Some were cut off.
+    CutOff,
+}
+
+/// Serves until `stop` resolves, then gives running requests so much more time.
+pub async fn serve(
+    listener: TcpListener,
+    routes: Routes,
+    bounds: Bounds,
+    stop: impl Future<Output = ()>,
+    patience: Duration,
+) -> End {
+    let mut server = Server {
+        routes,
+        bounds,
+        open: Connections::new(bounds.connections),
+        reserve: Connections::new(bounds.reserve),
+        tasks: JoinSet::new(),
+    };
+    server.accept(&listener, stop).await;
+    drop(listener);
+    server.open.finish();
+    server.reserve.finish();
+    let all_ended = async { while server.tasks.join_next().await.is_some() {} };
+    match tokio::time::timeout(patience, all_ended).await {
+        Ok(()) => End::Answered,
+        Err(_) => End::CutOff,
+    }
+}
+
+struct Server {
+    routes: Routes,
+    bounds: Bounds,
+    open: Connections,
+    reserve: Connections,
+    tasks: JoinSet<()>,
+}
+
+impl Server {
+    async fn accept(&mut self, listener: &TcpListener, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let is_busy = !(self.open.is_empty() && self.reserve.is_empty());
+            tokio::select! {
+                () = &mut stop => return,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => self.add(stream),
+                    Err(error) => {
+                        tracing::error!(%error, "could not accept a connection");
+                        self.open.close_one();
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                Some(ended) = self.tasks.join_next_with_id() => {
+                    let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+                    self.open.remove(id);
+                    self.reserve.remove(id);
+                }
+                _ = look.tick(), if is_busy => {
+                    self.open.close_overdue(&self.bounds.time);
+                    self.reserve.close_overdue(&self.bounds.time);
+                }
+            }
+        }
+    }
+
+    /// Serves a new connection, or drops it where there is no room even in the reserve.
+    fn add(&mut self, stream: TcpStream) {
+        let progress = Arc::new(Progress::new());
+        let is_full = !self.open.make_room();
+        if is_full && !self.reserve.make_room() {
+            return;
+        }
+        let (routes, pool) = if is_full {
+            (&self.routes.when_full, &mut self.reserve)
+        } else {
+            (&self.routes.all, &mut self.open)
+        };
+        let connection =
+            connection(stream, routes.clone(), self.bounds.time.body, !is_full, Arc::clone(&progress));
+        pool.add(self.tasks.spawn(connection).id(), progress);
+    }
+}
+
+/// One connection, until its end or until it is closed.
+async fn connection(
+    stream: TcpStream,
+    routes: Router,
+    body_limit: Duration,
+    keep_alive: bool,
+    progress: Arc<Progress>,
+) {
+    let watched = WatchedStream { stream, progress: Arc::clone(&progress) };
+    let service = service_fn(|request: Request<Incoming>| {
+        let (routes, progress) = (routes.clone(), Arc::clone(&progress));
+        async move {
+            if !progress.begin_request(!request.body().is_end_stream()) {
+                return std::future::pending().await;
+            }
+            let request =
+                request.map(|body| Body::new(RequestBody::new(body, body_limit, Arc::clone(&progress))));
+            let answered: Result<_, Infallible> = routes.oneshot(request).await;
+            answered.map(|response| response.map(|inner| ResponseBody { inner, progress }))
+        }
+    });
+    let mut http = http1::Builder::new();
+    // The accept loop keeps the time, for heads too.
+    http.header_read_timeout(None).max_buf_size(MAX_BUFFER_BYTES).keep_alive(keep_alive);
+    let mut served = pin!(http.serve_connection(TokioIo::new(watched), service));
+    loop {
+        tokio::select! {
+            ended = served.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::trace!(%error, "a connection ended with an error");
+                }
+                return;
+            }
+            () = progress.closed() => return,
+            () = progress.last_request() => served.as_mut().graceful_shutdown(),
+        }
+    }
+}
