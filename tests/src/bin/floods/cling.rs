@@ -1,5 +1,4 @@
-//! A command that does everything not to be ended: it ignores SIGTERM, and a daemon in a session of its own
-//! holds the output open.
+//! A command that refuses to die: it ignores SIGTERM, and a daemon in its own session keeps the output open.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +6,10 @@ use harness::ToolServer;
 use harness::leftovers::processes_with;
 use serde_json::json;
 
-/// How soon after the deadline the answer must be there.
+/// How long after its deadline a call may be answered.
 const MOST_LATE: Duration = Duration::from_millis(200);
 
-/// Ends a clinging command so often, prints what came of it, and says whether it held.
+/// Runs the command this many times into its deadline, prints the result, and returns whether it is ok.
 pub(crate) fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
     let (mut left, mut late) = (0, Vec::with_capacity(times));
     for time in 0..times {
@@ -26,13 +25,13 @@ pub(crate) fn end_again_and_again(server: &ToolServer, times: usize) -> bool {
     }
     late.sort_unstable();
     let (median, most) = (late[times / 2], late[times - 1]);
-    let holds = left == 0 && most <= MOST_LATE;
+    let is_ok = left == 0 && most <= MOST_LATE;
     println!(
-        "\n{times} clinging commands: {left} left a process; the answer came {} ms after the deadline at the \
-         median and {} ms at most: {}",
+        "\n{times} commands that refuse to die: {left} left a process behind; answered {} ms (median) and {} \
+         ms (at most) after the deadline: {}",
         median.as_millis(),
         most.as_millis(),
-        if holds { "holds" } else { "MISSED" },
+        if is_ok { "ok" } else { "MISSED" },
     );
-    holds
+    is_ok
 }

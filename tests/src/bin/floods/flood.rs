@@ -1,4 +1,4 @@
-//! One flood: a command that takes all it can get, while another caller lists a directory.
+//! One flood: a command that takes all resources it can get, while another caller lists a directory.
 
 use std::fs;
 use std::path::Path;
@@ -13,13 +13,13 @@ pub(crate) const HEADING: &str = "\
     | flood | ended by | ms | peak MB | output MB | other calls | p99 ms | verdict |\n\
     |---|---|---:|---:|---:|---:|---:|---|";
 
-/// The most memory that the server may have resident.
+/// The most resident memory that the server may use.
 const MOST_MB: u64 = 100;
 
-/// The most that a whole output may take on the disk.
+/// The most disk space that a full output may take.
 const MOST_OUTPUT_MB: u64 = 64;
 
-/// The longest that one in a hundred other calls may take.
+/// The p99 latency allowed for other calls.
 const MOST_P99: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ pub(crate) const FLOODS: [Flood; 5] = [
 ];
 
 impl Flood {
-    /// Runs it, prints its row, and says whether it held.
+    /// Runs it, prints its row, and returns whether it is ok.
     pub(crate) fn run(self, server: &mut ToolServer) -> bool {
         server.program().forget_peak();
         let output_before = size_mb(&server.dir().data().join("output"));
@@ -72,7 +72,7 @@ impl Flood {
         let output = size_mb(&server.dir().data().join("output")) - output_before;
         let peak = server.program().peak_kb() / 1024;
         let in_time = took < Duration::from_secs(self.timeout_seconds + 2);
-        let holds = in_time && peak < MOST_MB && output <= MOST_OUTPUT_MB && p99 < MOST_P99;
+        let is_ok = in_time && peak < MOST_MB && output <= MOST_OUTPUT_MB && p99 < MOST_P99;
         println!(
             "| {} | {} | {} | {peak} | {output} | {} | {} | {} |",
             self.name,
@@ -80,10 +80,10 @@ impl Flood {
             took.as_millis(),
             waits.len(),
             p99.as_millis(),
-            if holds { "holds" } else { "MISSED" },
+            if is_ok { "ok" } else { "MISSED" },
         );
         let _ = fs::remove_dir_all(server.root().join("many"));
-        holds
+        is_ok
     }
 
     fn call(self, server: &ToolServer) -> Envelope {

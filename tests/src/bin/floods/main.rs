@@ -1,8 +1,8 @@
-//! Lets commands flood the real server and daemons cling to life, and prints what became of them: how each
-//! ended, what memory and disk it cost, and how long other callers waited meanwhile.
+//! Runs commands that take all resources they can get, and daemons that refuse to die, on the real server.
+//! Prints how each ended, how much memory and disk it used, and how long other callers had to wait.
 //!
-//! It takes several minutes and puts the machine under load, which is why it is no test of every day. It
-//! fails when one row misses.
+//! It takes several minutes and loads the machine, so CI does not run it. It fails if any row misses its
+//! bound.
 
 mod cling;
 mod flood;
@@ -16,8 +16,8 @@ const KILLS: usize = 200;
 fn main() -> ExitCode {
     let mut server = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "").start();
     println!("{}", flood::HEADING);
-    let floods_hold = flood::FLOODS.map(|flood| flood.run(&mut server)).iter().all(|holds| *holds);
-    let kills_hold = cling::end_again_and_again(&server, KILLS);
+    let floods_ok = flood::FLOODS.map(|flood| flood.run(&mut server)).iter().all(|ok| *ok);
+    let kills_ok = cling::end_again_and_again(&server, KILLS);
     let ended_well = server.stop().success();
-    if floods_hold && kills_hold && ended_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if floods_ok && kills_ok && ended_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

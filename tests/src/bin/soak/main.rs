@@ -1,8 +1,8 @@
-//! Asks the real server about what is far too large, too wide, too deep or oddly named, and prints how long
-//! each answer took and how much memory the server needed for it.
+//! Calls the tools of the real server on inputs that are far too large, wide, deep or oddly named, and prints
+//! how long each call took and how much memory the server used.
 //!
-//! It makes about 6 GB and a million files in the temporary directory (`TMPDIR`) and takes them away again,
-//! which is why it is no test of every day. It fails when one answer is wrong, late or costs too much.
+//! It writes about 6 GB and a million files to the temporary directory (`TMPDIR`) and deletes them
+//! afterwards, so CI does not run it. It fails if any answer is wrong, late or takes too much memory.
 
 mod query;
 mod subjects;
@@ -11,18 +11,18 @@ use std::process::ExitCode;
 
 use harness::ToolServer;
 
-use query::Interview;
+use query::Soak;
 
 fn main() -> ExitCode {
     let server = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "").start();
-    let mut interview = Interview::new(server);
-    println!("{}", Interview::HEADING);
-    subjects::odd_names(&mut interview);
-    subjects::deep_tree(&mut interview);
-    subjects::long_line(&mut interview);
-    subjects::wide_directory(&mut interview);
-    subjects::huge_file(&mut interview);
-    let (asked, missed) = interview.end();
-    println!("\n{asked} asked, {missed} missed");
+    let mut soak = Soak::new(server);
+    println!("{}", Soak::HEADING);
+    subjects::odd_names(&mut soak);
+    subjects::deep_tree(&mut soak);
+    subjects::long_line(&mut soak);
+    subjects::wide_directory(&mut soak);
+    subjects::huge_file(&mut soak);
+    let (asked, missed) = soak.end();
+    println!("\n{asked} calls, {missed} missed");
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
