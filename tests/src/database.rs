@@ -1,4 +1,4 @@
-//! The supervisor's database, opened read-only: what a test may believe about the system's state.
+//! The supervisor's database, opened read-only.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use protocol::Event;
 use protocol::event::EventPayload;
 use rusqlite::{Connection, OpenFlags, Row};
 
-/// The database file, opened afresh for each question, so that it can be asked while nobody runs.
+/// The database file, opened anew for each query, so it can be queried whether or not the system runs.
 #[derive(Debug, Clone)]
 pub struct Database {
     file: PathBuf,
@@ -17,16 +17,15 @@ impl Database {
         Self { file: data.join("db").join("autonous.db") }
     }
 
-    /// All rows of a query, each as what `read` makes of it; none while there is no such database yet.
+    /// All rows of a query, mapped by `read`; none while the database does not exist.
     pub fn rows<T>(&self, query: &str, read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> Vec<T> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let Ok(connection) = Connection::open_with_flags(&self.file, flags) else { return Vec::new() };
         connection.busy_timeout(std::time::Duration::from_secs(5)).expect("a time-out can be set");
         let mut statement =
-            connection.prepare(query).unwrap_or_else(|error| panic!("the database refuses {query}: {error}"));
+            connection.prepare(query).unwrap_or_else(|error| panic!("invalid query {query}: {error}"));
         let rows = statement.query_map([], |row| read(row)).expect("the query takes no arguments");
-        rows.map(|row| row.unwrap_or_else(|error| panic!("a row of {query} is unreadable: {error}")))
-            .collect()
+        rows.map(|row| row.unwrap_or_else(|error| panic!("unreadable row of {query}: {error}"))).collect()
     }
 
     /// The first column of each row, as text.

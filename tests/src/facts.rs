@@ -1,7 +1,6 @@
-//! What a request tells a fake model of its calls: those of this attempt with their results, and before
-//! them those of earlier attempts in one note.
-//!
-//! It reads what the real worker writes, as a real model would, and knows nothing else.
+//! What a request tells a fake model about its calls: first those of earlier attempts, in one note, then
+//! those of this attempt with their results. It is read from what the real worker sends, as a real model
+//! would.
 
 use serde_json::Value;
 
@@ -9,16 +8,16 @@ use serde_json::Value;
 pub(crate) enum Outcome {
     Done,
     Failed,
-    /// Nobody saw its end.
+    /// It was interrupted.
     Unknown,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fact {
-    /// The tool and its arguments, as one text.
+    /// The tool and its arguments.
     pub(crate) call: String,
     pub(crate) outcome: Outcome,
-    /// Its result; of an earlier attempt's call none.
+    /// Its result; none for a call of an earlier attempt.
     pub(crate) result: Option<String>,
 }
 
@@ -32,7 +31,7 @@ pub(crate) fn messages(request: &Value) -> &[Value] {
     request["messages"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// All calls for the user's message at this place, in order.
+/// All calls for the user's message at this index, in order.
 pub(crate) fn of(messages: &[Value], asked: usize) -> Vec<Fact> {
     let note = asked.checked_sub(1).and_then(|before| messages[before]["content"].as_str());
     let earlier = note.unwrap_or_default().lines().filter_map(earlier);
@@ -50,7 +49,7 @@ fn earlier(line: &str) -> Option<Fact> {
     Some(Fact { call: format!("{call}}}"), outcome, result: None })
 }
 
-/// The calls of this attempt, each with the result that has its number.
+/// The calls of this attempt, each with its result.
 fn own(messages: &[Value]) -> Vec<Fact> {
     let result = |id: &Value| messages.iter().find(|message| message["tool_call_id"] == *id);
     let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();

@@ -1,4 +1,4 @@
-//! A fake tool server: it speaks the real protocol, records what it is called with, and fails on demand.
+//! A fake tool server: speaks the real protocol, records calls, and fails on request.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -31,13 +31,13 @@ pub struct Call {
 
 #[derive(Debug)]
 pub enum ToolReply {
-    /// This envelope, with this `Retry-After`.
+    /// This envelope, with `Retry-After`.
     Envelope(Box<Envelope>, Option<u64>),
-    /// This status and a body that is no envelope.
+    /// This status and a body that is not an envelope.
     NoEnvelope(u16),
-    /// The usual answer, but not before this many calls have arrived.
+    /// The usual answer, once this many calls have arrived.
     AfterCalls(usize),
-    /// The usual answer, of a server whose catalogue has this tag from now on.
+    /// The usual answer; from now on the catalogue has this tag.
     NewTag(&'static str),
     Silent,
     Broken,
@@ -59,7 +59,7 @@ struct Shared {
 }
 
 impl FakeToolServer {
-    /// Answers every call with `a.txt`, except for these first ones.
+    /// Answers the first calls with these replies, and all others with `a.txt`.
     pub fn start(replies: impl IntoIterator<Item = ToolReply>) -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), replies)
     }
@@ -88,9 +88,9 @@ impl FakeToolServer {
         wait::until_true(&format!("{count} calls have arrived"), || self.calls().len() >= count);
     }
 
-    /// Waits until the caller of an unanswered call has gone away.
+    /// Waits until the caller of an unanswered call has disconnected.
     pub fn wait_until_abandoned(&self) {
-        wait::until_true("the caller has gone away", || {
+        wait::until_true("the caller has disconnected", || {
             *self.shared.abandoned.lock().expect("nobody panics with it") > 0
         });
     }
@@ -209,7 +209,7 @@ async fn call(
             let _waiting = Waiting(&shared.abandoned);
             std::future::pending().await
         }
-        // Ends the task of this connection, and with it the connection, without a message of a panic.
+        // Ends the connection's task, and so the connection, without printing a panic.
         Some(ToolReply::Broken) => std::panic::resume_unwind(Box::new("the connection breaks")),
     };
     if let Some(tag) = shared.tag() {
@@ -218,7 +218,7 @@ async fn call(
     response
 }
 
-/// Counts a handler that is dropped because its connection was closed.
+/// Counts handlers that are dropped because their connection was closed.
 struct Waiting<'a>(&'a Mutex<usize>);
 
 impl Drop for Waiting<'_> {

@@ -1,4 +1,4 @@
-//! What a test must not leave behind: processes and temporary files.
+//! Detects what a test must not leave behind: processes and temporary files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::{TestDir, program, wait};
 
-/// How long a child may take to notice that its parent is gone.
+/// How long a child may take to notice that its parent has ended.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Process {
     }
 }
 
-/// All living processes that have the place's marker or path in their environment or command line.
+/// All processes with the directory's marker or path in their environment or command line.
 pub fn processes_of(dir: &TestDir) -> Vec<Process> {
     let path = dir.path().as_os_str().as_encoded_bytes();
     let marks = [dir.marker().as_bytes(), path];
@@ -38,7 +38,7 @@ pub fn processes_with(text: &str) -> Vec<Process> {
     all_pids().filter_map(describe).filter(|process| process.command.contains(text)).collect()
 }
 
-/// Waits until the place has no process any more; panics with those that stay, and ends them.
+/// Waits until no process of the directory is left; otherwise kills those that remain, and panics.
 pub fn assert_no_process(dir: &TestDir) {
     if wait::within(GRACE, || processes_of(dir).is_empty().then_some(())).is_none() {
         let left = processes_of(dir);
@@ -49,7 +49,7 @@ pub fn assert_no_process(dir: &TestDir) {
     }
 }
 
-/// Panics when a root holds a temporary file that a tool did not take away.
+/// Panics if a tool has left a temporary file in a root.
 pub fn assert_no_temporary_file(root: &Path) {
     let stray: Vec<PathBuf> = files_below(root).into_iter().filter(|path| looks_temporary(path)).collect();
     assert!(stray.is_empty(), "temporary files were left behind: {stray:?}");
@@ -65,7 +65,7 @@ fn mentions(pid: u32, file: &str, marks: &[&[u8]]) -> bool {
     marks.iter().any(|mark| text.windows(mark.len()).any(|window| window == *mark))
 }
 
-/// Field 4 of `stat` is the parent; the name before it is in parentheses and may hold anything.
+/// Field 4 of `stat` is the parent; the name before it is in parentheses and can contain anything.
 fn describe(pid: u32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(')')?;

@@ -1,13 +1,13 @@
-//! The harness of all crates' tests: the real binaries, started for real, in a directory of their own.
+//! The test harness of all crates: runs the real binaries, each test in its own directory.
 //!
-//! Only Telegram, the model and (for the worker alone) the tool server are fakes: servers that speak their
-//! real protocol. Tests wait for a state with a deadline, never for a time. What a test leaves behind (a
-//! process, a running task, a temporary file) fails it when the harness is dropped.
+//! Only Telegram, the model and (for the worker alone) the tool server are fakes, which speak the real
+//! protocols. Tests wait for a state, with a deadline, never for a fixed time. Dropping the harness fails the
+//! test if it leaves something behind: a process, a running task, a temporary file.
 //!
-//! The harness blocks, so a test reads from top to bottom. It knows of the binaries only what any user can
-//! know (variables, routes, files, exit codes) and links nothing of them but `protocol`.
+//! The harness blocks, so tests read from top to bottom. It uses the binaries as a user does (variables,
+//! routes, files, exit codes) and links only `protocol`.
 
-#![expect(missing_docs, reason = "only tests use the harness; a comment stands where a name is not enough")]
+#![expect(missing_docs, reason = "only tests use the harness; comments are where a name is not enough")]
 
 pub mod binaries;
 pub mod bugfix;

@@ -1,4 +1,4 @@
-//! One real process: started with an environment from nothing, its output kept, never left behind.
+//! One real process: started with a clean environment, its output kept, and never left behind.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -24,9 +24,9 @@ pub struct Program {
 pub struct Launch {
     pub binary: PathBuf,
     pub arguments: Vec<String>,
-    /// Its whole environment; a later value goes before an earlier one.
+    /// Its whole environment; later values take precedence.
     pub variables: Vec<(String, String)>,
-    /// Whether it runs as an ordinary user even where the test runs as root.
+    /// Whether it runs as an ordinary user even if the test runs as root.
     pub unprivileged: bool,
 }
 
@@ -40,7 +40,7 @@ impl Launch {
         }
     }
 
-    /// Runs the same binary with the same variables and other arguments, and waits for its end.
+    /// Runs the same binary with the same variables and other arguments, and waits for it to end.
     pub(crate) fn output(&self, dir: &TestDir, arguments: &[&str]) -> Output {
         let mut command = Command::new(&self.binary);
         command.args(arguments).env_clear().envs(self.variables.iter().cloned()).current_dir(dir.path());
@@ -49,7 +49,7 @@ impl Launch {
 }
 
 impl Program {
-    /// Starts a program; its output goes to files in the place.
+    /// Starts a program; its output goes to files in the directory.
     pub fn start(dir: &TestDir, launch: &Launch) -> Self {
         let name = launch.binary.file_name().expect("a binary has a name").to_string_lossy();
         let number = fs::read_dir(dir.logs()).expect("the place has logs").count();
@@ -81,7 +81,7 @@ impl Program {
             .unwrap_or_else(|| panic!("the process did not end; its log:\n{}", tail(&log)))
     }
 
-    /// Ends it at once, as a crash or a power cut does.
+    /// Kills it, as a crash or a power cut would.
     pub fn kill(&mut self) {
         self.child.kill().expect("the child is ours to kill");
         self.wait();
@@ -94,16 +94,17 @@ impl Program {
         self.wait()
     }
 
-    /// Lets the kernel measure the peak anew. Where it must not, the peak is that of the whole life, which
-    /// is never lower.
+    /// Resets the peak. Where the kernel does not allow it, the peak is that of the whole run, which is never
+    /// lower.
     pub fn forget_peak(&self) {
         let _ = fs::write(format!("/proc/{}/clear_refs", self.pid()), "5");
     }
 
-    /// The most memory that was resident.
+    /// The peak resident memory.
     pub fn peak_kb(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("the program runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says the peak");
+        let line =
+            status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux reports the peak");
         line.trim().trim_end_matches(" kB").parse().expect("the peak is a number")
     }
 
@@ -133,19 +134,19 @@ impl Drop for Program {
     }
 }
 
-/// Sends a signal to a process that may be gone already.
+/// Sends a signal to a process, which may already have ended.
 pub fn signal(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id is a positive i32");
     let _ = kill_process(pid, signal);
 }
 
-/// Stops a process, and waits until each of its threads stands still: the signal reaches them one by one.
+/// Stops a process, and waits until all of its threads have stopped: the signal reaches them one by one.
 pub fn stop(pid: u32) {
     signal(pid, Signal::STOP);
-    wait::until_true("the process stands still", || threads(pid).iter().all(|state| state == "T"));
+    wait::until_true("the process has stopped", || threads(pid).iter().all(|state| state == "T"));
 }
 
-/// The states of a process's threads, as `/proc` writes them behind the name in parentheses.
+/// The states of a process's threads: the field after the name in parentheses.
 fn threads(pid: u32) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there");
     tasks
@@ -158,7 +159,7 @@ pub fn was_killed(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::KILL.as_raw())
 }
 
-/// Panics with stderr unless the program succeeded.
+/// The output of a program; panics with stderr unless it succeeded.
 pub fn stdout_of(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -1,10 +1,10 @@
-//! A copy of this project's files as they are under version control, for a model to be asked about.
+//! Copies this project's tracked files, so that a model can be asked about them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Copies every file that git tracks in this workspace to `target`, and returns their relative paths.
+/// Copies every tracked file of this workspace to `target`, and returns their relative paths.
 pub fn copy_to(target: &Path) -> Vec<PathBuf> {
     let workspace = workspace();
     let files = tracked_files(&workspace);
@@ -17,10 +17,10 @@ pub fn copy_to(target: &Path) -> Vec<PathBuf> {
 }
 
 pub fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies in the workspace").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is in the workspace").to_owned()
 }
 
-/// The files that git tracks and that are there, relative to the workspace.
+/// The tracked files that exist, relative to the workspace.
 fn tracked_files(workspace: &Path) -> Vec<PathBuf> {
     let output = Command::new("git")
         .args(["ls-files", "-z"])

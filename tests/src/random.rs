@@ -1,6 +1,6 @@
-//! A small generator of numbers from a seed: the same seed gives the same test on every machine.
+//! A small seeded generator of numbers: the same seed gives the same test on every machine.
 
-/// Numbers that look random (SplitMix64).
+/// SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -23,8 +23,7 @@ impl Random {
         usize::try_from(self.number() % bound).expect("it is below an address")
     }
 
-    /// A text of about `bytes` bytes in numbered lines; the first line is a word of its own, which stands
-    /// nowhere else.
+    /// Lines of about `bytes` bytes in total; the first line is a unique word.
     pub fn text(&mut self, bytes: usize) -> String {
         let mut text = format!("{}\n", self.word());
         while text.len() < bytes {
@@ -33,7 +32,7 @@ impl Random {
         text
     }
 
-    /// A word that no other call gives.
+    /// A unique word.
     pub fn word(&mut self) -> String {
         format!("word-{:016x}", self.number())
     }

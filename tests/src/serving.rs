@@ -1,4 +1,4 @@
-//! How the fake servers are served: each on a runtime of its own, so that a test needs none.
+//! Runs the fake servers, each on its own runtime, so that tests need none.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -35,7 +35,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // Without waiting: a handler may be blocked for as long as the test lives.
+        // Without waiting, because a handler may block until the test ends.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,8 +1,7 @@
-//! A disk that is soon full: a file system in memory with a few megabytes, in a mount namespace of the test's
-//! own.
+//! A disk that fills up quickly: a tmpfs of a few megabytes, in a mount namespace of the test.
 //!
-//! Only a process with one thread can enter a user namespace, and a test has several. So the test starts
-//! itself once more below `unshare`, and does its work there.
+//! Only a process with one thread can enter a user namespace, and a test has several. So the test runs itself
+//! again under `unshare`.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -14,10 +13,10 @@ const INSIDE: &str = "TEST_RUNS_IN_ITS_OWN_NAMESPACE";
 
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// An ordinary user needs a user namespace for a mount; root may do without where those are forbidden.
+/// To mount, an ordinary user needs a user namespace; root does not, where they are forbidden.
 const WAYS: [&[&str]; 2] = [&["--user", "--map-root-user", "--mount"], &["--mount"]];
 
-/// Runs `test`, which is the body of the test of this name, in a mount namespace.
+/// Runs `test`, the body of the test `name`, in a mount namespace.
 pub fn in_own_namespace(name: &str, test: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return test();
@@ -56,7 +55,7 @@ impl SmallDisk {
     }
 
     pub fn fill(&self) {
-        let mut file = File::create(self.filler()).expect("there is room yet");
+        let mut file = File::create(self.filler()).expect("there is room for another file");
         for piece in [64 * 1024, 4096, 1] {
             while file.write_all(&vec![b'x'; piece]).is_ok() {}
         }
@@ -73,7 +72,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Also while programs still use it: then it goes away with the last of them.
+        // Lazily, because programs may still be using it.
         let _ = Command::new("umount").env("PATH", SEARCH_PATH).arg("--lazy").arg(&self.at).status();
     }
 }

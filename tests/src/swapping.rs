@@ -1,4 +1,4 @@
-//! Two names that change places over and over: the race that a check of a path as a text always loses.
+//! Swaps two names over and over: a race that code always loses if it checks a path as text.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ pub fn while_swapping<T>(one: &Path, other: &Path, race: impl FnOnce() -> T) -> 
                 renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("both names exist");
             }
         });
-        // Also when the race fails: the scope waits for the thread above.
+        // Also if the race panics: the scope waits for the thread above.
         let _end = End(&over);
         race()
     })

@@ -1,4 +1,4 @@
-//! A directory of a test's own, with all that a server needs in it, and the variables that lead there.
+//! A test's own directory with everything a server needs, and the variables that point to it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,13 +7,13 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// What the file outside of every root says; no answer may ever contain it.
+/// The content of the file outside all roots; no answer may contain it.
 pub const OUTSIDE_SECRET: &str = "OUTSIDE-SECRET";
 
-/// The ordinary user that a test runs a program as, where it runs as root itself: `nobody`.
+/// `nobody`: the ordinary user for programs of tests that run as root.
 pub const NOBODY: u32 = 65534;
 
-/// A temporary directory: `root` is allowed to tools, `outside` is not, `data` belongs to the servers.
+/// A temporary directory: tools may access `root` but not `outside`; `data` belongs to the servers.
 #[derive(Debug)]
 pub struct TestDir {
     directory: TempDir,
@@ -57,12 +57,12 @@ impl TestDir {
         self.path().join("logs")
     }
 
-    /// A word that stands in the environment of every process of this place, and in no other's.
+    /// A word in the environment of every process of this directory, and of no other.
     pub fn marker(&self) -> &str {
         &self.marker
     }
 
-    /// Makes an ordinary user own the directory, and puts `binary` where that user can start it.
+    /// Gives the directory to an ordinary user, and puts `binary` where that user can run it.
     pub fn hand_over(&self, binary: &Path) -> PathBuf {
         let copy = self.link_program(binary);
         if rustix::process::geteuid().is_root() {
@@ -73,21 +73,21 @@ impl TestDir {
         copy
     }
 
-    /// A second name of `binary` in this directory.
+    /// Links `binary` into this directory.
     pub fn link_program(&self, binary: &Path) -> PathBuf {
         let copy = self.programs().join(binary.file_name().expect("a binary has a name"));
         if fs::hard_link(binary, &copy).is_err() {
-            // Not by this process: what another thread starts meanwhile would hold the copy open for
-            // writing, and a file that is open for writing cannot be started.
+            // Copied by another process: a program that another thread starts meanwhile would inherit the
+            // file open for writing, and a file that is open for writing cannot be executed.
             let copied = Command::new("cp").arg(binary).arg(&copy).status();
             assert!(copied.is_ok_and(|status| status.success()), "a binary can be copied");
         }
         copy
     }
 
-    /// Writes a shell script that runs in place of the program of this name.
+    /// Writes a shell script that replaces the program of this name.
     pub fn write_program(&self, name: &str, script: &str) {
-        // Renamed into place, because a shell may still be reading the old one.
+        // Renamed into place, because a shell may still be reading the old script.
         let new = self.programs().join(format!("{name}.new"));
         fs::write(&new, format!("#!/bin/sh\n{script}\n")).expect("the directory is writable");
         fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).expect("the script is ours");
@@ -100,10 +100,10 @@ impl TestDir {
         programs
     }
 
-    /// The variables that every program gets: it finds its tools, logs, and can be recognised.
+    /// The variables of every program: search path, data directory, logging, and the marker.
     ///
-    /// The marker is a log filter for a target that does not exist, because `RUST_LOG` is what the
-    /// supervisor passes on to each of its children.
+    /// The marker is a log filter for a target that does not exist, because the supervisor passes `RUST_LOG`
+    /// on to its children.
     pub fn variables(&self) -> Vec<(String, String)> {
         let own = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),

@@ -33,7 +33,7 @@ pub fn task(text: &str) -> Task {
     }
 }
 
-/// The worker's command with these variables and no others.
+/// The worker's command with only these variables.
 pub fn command(variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Command {
     let mut command = Command::new(binaries::path_of("agent-worker"));
     command.env_clear().envs(variables);
@@ -41,7 +41,7 @@ pub fn command(variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRe
 }
 
 impl Worker {
-    /// Starts a worker with these variables and no others.
+    /// Starts a worker with only these variables.
     pub fn start(variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Self {
         let mut command = command(variables);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -76,17 +76,17 @@ impl Worker {
         self.send(&ToWorker::Cancel { task_id: task.task_id.clone() });
     }
 
-    /// The next line, whatever it is; none when the worker has closed its output.
+    /// The next line; none if the worker has closed its output.
     pub fn next_line(&mut self) -> Option<FromWorker> {
         let line = match self.stdout.recv_timeout(wait::SOON) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) => panic!("the worker says nothing"),
+            Err(RecvTimeoutError::Timeout) => panic!("the worker writes nothing"),
         };
         Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
     }
 
-    /// Reads on until an event of this type comes, and returns it.
+    /// Waits for an event of this type, and returns it.
     pub fn wait_for<T: EventPayload>(&mut self) -> Event {
         loop {
             match self.next_line().expect("the worker has not ended") {
@@ -116,7 +116,7 @@ impl Worker {
         self.wait_for_result(task)
     }
 
-    /// Closes its stdin, as the end of the supervisor does.
+    /// Closes its stdin, as when the supervisor ends.
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
@@ -139,7 +139,7 @@ impl TaskRun {
         self.events.iter().map(|event| event.body.event_type()).collect()
     }
 
-    /// The reply; panics when the task has failed.
+    /// The reply; panics if the task has failed.
     pub fn reply(&self) -> &str {
         match &self.outcome {
             Outcome::Done { reply } | Outcome::Cancelled { reply } => reply,
@@ -147,7 +147,7 @@ impl TaskRun {
         }
     }
 
-    /// The error, and whether it can be retried; panics when the task has not failed.
+    /// The error, and whether it can be retried; panics if the task has not failed.
     pub fn failure(&self) -> (&str, bool) {
         match &self.outcome {
             Outcome::Failed { error, retryable, .. } => (error, *retryable),

@@ -1,4 +1,4 @@
-//! The same work with the worker killed after one of its events: each position is a run of its own.
+//! The same task with the worker killed after one of its events; each position is a separate run.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use crate::{Database, FakeModel, System, program, wait};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The newest event when the worker was killed; none when the task had ended before.
+    /// The newest event when the worker was killed; none if the task had ended before.
     pub killed_after: Option<String>,
     pub events: usize,
     pub attempts: i64,
     pub interrupted: i64,
 }
 
-/// Does the work, with the worker killed as soon as the task has so many events, and panics unless it ends in
-/// one answer, with each effect once and the interruption in the tree.
+/// Runs the task, kills the worker once the task has this many events, and panics unless there is one answer,
+/// each effect happened once, and the tree shows the interruption.
 pub fn after_event(position: usize) -> Outcome {
     let model = Model::new(Check::QUICK);
     let server = FakeModel::start(move |request| model.next(request));
@@ -32,7 +32,7 @@ pub fn after_event(position: usize) -> Outcome {
     let database = system.database();
     assert_marked(&database, position);
     if killed_after.is_some() {
-        wait::until_true("the tree has the worker's end", || database.has_event("worker.exited"));
+        wait::until_true("the worker's exit is in the tree", || database.has_event("worker.exited"));
         let again = database.count("select count(*) from events where type = 'retry.scheduled'");
         let attempts = database.count("select attempt from inbox");
         assert_eq!(again, attempts - 1, "after event {position}: the tree does not show the interruption");
@@ -49,7 +49,7 @@ pub fn undisturbed() -> usize {
     after_event(usize::MAX).events
 }
 
-/// Watches the events without a pause, because the next one comes within a millisecond or two.
+/// Polls without a pause, because the next event comes within a millisecond or two.
 fn kill_at(system: &System, worker: u32, position: usize) -> Option<String> {
     let connection = open(&system.dir().data().join("db/autonous.db"));
     let mut look = connection
@@ -58,7 +58,7 @@ fn kill_at(system: &System, worker: u32, position: usize) -> Option<String> {
                   is not null)), count(*) filter (where type = 'task.done') from events where task_id is \
                   not null",
         )
-        .expect("the events are there");
+        .expect("the table events exists");
     let end = std::time::Instant::now() + wait::SOON;
     while std::time::Instant::now() < end {
         let (count, newest, done): (usize, Option<String>, bool) = look
@@ -75,7 +75,7 @@ fn kill_at(system: &System, worker: u32, position: usize) -> Option<String> {
         }
         std::thread::yield_now();
     }
-    panic!("the task came neither to event {position} nor to its end:\n{}", system.log_tail());
+    panic!("the task reached neither event {position} nor its end:\n{}", system.log_tail());
 }
 
 fn open(database: &Path) -> Connection {
@@ -90,16 +90,16 @@ fn events_of_tasks(database: &Database) -> usize {
         .unwrap_or_default()
 }
 
-/// No call with an effect was made again while an earlier one was known to have succeeded, nothing is left
-/// without an end, and the task answered once.
+/// Checks that no successful call with an effect was repeated, that every call has ended, and that the task
+/// was answered once.
 fn assert_marked(database: &Database, position: usize) {
     let again = "select call.tool_name || ' ' || call.arguments_json from tool_calls as call
                  join tool_calls as later on later.tool_name = call.tool_name
                      and later.arguments_json = call.arguments_json and later.started_at > call.started_at
                  where call.tool_name in ('edit', 'write') and call.status = 'done'";
-    assert_eq!(database.texts(again), Vec::<String>::new(), "after event {position}: made twice");
+    assert_eq!(database.texts(again), Vec::<String>::new(), "after event {position}: repeated calls");
     let running = "select tool_name from tool_calls where status in ('running', 'queued')";
-    wait::until_true("every call has its end", || database.texts(running).is_empty());
+    wait::until_true("every call has ended", || database.texts(running).is_empty());
     assert_eq!(database.task_states(), ["done"], "after event {position}");
     assert_eq!(database.count("select count(*) from outbox"), 1, "after event {position}");
 }

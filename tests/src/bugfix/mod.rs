@@ -1,8 +1,8 @@
-//! A piece of real work, from a message to its answer in twelve turns: a bug in a small Rust project is
-//! found, shown by a test, repaired, and the tests run again.
+//! A real task, from message to answer in twelve turns: find a bug in a small Rust project, show it with a
+//! test, fix it, and run the tests again.
 //!
-//! The fake model acts by what it is shown alone: by the results of its calls and, after a crash,
-//! by what it is told of earlier attempts.
+//! The fake model acts only on what it is sent: the results of its calls and, after a crash, the note about
+//! earlier attempts.
 
 pub mod kill;
 mod model;
@@ -19,7 +19,7 @@ pub const REQUEST: &str =
 
 const SOURCE: &str = "stats/src/lib.rs";
 
-/// The library: the middle of three is not the first.
+/// The library with its bug: the median of three is not the first.
 const LIBRARY: &str = r"//! Small statistics.
 
 /// The middle of sorted numbers; of two in the middle, the lower one.
@@ -53,15 +53,15 @@ pub fn lay_out(workspace: &Path) {
     let files = [(SOURCE, LIBRARY), ("stats/Cargo.toml", MANIFEST), (model::CHANGES, "# Changes\n")];
     for (name, text) in files {
         let path = workspace.join(name);
-        fs::create_dir_all(path.parent().expect("it lies in a directory")).expect("a workspace is writable");
+        fs::create_dir_all(path.parent().expect("it is in a directory")).expect("a workspace is writable");
         fs::write(path, text).expect("a workspace is writable");
     }
 }
 
-/// Panics unless the bug is repaired and written down, each once.
+/// Panics unless the bug is fixed and the change is noted, each once.
 pub fn assert_repaired(workspace: &Path) {
     let read = |name: &str| fs::read_to_string(workspace.join(name)).unwrap_or_default();
     let (source, changes) = (read(SOURCE), read(model::CHANGES));
-    assert_eq!(source, LIBRARY.replace(model::WRONG, model::RIGHT), "the source is not what it should be");
+    assert_eq!(source, LIBRARY.replace(model::WRONG, model::RIGHT), "the source is wrong");
     assert_eq!(changes.matches(model::CHANGE).count(), 1, "{changes}");
 }

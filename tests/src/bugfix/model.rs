@@ -1,7 +1,7 @@
-//! The fake model: a list of steps, and the rule by which it finds its place in it.
+//! The fake model: a list of steps, and how it finds its place in it.
 //!
-//! A step whose call is known to have ended as it should is behind it. One with an effect whose end nobody
-//! saw is looked at before it is repeated. Everything else is done, or done again.
+//! A step is done when its call is known to have ended as expected. A step with an effect whose outcome is
+//! unknown is checked before it is repeated. Everything else is done, or done again.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(super) const RIGHT: &str = "(sorted.len() - 1) / 2";
 pub const ANSWER: &str = "The median of an odd number of values was the element before the middle: the \
                           index was `len / 2 - 1`. It is `(len - 1) / 2` now, and all tests pass.";
 
-/// How the project is tested: one test first, and all of them after the repair.
+/// How to test the project: one test first, and all of them after the fix.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
     pub one: &'static str,
@@ -27,7 +27,7 @@ pub struct Check {
 impl Check {
     pub const CARGO: Self =
         Self { one: "cd stats && cargo test --offline three", all: "cd stats && cargo test --offline" };
-    /// A look that takes no time, and fails in the same way.
+    /// Fails in the same way, without a build.
     pub const QUICK: Self = Self {
         one: "awk '/2 - 1]/ {exit 1}' stats/src/lib.rs",
         all: "awk '/2 - 1/ {exit 1}' stats/src/lib.rs",
@@ -46,13 +46,13 @@ struct Step {
     kind: Kind,
 }
 
-/// What becomes of a step whose call did not end well.
+/// What happens to a step whose call did not end as expected.
 #[derive(Debug)]
 enum Kind {
-    /// It is made again.
+    /// It is repeated.
     Look,
     MustFail,
-    /// It is made again unless its sign is in the file.
+    /// It is repeated unless `sign` is in the file.
     Effect {
         file: &'static str,
         sign: &'static str,
@@ -70,7 +70,7 @@ impl Model {
             look("grep", json!({"path": "stats", "pattern": "fn median"})),
             look("read", json!({"path": SOURCE})),
             Step { tool: "bash", arguments: json!({"cmd": check.one}), kind: Kind::MustFail },
-            look("grep", json!({"path": "stats", "pattern": "median("  , "literal": true})),
+            look("grep", json!({"path": "stats", "pattern": "median(", "literal": true})),
             Step { tool: "edit", arguments: edit, kind: Kind::Effect { file: SOURCE, sign: RIGHT } },
             look("read", json!({"path": SOURCE, "start_line": 3, "limit": 4})),
             look("bash", json!({"cmd": check.all})),
@@ -84,7 +84,7 @@ impl Model {
         let messages = facts::messages(request);
         let asked = messages.iter().rposition(|message| message["content"] == REQUEST);
         let facts = asked.map_or_else(Vec::new, |asked| facts::of(messages, asked));
-        let open = self.steps.iter().find(|step| !step.is_behind(&facts));
+        let open = self.steps.iter().find(|step| !step.is_done(&facts));
         match open {
             Some(step) => step.reply(&facts),
             None => ModelReply::Text(ANSWER.to_owned()),
@@ -93,7 +93,7 @@ impl Model {
 }
 
 impl Step {
-    fn is_behind(&self, facts: &[Fact]) -> bool {
+    fn is_done(&self, facts: &[Fact]) -> bool {
         match (self.newest(facts).map(|fact| fact.outcome), &self.kind) {
             (None, _) => false,
             (Some(Outcome::Done), Kind::Look | Kind::Effect { .. }) => true,
@@ -105,7 +105,7 @@ impl Step {
         }
     }
 
-    /// The call, or first a look at what an earlier one has left.
+    /// The call, or first a check of what an earlier one left behind.
     fn reply(&self, facts: &[Fact]) -> ModelReply {
         match (&self.kind, self.newest(facts)) {
             (Kind::Effect { .. }, Some(_)) if self.found(facts).is_none() => {
@@ -120,13 +120,13 @@ impl Step {
         facts.iter().rfind(|fact| fact.is(self.tool, &self.arguments))
     }
 
-    /// What a look in this attempt has found.
+    /// What a check in this attempt found.
     fn found<'a>(&self, facts: &'a [Fact]) -> Option<&'a str> {
         let (tool, arguments) = self.inspection();
         facts.iter().rfind(|fact| fact.is(tool, &arguments))?.result.as_deref()
     }
 
-    /// How the effect of a step is looked for: the file is read from its first line on.
+    /// The call that checks for a step's effect.
     fn inspection(&self) -> (&'static str, Value) {
         let file = match &self.kind {
             Kind::Effect { file, .. } => *file,

@@ -1,4 +1,4 @@
-//! What must stay as it is, noted before a call and compared after it.
+//! States that must not change, recorded before a call and compared after it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use super::Case;
 use super::check::texts;
 use super::placeholders::Placeholders;
 
-/// The checks that compare, each with what it compares of a path; none where there is no such thing.
+/// The checks that compare, each with what it compares of a path; none if there is no such thing.
 const COMPARISONS: [(&str, StateOf); 3] =
     [("file_unchanged", content), ("metadata_unchanged", metadata), ("dir_kept", directory)];
 
@@ -30,7 +30,7 @@ impl Before {
         Ok(Self(states))
     }
 
-    /// Whether what a check compares of a path is what it was.
+    /// Whether the state of a path is unchanged.
     pub(super) fn is_same(&self, check: &str, path: &str) -> bool {
         let now =
             COMPARISONS.iter().find(|(name, _)| *name == check).and_then(|(_, state_of)| state_of(path));
@@ -42,7 +42,7 @@ fn content(path: &str) -> Option<Vec<u8>> {
     fs::read(path).ok()
 }
 
-/// Everything that a process could change of a file without its content, but not when it was last read.
+/// All metadata that a process could change, except the time of the last read.
 fn metadata(path: &str) -> Option<Vec<u8>> {
     let stat = fs::symlink_metadata(path).ok()?;
     let owner = (stat.mode(), stat.uid(), stat.gid(), stat.nlink(), stat.ino());

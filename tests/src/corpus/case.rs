@@ -1,4 +1,4 @@
-//! One case of the corpus, as it stands in the file.
+//! A case of the corpus, as in the file.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -8,21 +8,21 @@ use serde_json::{Map, Value};
 pub struct Case {
     pub id: String,
     pub category: String,
-    /// The tool that is called; `http` for a request that is given whole.
+    /// The tool to call; `http` for a raw request.
     pub tool: String,
-    /// Shell lines that prepare the place, run outside of the server.
+    /// Shell lines that prepare the directory, run outside the server.
     #[serde(default)]
     pub setup: Vec<String>,
-    /// What `write_text` writes, with `{SECRET}` in the place of the secret.
+    /// What `write_text` writes, with `{SECRET}` for the secret.
     #[serde(default)]
     pub text: Option<String>,
-    /// The secret, in parts so that no scanner sees it whole.
+    /// The secret, in parts, so that secret scanners do not find it.
     #[serde(default)]
     pub secret_parts: Vec<String>,
-    /// The tool's arguments; of an `http` case, the request.
+    /// The tool's arguments; in an `http` case, the request.
     #[serde(default)]
     pub args: Map<String, Value>,
-    /// What to do, in words, where one call is not enough.
+    /// What to do, in words, if one call is not enough.
     #[serde(default)]
     pub steps: Vec<String>,
     pub expected: Expected,
@@ -30,7 +30,7 @@ pub struct Case {
     pub alt_expected: Vec<Expected>,
     #[serde(default)]
     pub check: Map<String, Value>,
-    /// Whether it could harm the machine where a sandbox fails.
+    /// Whether it could harm the machine if the sandbox fails.
     #[serde(default)]
     pub danger: bool,
     pub why: String,
@@ -41,7 +41,7 @@ pub struct Case {
 pub enum Expected {
     /// Refused with an error and without an effect.
     Denied,
-    /// May be answered with success; its effect is stopped.
+    /// May succeed, but without its harmful effect.
     Contained,
     Ok,
 }

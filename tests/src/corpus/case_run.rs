@@ -1,4 +1,4 @@
-//! A case is tried: place, server, setup, call, verdict.
+//! Runs a case: directory, server, setup, call, checks.
 
 use std::process::Command;
 use std::time::Instant;
@@ -16,16 +16,15 @@ use crate::{Answer, Request, ToolServer};
 /// What `write_text P` means in a setup line.
 const PRELUDE: &str = "write_text() { printf '%s' \"$TEXT\" > \"$1\"; }\n";
 
-/// Codes that say that the tool was not reached: whatever a case proves, it is not proved by them.
+/// Codes that mean that the tool did not run, so they prove nothing.
 const NOT_REACHED: [ErrorCode; 3] = [ErrorCode::UnknownTool, ErrorCode::CircuitOpen, ErrorCode::Internal];
 
 const TIER: &str = "sandbox_tier";
 
-/// The most memory that a server may have held after any command.
+/// The most memory that a server may use for any command.
 const MOST_SERVER_MB: u64 = 100;
 
-/// No case is held by silence.
-const NO_ANSWER: &str = "no answer at all";
+const NO_ANSWER: &str = "no response";
 
 #[derive(Debug)]
 pub struct CaseRun<'a> {
@@ -59,9 +58,8 @@ impl<'a> CaseRun<'a> {
         Ok(run)
     }
 
-    /// Does what the case says and checks the outcome. A file that the case changes is read first
-    /// where `reads_first`, as a well-behaved client does; one that does not is stopped by the optimistic
-    /// lock alone, which would prove nothing about the path.
+    /// Runs the case and checks the outcome. With `reads_first`, reads a file before changing it: otherwise
+    /// the optimistic lock alone would stop the change, which proves nothing about the path.
     pub fn call_tool(mut self, reads_first: bool) -> Result<(), String> {
         let before = Before::remember(self.case, &self.placeholders)?;
         let start = Instant::now();
@@ -106,8 +104,8 @@ impl<'a> CaseRun<'a> {
         journal + &self.server.program().log()
     }
 
-    /// Sends the case's request as it is; the tool that it names need not exist. Only what is no
-    /// HTTP/1 at all may be refused by closing the connection.
+    /// Sends the case's request unchanged; its tool need not exist. Only a request that is not HTTP/1 may be
+    /// refused by closing the connection.
     pub fn send_request(self) -> Result<(), String> {
         let Some(answer) = requests::send(&self.server, &self.case.args, &self.placeholders, None)? else {
             let is_http_1 = requests::is_http_1(&self.case.args);
@@ -122,8 +120,8 @@ impl<'a> CaseRun<'a> {
         self.still_works()
     }
 
-    /// Sends the case's request to `tool` in the place of the one that it names: it must be refused for
-    /// what is wrong with the request, not for the tool's name.
+    /// Sends the case's request to another tool: it must be refused for what is wrong with the request, not
+    /// for the tool's name.
     pub fn send_request_to(self, tool: &str) -> Result<(), String> {
         let answer = requests::send(&self.server, &self.case.args, &self.placeholders, Some(tool))?;
         let answer = answer.ok_or(NO_ANSWER)?;
@@ -147,7 +145,7 @@ impl<'a> CaseRun<'a> {
         Ok(())
     }
 
-    /// Every case ends with this, so that none is held by a server that it has broken.
+    /// Checks at the end of every case that it has not broken the server.
     fn still_works(self) -> Result<(), String> {
         self.server.assert_alive(&self.case.id);
         let status = self.server.stop();
@@ -161,10 +159,10 @@ fn check_envelope(answer: &Answer, right: &[Expected]) -> Result<(), String> {
     })?;
     let code = envelope.meta.error.as_ref().map(|error| error.code);
     let is_reached = code.is_none_or(|code| !NOT_REACHED.contains(&code));
-    require(is_reached, || format!("the tool was not reached: {}", answer.text()))?;
+    require(is_reached, || format!("the tool did not run: {}", answer.text()))?;
     let is_held = envelope.meta.data.get(TIER).is_some() || code == Some(ErrorCode::CommandDenied);
     if envelope.meta.tool == "bash" && right.contains(&Expected::Contained) && !is_held {
-        return Err(format!("neither run in the sandbox nor refused as a command: {}", answer.text()));
+        return Err(format!("neither run in the sandbox nor refused: {}", answer.text()));
     }
     let holds = right.iter().any(|expected| match expected {
         Expected::Denied => code.is_some(),

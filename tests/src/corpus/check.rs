@@ -1,5 +1,4 @@
-//! What a case wants to be true after its call, besides the outcome: of the answer, of files, and of the
-//! machine, its processes and its listeners.
+//! A case's checks after its call: of the answer, of files, and of the machine's processes and listeners.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,10 +15,10 @@ use super::surroundings::Surroundings;
 use super::{Case, require};
 use crate::{Answer, leftovers, wait};
 
-/// A line of a secret that is shorter says nothing by itself.
+/// A shorter line of a secret is not telling.
 const TELLING_BYTES: usize = 12;
 
-/// How long a process may still be seen after the answer.
+/// How long a process may outlive the answer.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(super) struct Observed<'a> {
     pub(super) answer: &'a Answer,
     pub(super) took: Duration,
     pub(super) before: &'a Before,
-    /// What the server wrote down of the call: its journal and its log.
+    /// The server's journal and log.
     pub(super) records: &'a str,
     pub(super) surroundings: &'a Surroundings,
 }
@@ -44,7 +43,7 @@ fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Resu
     let Observed { answer, took, before, records, surroundings } = observed;
     let body = answer.text();
     match name {
-        // `CaseRun` asks the server for a listing after every case.
+        // `CaseRun` checks it after every case.
         "server_alive" => Ok(()),
         "status_in" => {
             let statuses = wanted.as_array().ok_or("a list is needed")?;
@@ -58,11 +57,11 @@ fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Resu
         "body_max_bytes" => at_most(answer.body.len() as u64, wanted, "bytes"),
         "max_ms" => at_most(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), wanted, "ms"),
         "file_unchanged" | "metadata_unchanged" | "dir_kept" => {
-            every(wanted, |path| before.is_same(name, path), "it is not what it was")
+            every(wanted, |path| before.is_same(name, path), "it has changed")
         }
-        "file_absent" => every(wanted, |path| !Path::new(path).exists(), "a file is there"),
-        "file_exists" => every(wanted, |path| Path::new(path).exists(), "a file is missing"),
-        "no_glob" => every(wanted, |pattern| !matches_something(pattern), "there is such a file"),
+        "file_absent" => every(wanted, |path| !Path::new(path).exists(), "the file exists"),
+        "file_exists" => every(wanted, |path| Path::new(path).exists(), "the file is missing"),
+        "no_glob" => every(wanted, |pattern| !matches_something(pattern), "a file matches"),
         "exit_code" => {
             let exit_code = answer.envelope().exit_code;
             require(wanted.as_i64() == Some(exit_code.into()), || format!("the exit code is {exit_code}"))
@@ -78,19 +77,19 @@ fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Resu
         "host_file_not_contains" => host_files(wanted),
         "disk_used_mb_max" => at_most(bytes_on_disk(&surroundings.dir) >> 20, wanted, "MiB on the disk"),
         "server_rss_mb_max" => at_most(peak_memory_mb(surroundings.server)?, wanted, "MiB in memory"),
-        _ => Err("the runner does not know this check".to_owned()),
+        _ => Err("unknown check".to_owned()),
     }
 }
 
-/// Every line of the case's text is shown; the tool may put line numbers before it.
+/// Every line of the case's text is shown, possibly after a line number.
 fn shows_text(case: &Case, envelope: &Envelope) -> Result<(), String> {
     let text = case.text.as_deref().ok_or("the case has no text")?;
     let missing = text.lines().find(|line| !envelope.stdout.contains(line));
     missing.map_or(Ok(()), |line| Err(format!("not shown: {line:?}, but {:?}", envelope.stdout)))
 }
 
-/// No telling line of the secret is in the answer, the journal or the log. A secret of several lines is
-/// never whole in JSON, so its lines count; the lines around a key say only that there is one.
+/// No telling line of the secret is in the answer, the journal or the log. JSON escapes a secret of several
+/// lines, so each line counts, except the lines that frame a key.
 fn no_secret(case: &Case, body: &str, records: &str) -> Result<(), String> {
     let secret = case.secret();
     let mut telling =
@@ -103,7 +102,7 @@ fn no_secret(case: &Case, body: &str, records: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Text without anything that a terminal obeys or that turns round what people read.
+/// Text without control characters or direction marks.
 fn clean(stdout: &str, allowed: &[&str]) -> Result<(), String> {
     let turns =
         |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -112,7 +111,7 @@ fn clean(stdout: &str, allowed: &[&str]) -> Result<(), String> {
     odd.map_or(Ok(()), |odd| Err(format!("{odd:?} is in {stdout:?}")))
 }
 
-/// Whether the shell's globbing finds a name.
+/// Whether the shell expands a pattern.
 fn matches_something(pattern: &str) -> bool {
     let found = Command::new("bash").args(["-c", "compgen -G \"$1\" >/dev/null", "glob", pattern]).status();
     found.expect("bash starts").success()
@@ -125,13 +124,13 @@ fn no_request(observed: &Observed<'_>) -> Result<(), String> {
     require(calls <= 1, || format!("the server got {calls} calls"))
 }
 
-/// A process of this command line is gone, at the latest a little after the answer.
+/// No process with this command line is left shortly after the answer.
 pub(super) fn none_left(command: &str) -> Result<(), String> {
     let gone = wait::within(GRACE, || leftovers::processes_with(command).is_empty().then_some(()));
     gone.ok_or_else(|| format!("still there: {:?}", leftovers::processes_with(command)))
 }
 
-/// Pairs of a file of the machine and a text that it must not contain; `~` is the home of who runs the tests.
+/// Pairs of a file of the machine and a text that it must not contain; `~` is the home directory.
 fn host_files(pairs: &Value) -> Result<(), String> {
     let home = std::env::var("HOME").map_err(|error| format!("HOME: {error}"))?;
     for pair in pairs.as_array().ok_or("a list is needed")? {

@@ -1,8 +1,7 @@
-//! The corpus of attacks: data that says what is tried, and this, which tries it on the real server.
+//! Runs the corpus of attacks on the real server, each case on a fresh server in a fresh directory.
 //!
-//! Each case meets a fresh server with a fresh place. A case whose tool the server does not have is not
-//! counted as held: it is not run, and the test says so. What the runner does not understand (a check, a
-//! placeholder, a step in words) is a miss, never a pass.
+//! A case whose tool the server does not have is not run, and the test says so. Anything that the runner does
+//! not understand (a check, a placeholder, a step in words) fails the case.
 
 mod before;
 mod case;
@@ -28,7 +27,7 @@ pub use unsandboxed::{runs_unsandboxed, works_unsandboxed};
 
 pub fn load() -> Vec<Case> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/attacks.jsonl");
-    let text = std::fs::read_to_string(&file).expect("the corpus lies in data/");
+    let text = std::fs::read_to_string(&file).expect("the corpus is in data/");
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}")))
         .collect()

@@ -1,4 +1,4 @@
-//! The modes of the sandbox in which the corpus is tried.
+//! The sandbox modes in which the corpus runs.
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -14,19 +14,19 @@ use crate::tool_server::ToolServerBuilder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Tier A, as the user who runs the tests; root, where they run as root.
+    /// Tier A, as the user who runs the tests.
     TierA,
     TierAAsOrdinaryUser,
-    /// Tier B, as an ordinary user; root gets no commands there.
+    /// Tier B, as an ordinary user; root cannot run commands there.
     TierBAsOrdinaryUser,
 }
 
 impl Mode {
-    /// A server in this mode, with the canary in its environment; it refuses to start in any other tier.
+    /// A server that starts only in this mode, with the canary in its environment.
     pub fn builder(self) -> ToolServerBuilder {
         let builder = ToolServer::builder();
         let probes = probes_in(builder.dir());
-        std::fs::create_dir(&probes).expect("a fresh place takes a directory");
+        std::fs::create_dir(&probes).expect("the directory is fresh");
         let builder = builder
             .variable("AUTONOUS_TOOL_SANDBOX", self.sandbox().0)
             .variable("AUTONOUS_TOOL_READONLY_ROOTS", &probes.display().to_string())
@@ -36,14 +36,14 @@ impl Mode {
         builder
     }
 
-    /// Makes the server's user own a file of the place, so that nothing but the sandbox protects it.
+    /// Gives a file to the server's user, so that only the sandbox protects it.
     pub(super) fn give(self, path: &Path) {
         if self.changes_user() {
             chown(path, Some(NOBODY), Some(NOBODY)).expect("root can give files away");
         }
     }
 
-    /// Makes a command run as the server's user, at home in the place.
+    /// Makes a command run as the server's user, with this home directory.
     pub(super) fn as_its_user(self, command: &mut Command, home: &Path) {
         if self.changes_user() {
             command.uid(NOBODY).gid(NOBODY).env("HOME", home);
@@ -57,7 +57,7 @@ impl Mode {
         }
     }
 
-    /// The server's setting, and the tier that it says.
+    /// The server's setting, and the tier that it reports.
     fn sandbox(self) -> (&'static str, &'static str) {
         match self {
             Self::TierA | Self::TierAAsOrdinaryUser => ("full", "A"),

@@ -1,12 +1,10 @@
-//! What stands in braces in a case, filled in with what the running server really has.
+//! Fills the placeholders in a case with values of the running server.
 
 use serde_json::Value;
 
 use crate::ToolServer;
 
-/// The token that a server under attack has.
-///
-/// URLs and JSON may write some of its characters otherwise.
+/// The server's token, with characters that URLs and JSON may escape.
 pub(super) const TOKEN: &str = "FAKE-corpus/token+0123456789";
 
 #[derive(Debug, Clone)]
@@ -25,8 +23,7 @@ impl Placeholders {
             ("{PORT}", server.address().port().to_string()),
             ("{SERVER_PID}", server.program().pid().to_string()),
             ("{TOKEN}", TOKEN.to_owned()),
-            // The token is the secret that the server finds in its environment and knows by value. Whether
-            // commands see that environment is asked with a canary that it does not know.
+            // The server knows its token and redacts it, so the canary shows what commands can see.
             ("{SERVER_SECRET}", TOKEN.to_owned()),
             ("{SERVER_SECRET_HEX}", TOKEN.bytes().map(|byte| format!("{byte:02x}")).collect()),
             ("{SERVER_SECRET_URLENCODED}", TOKEN.replace('/', "%2F").replace('+', "%2B")),
@@ -37,17 +34,17 @@ impl Placeholders {
 
     #[must_use]
     pub(super) fn with(self, mut values: Vec<(&'static str, String)>) -> Self {
-        // The first of a name is the one that fills it in.
+        // The first value of a name is used.
         values.extend(self.values);
         Self { values }
     }
 
-    /// The text with every placeholder filled in; an error names one that nobody knows.
+    /// The text with every placeholder filled in; an unknown placeholder is an error.
     pub(super) fn fill(&self, text: &str) -> Result<String, String> {
         let filled =
             self.values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
         match unknown_in(&filled) {
-            Some(name) => Err(format!("the runner does not know the placeholder {name}")),
+            Some(name) => Err(format!("unknown placeholder {name}")),
             None => Ok(filled),
         }
     }
@@ -67,7 +64,7 @@ impl Placeholders {
     }
 }
 
-/// A word of capitals in braces that is still there.
+/// A word of capitals in braces.
 fn unknown_in(text: &str) -> Option<&str> {
     text.match_indices('{').find_map(|(start, _)| {
         let rest = &text[start..];

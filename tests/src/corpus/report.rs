@@ -1,4 +1,4 @@
-//! What came of many cases, by category: how many were run, how many hold, and why each other does not.
+//! Results by category: how many cases ran, how many held, and why the others did not.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use super::Case;
 
-/// How many cases are tried at once; each waits most of its time for a server to start or to end.
+/// How many cases run at once; each spends most of its time waiting for a server to start or stop.
 const AT_ONCE: usize = 4;
 
 #[derive(Debug)]
@@ -35,10 +35,10 @@ pub fn run_all(cases: &[Case], attempt: impl Fn(&Case) -> Result<(), String> + S
     outcomes.iter().collect()
 }
 
-/// A case that does not hold, by its id, and the loss that this tier of the sandbox states.
+/// The ID of a case that does not hold, and the loss that this sandbox tier states.
 pub type StatedLoss = (&'static str, &'static str);
 
-/// The outcomes by category; panics with every miss that is no stated loss when there is one.
+/// The results by category; panics if a case fails that is not a stated loss.
 pub fn report(what: &str, outcomes: &[Outcome], losses: &[StatedLoss]) -> String {
     let mut categories: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let (mut misses, mut stated) = (String::new(), String::new());

@@ -1,4 +1,4 @@
-//! The corpus's raw requests: written out byte by byte, or described by method, path, headers and body.
+//! Raw requests of the corpus: given as bytes, or described by path, headers and body.
 
 use base64::Engine as _;
 use serde_json::{Map, Value};
@@ -6,9 +6,8 @@ use serde_json::{Map, Value};
 use super::placeholders::{Placeholders, TOKEN};
 use crate::{Answer, Request, ToolServer};
 
-/// Sends a described request, with the server's token unless the case speaks of `Authorization` itself.
-/// With `tool` the request goes to that tool in the place of the one in its path. None: the server
-/// closed the connection.
+/// Sends a request, with the server's token unless the case sets `Authorization`. `tool` replaces the tool in
+/// its path. None: the server closed the connection.
 pub(super) fn send(
     server: &ToolServer,
     description: &Map<String, Value>,
@@ -32,7 +31,7 @@ pub(super) fn send(
     Ok(request.try_send(server.address()).ok())
 }
 
-/// Whether a described request is HTTP/1 as far as its first line goes.
+/// Whether a request is HTTP/1 by its first line.
 pub(super) fn is_http_1(description: &Map<String, Value>) -> bool {
     let raw = description.get("raw").and_then(Value::as_str);
     raw.is_none_or(|raw| raw.lines().next().is_some_and(|line| line.contains(" HTTP/1.")))
@@ -58,7 +57,7 @@ fn text<'a>(description: &'a Map<String, Value>, name: &str) -> Result<&'a str, 
     description.get(name).and_then(Value::as_str).ok_or_else(|| format!("the request has no {name}"))
 }
 
-/// Puts `tool` in the place of the name after the first `/tools/`.
+/// Replaces the name after the first `/tools/`.
 fn redirect(text: &str, tool: Option<&str>) -> String {
     let (Some(tool), Some((before, after))) = (tool, text.split_once("/tools/")) else {
         return text.to_owned();
@@ -67,7 +66,7 @@ fn redirect(text: &str, tool: Option<&str>) -> String {
     format!("{before}/tools/{tool}{}", &after[end..])
 }
 
-/// The raw requests of the corpus know nothing of tokens; without one each would be refused for that.
+/// Adds the token: the raw requests have none, and would be refused for that.
 fn with_token(raw: &str) -> String {
     raw.replacen("\r\nContent-Type:", &format!("\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type:"), 1)
 }

@@ -1,7 +1,5 @@
-//! Steps in words: what a case does where one call is not enough.
-//!
-//! The corpus says them in English; each kind is known by how its first telling step begins. What is not
-//! known is an error of the runner, never a step that is left out.
+//! Steps in words, for cases that need more than one call. Each kind is recognised by how a step begins; an
+//! unknown step fails the case.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +17,7 @@ use crate::program::signal;
 use crate::swapping::while_swapping;
 use crate::{Answer, Request, ToolServer, leftovers, wait};
 
-/// How often the server is asked whether it lives, while commands run.
+/// How often `/livez` is requested while commands run.
 const QUESTIONS: usize = 9;
 
 /// Follows a case's steps; the caller checks the answers.
@@ -49,16 +47,15 @@ pub(super) fn follow(run: &mut CaseRun<'_>, reads_first: bool) -> Result<Vec<Ans
             std::iter::once(Ok(made)).chain(calls).collect()
         }
         [writes, "file must be uniform"] => parallel_writes(server, number_in(writes)?),
-        _ => Err(format!("the runner cannot follow steps in words: {steps:?}")),
+        _ => Err(format!("unknown steps: {steps:?}")),
     }
 }
 
-/// The root is moved away and a link to the outside put in its place while the server runs; `call` is
-/// `call <tool> <arguments>`.
+/// Replaces the root with a link to the outside while the server runs; `call` is `call <tool> <arguments>`.
 fn root_replaced(server: &ToolServer, call: &str) -> Result<Answer, String> {
     let mut words = call.splitn(3, ' ').skip(1);
     let (Some(tool), Some(arguments)) = (words.next(), words.next()) else {
-        return Err(format!("this step is no call: {call}"));
+        return Err(format!("not a call: {call}"));
     };
     let (root, moved) = (server.root(), server.root().with_extension("bak"));
     let failed = |error: std::io::Error| error.to_string();
@@ -71,7 +68,7 @@ fn root_replaced(server: &ToolServer, call: &str) -> Result<Answer, String> {
 
 /// A call in short, `<tool>: <path> [content] -> must be denied`.
 fn must_be_denied(server: &ToolServer, call: &str) -> Result<Answer, String> {
-    let known = || format!("this step is no call that must be denied: {call}");
+    let known = || format!("not a call that must be denied: {call}");
     let (tool, rest) =
         call.strip_suffix(" -> must be denied").and_then(|call| call.split_once(": ")).ok_or_else(known)?;
     let arguments = match rest.split_once(' ') {
@@ -83,10 +80,10 @@ fn must_be_denied(server: &ToolServer, call: &str) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// Calls a tool many times while a directory and a link to the outside change places.
+/// Calls a tool many times while a directory and a link to the outside are swapped.
 ///
-/// Inside and outside both hold what an edit looks for, so that each call that gets through could do harm
-/// in the wrong place; an edit that succeeded inside is turned round by the next one.
+/// Both contain what an edit looks for, so every call that gets through could do harm outside. The next edit
+/// reverts one that succeeded inside.
 fn swapping(
     server: &ToolServer,
     tool: &str,
@@ -115,7 +112,7 @@ fn swapping(
     Ok(answers)
 }
 
-/// `rd` and `rl` of the corpus. What lies inside says so in every line and name.
+/// `rd` and `rl` of the corpus. Everything inside says so.
 fn prepare_swap(server: &ToolServer) -> std::io::Result<(PathBuf, PathBuf)> {
     let (real, link) = (server.root().join("rd"), server.root().join("rl"));
     fs::create_dir(&real)?;
@@ -130,7 +127,7 @@ fn shows_the_outside(answer: &Answer) -> bool {
     answer.envelope().stdout.lines().any(outside)
 }
 
-/// Many whole files at once to one path: in the end it is one of them.
+/// Writes many files to one path at once: one of them must win.
 fn parallel_writes(server: &ToolServer, writes: usize) -> Result<Vec<Answer>, String> {
     const LENGTH: usize = 1 << 20;
     let letter = |number: usize| char::from(b"abcdefghijklmnopqrstuvwxyz"[number % 26]);
@@ -150,10 +147,10 @@ fn parallel_writes(server: &ToolServer, writes: usize) -> Result<Vec<Answer>, St
 fn require_uniform(file: &Path, length: usize) -> Result<(), String> {
     let content = fs::read(file).map_err(|error| error.to_string())?;
     let is_uniform = content.len() == length && content.iter().all(|byte| *byte == content[0]);
-    require(is_uniform, || format!("the file is a mix of {} bytes", content.len()))
+    require(is_uniform, || format!("the file of {} bytes is a mix", content.len()))
 }
 
-/// Many commands at once: each runs or is refused for being too many, and meanwhile the server answers.
+/// Runs many commands at once: each runs or is refused as one too many, and the server stays responsive.
 fn many_at_once(
     server: &ToolServer,
     number: usize,
@@ -177,7 +174,7 @@ fn many_at_once(
     Ok(ran)
 }
 
-/// The median says how the server answers; a single answer says what else the machine does.
+/// The median, because a single answer may be slow for other reasons.
 fn median_of_livez(server: &ToolServer) -> Result<Duration, String> {
     let mut took = Vec::with_capacity(QUESTIONS);
     for _ in 0..QUESTIONS {
@@ -190,13 +187,13 @@ fn median_of_livez(server: &ToolServer) -> Result<Duration, String> {
     Ok(took[QUESTIONS / 2])
 }
 
-/// The server is killed while a command runs: nothing of the command is left, and another server works.
+/// Kills the server while a command runs: the command ends as well, and a new server works.
 fn killed_amid_a_call(server: &mut ToolServer, command: &str) -> Result<Answer, String> {
     let body = json!({"cmd": command, "timeout_seconds": 60});
     let request = Request::call("bash", &body).header("Authorization", &format!("Bearer {TOKEN}"));
     let address = server.address();
     std::thread::scope(|scope| {
-        // Its server is killed, so that it gets no answer.
+        // The server is killed, so there is no response.
         scope.spawn(move || drop(request.try_send(address)));
         wait::until_true("the command runs", || !leftovers::processes_with(command).is_empty());
         signal(server.program().pid(), Signal::KILL);
@@ -211,7 +208,7 @@ fn parallel_command(step: &str) -> Result<String, String> {
     let call =
         step.split_once(" parallel bash ").and_then(|(_, call)| serde_json::from_str::<Value>(call).ok());
     let command = call.and_then(|call| call["command"].as_str().or(call["cmd"].as_str()).map(str::to_owned));
-    command.ok_or_else(|| format!("this step is no parallel call: {step}"))
+    command.ok_or_else(|| format!("not a parallel call: {step}"))
 }
 
 /// The first number in a step.

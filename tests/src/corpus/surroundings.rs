@@ -1,5 +1,5 @@
-//! What stands around a server while a case is tried: the listeners that no command may reach, the probe
-//! programs (system calls that no shell can make, in C), and what the server was like before.
+//! A server's surroundings: listeners that no command may reach, probe programs in C (system calls that a
+//! shell cannot make), and the server's resource limits.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,14 +11,14 @@ use std::process::Command;
 use super::{Case, Mode, require};
 use crate::{TestDir, ToolServer};
 
-/// The variable of the server's environment that no command may see. No redaction takes it for a secret,
-/// so that it is the sandbox alone that hides it.
+/// A variable of the server that no command may see. Redaction does not treat it as a secret, so only the
+/// sandbox hides it.
 pub const CANARY_NAME: &str = "SERVER_CANARY";
 
-/// What it says; a sweep for `secret` finds it.
+/// Its value; a search for `secret` finds it.
 pub const CANARY: &str = "FAKE-canary-that-is-no-secret-to-redaction";
 
-/// The process that cases leave behind. Each run gives it a time of its own, by which it is known.
+/// The process that cases leave behind; each run appends its own number.
 const LEFT_BEHIND: &str = "sleep 7777";
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Surroundings {
         Ok(Self { server_port, supervisor_port, udp, unix, dir, server: pid, limits, probes })
     }
 
-    /// The placeholders of cases of commands, and their values.
+    /// The placeholders of command cases, and their values.
     pub(super) fn values(&self) -> io::Result<Vec<(&'static str, String)>> {
         Ok(vec![
             ("{PORT}", self.server_port.local_addr()?.port().to_string()),
@@ -87,12 +87,12 @@ impl Surroundings {
     }
 }
 
-/// Where a place has its probe programs: outside of the roots, shown to commands read-only.
+/// The directory of the probe programs: outside the roots, read-only for commands.
 pub(super) fn probes_in(dir: &TestDir) -> PathBuf {
     dir.path().join("probes")
 }
 
-/// Builds the programs that a command line takes from `{HELPERS}`.
+/// Builds the programs that a command line uses from `{HELPERS}`.
 fn build_probes(command_line: &str, directory: &Path) -> Result<(), String> {
     for rest in command_line.split("{HELPERS}/").skip(1) {
         let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
@@ -113,7 +113,7 @@ fn nothing<T>(place: &str, arrival: io::Result<T>) -> Result<(), String> {
     }
 }
 
-/// What the kernel grants a process, and how soon it ends it when memory runs out.
+/// A process's resource limits and its score for the OOM killer.
 fn limits(pid: u32) -> Result<String, String> {
     let file = |name: &str| {
         let path = format!("/proc/{pid}/{name}");

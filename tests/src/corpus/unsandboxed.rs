@@ -1,8 +1,8 @@
-//! Each attack by a command without the sandbox, where it must do its harm: a case whose attack works nowhere
-//! proves nothing; where that is not tried, the list says why.
+//! Runs each attack by a command without the sandbox, where it must work: a case whose attack never works
+//! proves nothing. If that is not tried, the list says why.
 //!
-//! It runs beside a real server, as that server's user, as a child of a process that has the canary in its
-//! environment, as a server without a sandbox would run it. What it may harm is the run's own place.
+//! It runs next to a real server, with the canary in the environment of its parent, as a server without a
+//! sandbox would run it. It can harm only the run's own directory.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -19,29 +19,29 @@ use crate::Answer;
 use crate::leftovers::processes_with;
 use crate::program::signal;
 
-/// How many seconds a command gets; then it alone is killed, and what it started goes on.
+/// How many seconds a command may take. Only the command is killed then, not what it started.
 const SECONDS: &str = "4";
 
-/// The categories of commands whose attacks are tried without the sandbox first.
+/// The categories whose commands are run without the sandbox first.
 const CATEGORIES: [&str; 7] =
     ["bash_bypass", "persistence", "sandbox_fs", "sandbox_net", "sandbox_proc", "sandbox_sys", "symlink"];
 
-/// How it is seen that an attack worked.
+/// How to tell that an attack worked.
 #[derive(Debug, Clone, Copy)]
 enum Evidence {
     ChecksFail,
     /// By stdout and stderr.
     Output(fn(&str, &str) -> bool),
-    /// The same, of an attack that only root can make at all.
+    /// The same, for an attack that needs root.
     OutputAsRoot(fn(&str, &str) -> bool),
-    /// The same inside; outside it is not tried, for this reason.
+    /// The same inside the sandbox; not run outside, for this reason.
     OutputInSandbox(&'static str, fn(&str, &str) -> bool),
-    /// It is not tried outside, for this reason; inside the checks alone decide.
+    /// Not run outside, for this reason; inside, only the checks decide.
     NotTried(&'static str),
 }
 
-/// Whether an attack is tried without the sandbox first: none where the case is no attack by a command, an
-/// error with the reason where it is one and yet is not tried.
+/// Whether an attack is run without the sandbox first: none if the case is not an attack by a command, an
+/// error with the reason if it is one but is not run.
 pub fn runs_unsandboxed(case: &Case) -> Option<Result<(), &'static str>> {
     match evidence_of(case)? {
         NotTried(why) | OutputInSandbox(why, _) => Some(Err(why)),
@@ -50,9 +50,10 @@ pub fn runs_unsandboxed(case: &Case) -> Option<Result<(), &'static str>> {
     }
 }
 
-/// Tries an attack without the sandbox; an error says that it did not work, so that its case proves nothing.
+/// Runs an attack without the sandbox; it is an error if it does not work, because its case proves nothing
+/// then.
 pub fn works_unsandboxed(case: &Case) -> Result<(), String> {
-    let evidence = evidence_of(case).ok_or("it is no attack by a command")?;
+    let evidence = evidence_of(case).ok_or("not an attack by a command")?;
     let run = CaseRun::prepare(case, Mode::TierA)?;
     let before = Before::remember(case, &run.placeholders)?;
     let (stdout, stderr) = output_of(&run)?;
@@ -70,10 +71,10 @@ pub fn works_unsandboxed(case: &Case) -> Result<(), String> {
     for left in processes_with(&run.surroundings.left_behind()) {
         signal(left.pid, rustix::process::Signal::KILL);
     }
-    require(worked, || format!("without the sandbox it does not work either: {stdout}{stderr}"))
+    require(worked, || format!("does not work without the sandbox either: {stdout}{stderr}"))
 }
 
-/// An attack must not have worked in the sandbox by its own evidence either.
+/// Checks that an attack did not work in the sandbox, by its own evidence.
 pub(super) fn require_failed(case: &Case, envelope: &Envelope) -> Result<(), String> {
     let (ran, out, err) =
         (envelope.meta.data.get("sandbox_tier").is_some(), &envelope.stdout, &envelope.stderr);
@@ -85,7 +86,7 @@ pub(super) fn require_failed(case: &Case, envelope: &Envelope) -> Result<(), Str
     }
 }
 
-/// What the command says. Its output goes to files: what it leaves behind may hold a pipe.
+/// The command's output. It goes to files, because processes that it leaves behind may keep a pipe open.
 fn output_of(run: &CaseRun<'_>) -> Result<(String, String), String> {
     let command = run.case.args.get("cmd").and_then(|cmd| cmd.as_str()).ok_or("the case has no command")?;
     let command = run.placeholders.fill(command)?;
@@ -106,7 +107,7 @@ fn output_of(run: &CaseRun<'_>) -> Result<(String, String), String> {
     Ok((text(&out)?, text(&err)?))
 }
 
-/// None for what is no attack by a command.
+/// None if the case is not an attack by a command.
 fn evidence_of(case: &Case) -> Option<Evidence> {
     let is_one_command = case.tool == "bash" && case.steps.is_empty();
     let is_attack = is_one_command && CATEGORIES.contains(&case.category.as_str());
@@ -144,7 +145,7 @@ fn said_no_error(_stdout: &str, stderr: &str) -> bool {
     !stderr.contains("Error")
 }
 
-/// The last line is the number that the kernel answered.
+/// The last line is the result of the system call.
 fn is_no_refusal(stdout: &str, _stderr: &str) -> bool {
     stdout.lines().last() != Some("-1")
 }

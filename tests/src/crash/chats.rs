@@ -1,4 +1,4 @@
-//! The chats: what each of them wrote, in order, and what it got back.
+//! The chats: what each of them sent, in order, and what it got back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::{FakeTelegram, Random};
 
 const FIRST_ID: i64 = 5001;
 
-/// As many messages as there are chats may wait at a time: enough that the system never rests.
+/// As many messages as there are chats may be waiting at once, which keeps the system busy.
 #[derive(Debug)]
 pub(super) struct Chats {
     ids: Vec<i64>,
@@ -19,7 +19,7 @@ pub(super) struct Chats {
 #[derive(Debug, Clone)]
 pub(super) struct Written {
     pub(super) chat: i64,
-    /// The word that is to be noted; no other message has it.
+    /// The word to note; no other message has it.
     pub(super) word: String,
     pub(super) update_id: i64,
 }
@@ -36,7 +36,7 @@ impl Written {
 
 impl Chats {
     pub(super) fn new(count: usize, seed: u64) -> Self {
-        let count = i64::try_from(count).expect("there are not so many chats");
+        let count = i64::try_from(count).expect("there are few chats");
         let ids = (FIRST_ID..FIRST_ID + count).collect();
         Self { ids, words: Random::new(seed), written: Vec::new() }
     }
@@ -50,8 +50,8 @@ impl Chats {
         &self.written
     }
 
-    /// Random chats write, until as many messages wait as there are chats; and Telegram repeats an update
-    /// that was confirmed before.
+    /// Random chats send messages until as many wait as there are chats, and Telegram repeats an update that
+    /// was already confirmed.
     pub(super) fn write(&mut self, telegram: &FakeTelegram, random: &mut Random) {
         let answered = self.answered(telegram).len();
         for _ in 0..(self.ids.len() + answered).saturating_sub(self.written.len()) {
@@ -70,7 +70,7 @@ impl Chats {
         self.answered(telegram).len() == self.written.len()
     }
 
-    /// The words in the replies that each chat got, in order, repetitions included.
+    /// The words in the replies to each chat, in order, with duplicates.
     pub(super) fn replies(telegram: &FakeTelegram) -> BTreeMap<i64, Vec<String>> {
         let mut replies: BTreeMap<i64, Vec<String>> = BTreeMap::new();
         for sent in telegram.sent() {
@@ -81,7 +81,7 @@ impl Chats {
         replies
     }
 
-    /// The words in the order in which a chat wrote them.
+    /// The words of a chat's messages, in order.
     pub(super) fn asked_by(&self, chat: i64) -> Vec<&str> {
         let own = self.written.iter().filter(|written| written.chat == chat);
         own.map(|written| written.word.as_str()).collect()

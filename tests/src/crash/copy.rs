@@ -1,5 +1,5 @@
-//! Copies of the database files of a stopped supervisor, opened elsewhere: what a power loss would leave,
-//! had the kernel written everything out.
+//! Copies of the database files of a stopped supervisor, opened elsewhere: what a power cut would leave
+//! behind if the kernel had written everything to disk.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,19 +10,19 @@ use rustix::process::Signal;
 
 use crate::{FakeTelegram, Random, System, program};
 
-/// The database file; the others have its name as their beginning.
+/// The database file; the names of the others start with it.
 const DATABASE: &str = "autonous.db";
 
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     pub(super) taken: usize,
-    /// How many updates Telegram had been told were safe, over all copies.
+    /// Updates confirmed to Telegram, over all copies.
     pub(super) confirmed: usize,
     pub(super) faults: Vec<String>,
 }
 
 impl Copies {
-    /// Stops the supervisor, copies its database files, lets it go on, and looks at the copy.
+    /// Stops the supervisor, copies its database files, lets it continue, and checks the copy.
     pub(super) fn take(&mut self, system: &System, telegram: &FakeTelegram, random: &mut Random) {
         let dir = tempfile::tempdir().expect("the temporary directory is writable");
         let supervisor = system.supervisor_pid();
@@ -38,7 +38,7 @@ impl Copies {
     }
 }
 
-/// Copies the database and its log; the index of the log can be made anew, so half of the copies lack it.
+/// Copies the database and its log. SQLite can rebuild the log's index, so half of the copies omit it.
 fn copy(from: &Path, to: &Path, with_index: bool) {
     for ending in ["", "-wal", "-shm"] {
         let name = format!("{DATABASE}{ending}");
@@ -48,7 +48,7 @@ fn copy(from: &Path, to: &Path, with_index: bool) {
     }
 }
 
-/// Whether a database is whole and has everything that Telegram was told is safe.
+/// Checks that a database is intact and has every update that was confirmed to Telegram.
 fn look(database: &Path, confirmed: &BTreeSet<i64>) -> Result<(), String> {
     let connection = checked(database).map_err(|fault| format!("integrity_check: {fault}"))?;
     if confirmed.is_empty() {
@@ -56,10 +56,10 @@ fn look(database: &Path, confirmed: &BTreeSet<i64>) -> Result<(), String> {
     }
     let stored = stored_updates(&connection).map_err(|error| error.to_string())?;
     let missing: Vec<&i64> = confirmed.difference(&stored).collect();
-    if missing.is_empty() { Ok(()) } else { Err(format!("confirmed, and not stored: {missing:?}")) }
+    if missing.is_empty() { Ok(()) } else { Err(format!("confirmed but not stored: {missing:?}")) }
 }
 
-/// Opens a database, or says what `integrity_check` finds in it.
+/// Opens a database, or returns what `integrity_check` reports.
 pub(super) fn checked(database: &Path) -> Result<Connection, String> {
     let connection = Connection::open(database).map_err(|error| error.to_string())?;
     let result = connection.query_row("pragma integrity_check", [], |row| row.get(0));
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_that_lacks_a_confirmed_update_is_found_out() {
+    fn a_copy_without_a_confirmed_update_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let database = dir.path().join(DATABASE);
         let connection = Connection::open(&database).unwrap();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_is_no_database_is_found_out() {
+    fn a_copy_that_is_not_a_database_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let database = dir.path().join(DATABASE);
         fs::write(&database, "x".repeat(8192)).unwrap();

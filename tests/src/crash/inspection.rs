@@ -1,4 +1,4 @@
-//! The findings: what the chats, the database, the journal and the files say about each other at the end.
+//! The findings: whether chats, database, journal and files agree at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,23 +24,23 @@ pub(super) struct Inspection<'a> {
     pub(super) chats: &'a Chats,
     pub(super) kills: &'a Kills,
     pub(super) copies: &'a Copies,
-    /// Whether every message had its reply in time.
+    /// Whether every message was answered in time.
     pub(super) is_answered: bool,
 }
 
 impl Inspection<'_> {
     pub(super) fn report(&self) -> Report {
         let mut report = Report::new();
-        report.inform("processes killed: the supervisor, and its children with it", self.kills.supervisor);
-        report.inform("processes killed: a child alone", self.kills.children);
-        report.inform("messages written", self.chats.written().len());
+        report.inform("supervisor kills (its children end with it)", self.kills.supervisor);
+        report.inform("child kills", self.kills.children);
+        report.inform("messages sent", self.chats.written().len());
         self.messages(&mut report);
         self.replies(&mut report);
         self.calls(&mut report);
         self.records(&mut report);
         self.copied(&mut report);
         if !self.is_answered {
-            report.forbid("replies that did not come in time", vec![self.system.log_tail()]);
+            report.forbid("replies that did not arrive in time", vec![self.system.log_tail()]);
         }
         report
     }
@@ -53,14 +53,14 @@ impl Inspection<'_> {
         let open = "select id || ' ' || state from inbox where state not in ('done', 'skipped')";
         report.forbid("tasks that are not done", self.system.database().texts(open));
         let unsent = "select task_id || ' ' || state from outbox where state <> 'sent'";
-        report.forbid("replies that were not sent", self.system.database().texts(unsent));
+        report.forbid("unsent replies", self.system.database().texts(unsent));
     }
 
     fn replies(&self, report: &mut Report) {
         let replies = Chats::replies(self.telegram);
         let all: BTreeSet<&str> = replies.values().flatten().map(String::as_str).collect();
         let missing = self.chats.written().iter().filter(|written| !all.contains(written.word.as_str()));
-        report.forbid("replies missing", missing.map(Written::text).collect());
+        report.forbid("missing replies", missing.map(Written::text).collect());
         let mut doubled = Vec::new();
         let mut disordered = Vec::new();
         for (chat, mut words) in replies {
@@ -71,12 +71,8 @@ impl Inspection<'_> {
                 disordered.push(format!("{chat}: {}", first_difference(&words, &self.chats.asked_by(chat))));
             }
         }
-        report.bound(
-            "replies doubled, at most one for each kill of the supervisor",
-            doubled,
-            self.kills.supervisor,
-        );
-        report.forbid("chats whose replies are out of order", disordered);
+        report.bound("duplicate replies (at most one per supervisor kill)", doubled, self.kills.supervisor);
+        report.forbid("chats with replies out of order", disordered);
     }
 
     fn calls(&self, report: &mut Report) {
@@ -87,9 +83,9 @@ impl Inspection<'_> {
         };
         report.inform("tool calls done", count("done"));
         report.inform("tool calls failed", count("failed"));
-        report.inform("tool calls without an end, marked as interrupted", count("interrupted"));
+        report.inform("tool calls marked as interrupted", count("interrupted"));
         let running = "select id from tool_calls where status in ('running', 'queued')";
-        report.forbid("tool calls without an end that are not marked", database.texts(running));
+        report.forbid("unfinished tool calls that are not marked", database.texts(running));
         let mut notes = noted(self.system);
         let words = self.chats.written().iter().map(|written| {
             let effects = effects(self.system, written);
@@ -98,23 +94,23 @@ impl Inspection<'_> {
         let words: Vec<(&str, Noted)> =
             words.filter_map(|(word, note)| note.map(|note| (word, note))).collect();
         report.inform(
-            "effects repeated by a later attempt, which was not told of their end",
+            "effects repeated because the first outcome was unknown",
             words.iter().filter(|(_, n)| n.effects > 1).count(),
         );
         let having = |wrong: fn(&Noted) -> bool| {
             let found = words.iter().filter(|(_, note)| wrong(note));
             found.map(|(word, note)| format!("{word}: {note}")).collect()
         };
-        report.forbid("calls done without their effect", having(|note| note.effects < note.done));
-        report.forbid("effects without their call", having(|note| note.effects > note.started));
-        report.forbid("effects beyond one for each attempt", having(|note| note.effects > note.attempts));
+        report.forbid("completed calls without an effect", having(|note| note.effects < note.done));
+        report.forbid("effects without a call", having(|note| note.effects > note.started));
+        report.forbid("more than one effect per attempt", having(|note| note.effects > note.attempts));
     }
 
     fn records(&self, report: &mut Report) {
         let verified = self.system.run_tool_server(&["journal", "verify"]);
         let said = String::from_utf8_lossy(&verified.stderr).into_owned();
         report.forbid(
-            "breaks in the journal",
+            "breaks in the journal's chain",
             (!verified.status.success()).then_some(said).into_iter().collect(),
         );
         let events: BTreeSet<String> = self
@@ -126,34 +122,34 @@ impl Inspection<'_> {
         let journal = fs::read_to_string(self.system.dir().data().join("journal/tool-calls.jsonl"));
         let journal = journal.unwrap_or_default();
         let records: Vec<String> = journal.lines().filter_map(call_record).collect();
-        report.inform("records of calls in the journal", records.len());
+        report.inform("call records in the journal", records.len());
         report.forbid(
-            "records that are not among the events",
+            "journal records missing from the events",
             records.into_iter().filter(|id| !events.contains(id)).collect(),
         );
         let fault = copy::checked(&self.system.dir().data().join("db/autonous.db")).err();
-        report.forbid("faults found by integrity_check", fault.into_iter().collect());
+        report.forbid("integrity_check errors", fault.into_iter().collect());
     }
 
     fn copied(&self, report: &mut Report) {
-        report.inform("copies of a stopped supervisor's database", self.copies.taken);
-        report.inform("confirmed updates looked for in them", self.copies.confirmed);
-        report.forbid("copies that are broken or lack one", self.copies.faults.clone());
+        report.inform("database copies of a stopped supervisor", self.copies.taken);
+        report.inform("confirmed updates checked in them", self.copies.confirmed);
+        report.forbid("broken or incomplete copies", self.copies.faults.clone());
     }
 }
 
 impl fmt::Display for Noted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { attempts, started, done, effects } = self;
-        write!(f, "{attempts} attempts, {started} calls, {done} of them done, {effects} effects")
+        write!(f, "{attempts} attempts, {started} calls, {done} done, {effects} effects")
     }
 }
 
-/// Where the replies of a chat leave the order of its messages.
+/// The first reply that is out of order.
 fn first_difference(got: &[String], asked: &[&str]) -> String {
     let at = got.iter().zip(asked).position(|(got, asked)| got != asked);
     match at {
-        Some(at) => format!("reply {at} has {} instead of {}", got[at], asked[at]),
+        Some(at) => format!("reply {at} is {} instead of {}", got[at], asked[at]),
         None => format!("{} replies to {} messages", got.len(), asked.len()),
     }
 }
@@ -173,7 +169,7 @@ fn noted(system: &System) -> BTreeMap<String, Noted> {
 fn effects(system: &System, written: &Written) -> u32 {
     let text = fs::read_to_string(system.workspace().join(written.file())).unwrap_or_default();
     let count = text.lines().filter(|line| *line == written.word).count();
-    u32::try_from(count).expect("a word is noted a few times")
+    u32::try_from(count).expect("a word is noted only a few times")
 }
 
 fn call_record(line: &str) -> Option<String> {

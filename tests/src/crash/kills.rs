@@ -1,4 +1,4 @@
-//! The kills: which process is killed, and at which moment.
+//! The kills: which process, and when.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::{FakeTelegram, Random, System, program, wait};
 
 const CHILDREN: [&str; 2] = ["agent-worker", "tool-server"];
 
-/// At most so many of the bot's requests are let through before something happens.
+/// At most this many requests of the bot pass before the next action.
 const MOST_REQUESTS: usize = 12;
 
-/// No request for so long: the system is away or waits itself, which is as good a moment as any.
+/// After this long without a request, the system is down or waiting, which is as good a moment as any.
 const QUIET: Duration = Duration::from_millis(400);
 
 const BETWEEN_US: usize = 30_000;
@@ -24,8 +24,8 @@ pub(super) struct Kills {
 }
 
 impl Kills {
-    /// Kills one of the three processes. The supervisor is started again at once, so that the next kill
-    /// may meet it while it starts; the children are its own to start.
+    /// Kills one of the three processes. The supervisor is restarted at once, so the next kill may hit it
+    /// while it starts; it restarts its children itself.
     pub(super) fn kill_one(&mut self, system: &mut System, random: &mut Random) {
         let living = system.children();
         let name = CHILDREN.get(random.below(CHILDREN.len() + 1));
@@ -41,7 +41,7 @@ impl Kills {
     }
 }
 
-/// Lets a random moment come: a few requests later, and then somewhere before the next one.
+/// Waits for a random moment: a few requests, and then some time before the next one.
 pub(super) fn random_moment(telegram: &FakeTelegram, random: &mut Random) {
     let target = telegram.requests() + random.below(MOST_REQUESTS);
     wait::within(QUIET, || (telegram.requests() >= target).then_some(()));

@@ -1,12 +1,11 @@
-//! The plug is pulled again and again, at random moments, under load; and afterwards everything is counted.
+//! Kills processes at random moments under load, then checks that nothing was lost or duplicated.
 //!
-//! Chats write over Telegram's protocol, which hands an update out again until it is confirmed. A fake
-//! model makes one tool call with an effect for each message: a line in a file, so that an effect without a
-//! record, a record without an effect and an effect that came twice can all be seen. Now and then the
-//! supervisor is stopped in the middle and its database files are copied, as a backup of a running machine
-//! or a power loss would find them.
+//! Chats write over Telegram's protocol, which delivers an update again until it is confirmed. For each
+//! message, a fake model makes one tool call that appends a line to a file, so the test sees effects without
+//! a record, records without an effect, and duplicate effects. Now and then the supervisor is stopped and its
+//! database files are copied, as a backup or a power cut would find them.
 //!
-//! What is random comes from one seed. The moments do not: they hang on what the machine does meanwhile.
+//! All random choices come from one seed; the exact moments depend on the machine.
 
 mod chats;
 mod copy;
@@ -23,7 +22,7 @@ use chats::Chats;
 use inspection::Inspection;
 pub use report::Report;
 
-/// How long the last replies may take after the last kill.
+/// How long the last replies may take.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +34,8 @@ pub struct CrashTest {
 }
 
 impl CrashTest {
-    /// Goes through all rounds, lets the system come to rest, stops it, and looks at what is left.
-    pub fn run(self, mut told: impl FnMut(usize)) -> Report {
+    /// Runs all rounds, waits for the last replies, stops the system, and inspects what is left.
+    pub fn run(self, mut progress: impl FnMut(usize)) -> Report {
         let mut random = Random::new(self.seed);
         let telegram = FakeTelegram::start();
         let model = FakeModel::start(model::note_down);
@@ -53,7 +52,7 @@ impl CrashTest {
             kills::random_moment(&telegram, &mut random);
             kills.kill_one(&mut system, &mut random);
             model.forget_requests();
-            told(round + 1);
+            progress(round + 1);
         }
         system.wait_until_ready();
         let is_answered = wait::within(PATIENCE, || chats.are_answered(&telegram).then_some(())).is_some();
@@ -63,7 +62,7 @@ impl CrashTest {
     }
 }
 
-/// A system that never gives a message up: here each one is answered in the end, however often it is hit.
+/// A system that never gives up a task, however often it is interrupted.
 fn started(telegram: &FakeTelegram, model: &FakeModel, chats: &Chats) -> System {
     System::builder()
         .telegram(telegram, &chats.ids())

@@ -1,6 +1,5 @@
-//! The fake model: it writes the word that it is asked to note into a file, and answers with the word. It
-//! reads only what it is sent: a call of an earlier attempt that is said to be done is not made again, one
-//! whose end nobody saw is, without a look.
+//! The fake model: writes the word that it is asked to note into a file, and answers with the word. It
+//! repeats a call of an earlier attempt only if the outcome is unknown, without checking first.
 
 use serde_json::{Value, json};
 
@@ -31,7 +30,7 @@ pub(super) fn note_down(request: &Value) -> ModelReply {
     }
 }
 
-/// Half of the words are noted by a file tool, half by a command.
+/// Half of the words are noted with a file tool, half with a command.
 fn action(word: &str, file: &str) -> (&'static str, Value) {
     if word.ends_with(|last: char| "02468ace".contains(last)) {
         ("write", json!({"path": file, "content": format!("{word}\n"), "mode": "append"}))
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_request_is_acted_upon_once_and_then_answered() {
+    fn the_last_request_is_carried_out_once_and_then_answered() {
         let first = user(&request_for("word-01", "1.txt"));
         let answered = json!({"role": "assistant", "content": answer_to("word-01")});
         let second = user(&request_for("word-02", "1.txt"));

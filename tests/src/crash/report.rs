@@ -1,4 +1,4 @@
-//! The report: a table of what was found, and whether it may be.
+//! The report: a table of counts, some with an upper bound.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Report {
 struct Row {
     what: &'static str,
     found: usize,
-    /// None: the number only informs.
+    /// The bound; none if the count is only informative.
     most: Option<usize>,
     details: Vec<String>,
 }

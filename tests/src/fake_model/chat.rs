@@ -1,4 +1,4 @@
-//! Chat completions, as OpenAI writes them.
+//! OpenAI's chat completions.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Dialect, NAME, Said, Usage, pieces};
 
 pub(super) const DIALECT: Dialect = Dialect { whole, events, end: "data: [DONE]\n\n" };
 
-/// The reasons to end: cut, with calls, and done.
+/// The finish reasons: cut, with calls, and done.
 const ENDS: [&str; 3] = ["length", "tool_calls", "stop"];
 
 fn whole(said: &Said<'_>) -> Value {

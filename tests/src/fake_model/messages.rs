@@ -1,4 +1,4 @@
-//! Messages, as Anthropic writes them.
+//! Anthropic's messages.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Dialect, NAME, Said, Usage, pieces};
 
 pub(super) const DIALECT: Dialect = Dialect { whole, events, end: "" };
 
-/// The reasons to end: cut, with calls, and done.
+/// The stop reasons: cut, with calls, and done.
 const ENDS: [&str; 3] = ["max_tokens", "tool_use", "end_turn"];
 
 fn whole(said: &Said<'_>) -> Value {
@@ -63,7 +63,7 @@ fn message(content: &Value, stop_reason: Value, said: &Said<'_>) -> Value {
     })
 }
 
-/// What is not read from the cache is half written to it.
+/// Half of the input that is not read from the cache is written to it.
 fn usage(said: &Said<'_>) -> Value {
     let Usage { input, cached, output } = said.usage;
     let written = (input - cached) / 2;

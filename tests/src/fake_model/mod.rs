@@ -1,9 +1,7 @@
-//! A fake model: OpenAI's chat completions and Anthropic's messages, with answers that the test scripts.
-//! Which of the two is spoken depends on the route alone.
+//! A fake model server with scripted replies: OpenAI's chat completions and Anthropic's messages, by route.
 //!
-//! The server computes nothing of its own. A test that wants a thoughtful model gives a closure, which
-//! sees exactly what was sent and nothing else. Where a stream is asked for, there is one, and it can
-//! break in every way that streams break.
+//! A script is a list of replies, or a closure that sees exactly what was sent. Replies are streamed if the
+//! request asks for it, and streams can break in all the usual ways.
 
 mod chat;
 mod messages;
@@ -31,10 +29,10 @@ pub const NAME: &str = "fake-1";
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelReply {
     Text(String),
-    /// Tool calls: name, and the arguments as the raw text that the model made.
+    /// Tool calls: the name, and the arguments as raw text.
     Calls(Vec<(String, String)>),
     TextAndCalls(String, Vec<(String, String)>),
-    /// Tool calls in a reply that ended at the length limit.
+    /// Tool calls in a reply that was cut at its length limit.
     CutCalls(Vec<(String, String)>),
     /// 429 with `Retry-After` in seconds.
     RateLimited(u64),
@@ -42,11 +40,11 @@ pub enum ModelReply {
     Refused(u16, Value),
     /// 500.
     Broken,
-    /// This text in one body, although a stream was asked for.
+    /// This text in one body, even if a stream was requested.
     Unstreamed(String),
-    /// This body, although a stream was asked for.
+    /// This body, even if a stream was requested.
     Whole(Value),
-    /// A stream of this text that goes wrong before its end.
+    /// A stream of this text that fails before its end.
     Faulty(String, StreamFault),
     Stream(Stream),
     Silent,
@@ -57,7 +55,7 @@ impl ModelReply {
         Self::Calls(vec![(tool.to_owned(), arguments.to_string())])
     }
 
-    /// Its text, its calls, and whether it is cut.
+    /// Its text, its calls, and whether it was cut.
     fn said(&self) -> (&str, &[(String, String)], bool) {
         match self {
             Self::Text(text) | Self::Unstreamed(text) | Self::Faulty(text, _) => (text, &[], false),
@@ -76,17 +74,17 @@ impl ModelReply {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFault {
-    /// It ends as if it were whole, but without saying so.
+    /// It ends early, but the connection closes normally.
     Torn,
     Broken,
     Stalled,
-    /// One of its events is no JSON.
+    /// One of its events is not JSON.
     Malformed,
-    /// One of its events says that the provider is overloaded.
+    /// One of its events is the error `overloaded_error`.
     Overloaded,
 }
 
-/// What a reply is said to cost, in tokens.
+/// The reported cost of a reply, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// All input, cached or not.
@@ -95,13 +93,13 @@ pub struct Usage {
     pub output: usize,
 }
 
-/// What the model says, in no protocol yet.
+/// A reply, independent of the protocol.
 struct Said<'a> {
     text: &'a str,
     calls: &'a [(String, String)],
     is_cut: bool,
     usage: Usage,
-    /// The number of the request, which makes the ids of its calls unique.
+    /// The number of the request, which makes the IDs of its calls unique.
     number: usize,
 }
 
@@ -125,13 +123,13 @@ pub struct FakeModel {
 }
 
 impl FakeModel {
-    /// A model that answers each request as `script` says, given the request's body. The script may
-    /// block: then the model thinks.
+    /// A model that answers each request with what `script` returns for the request's body. The script may
+    /// block while the model "thinks".
     pub fn start(script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
         Self::start_with(Box::new(script), None)
     }
 
-    /// A model that gives these answers in turn, and the last one for ever.
+    /// A model that gives these replies in turn, and repeats the last one.
     pub fn answering(replies: Vec<ModelReply>) -> Self {
         Self::start_with(in_turn(replies), None)
     }
@@ -173,7 +171,7 @@ impl FakeModel {
         self.recorded().iter().map(|(headers, _)| headers.clone()).collect()
     }
 
-    /// Drops what was recorded: in a long test it would not fit into memory.
+    /// Drops the recorded requests, which would fill the memory in a long test.
     pub fn forget_requests(&self) {
         self.recorded().clear();
     }
@@ -192,7 +190,7 @@ fn in_turn(replies: Vec<ModelReply>) -> Script {
     })
 }
 
-/// The list of models, which costs nothing and is not one of the requests.
+/// The list of models; not recorded as a request.
 async fn models(headers: HeaderMap) -> Response {
     if !has_the_key(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
@@ -259,7 +257,7 @@ async fn reply(
 }
 
 impl Usage {
-    /// A token is taken to be four bytes, so that the counts grow as real ones do.
+    /// Counts a token for every four bytes, so that counts grow as real ones do.
     fn estimated(request: &Value, reply: &ModelReply) -> Self {
         let (text, calls, _) = reply.said();
         let written: usize = calls.iter().map(|(name, arguments)| name.len() + arguments.len()).sum();

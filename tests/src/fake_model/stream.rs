@@ -1,4 +1,4 @@
-//! A reply as a stream of events, whole or broken.
+//! A reply as a stream of events, complete or broken.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Dialect, Said, StreamFault};
 
-/// Bytes that are written, and what then becomes of the connection.
+/// Bytes to write, and what happens to the connection afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
     pieces: Vec<Vec<u8>>,
@@ -33,14 +33,14 @@ impl Stream {
         Self { pieces: values.iter().map(event).collect(), end }
     }
 
-    /// All events of a reply, and its end.
+    /// All events of a reply, and the end mark.
     pub(super) fn of(dialect: &Dialect, said: &Said<'_>) -> Self {
         let mut stream = Self::events(&(dialect.events)(said), End::Close);
         stream.pieces.push(dialect.end.into());
         stream
     }
 
-    /// The first half of the events, and then the fault.
+    /// The first half of the events, then the fault.
     pub(super) fn broken_by(mut self, fault: StreamFault) -> Self {
         self.pieces.truncate((self.pieces.len() - 1) / 2);
         match fault {
@@ -64,7 +64,7 @@ impl IntoResponse for Stream {
             End::Close => Body::from_stream(pieces.chain(stream::empty::<io::Result<Vec<u8>>>())),
             End::Hang => Body::from_stream(pieces.chain(stream::pending::<io::Result<Vec<u8>>>())),
             End::Break => Body::from_stream(pieces.chain(stream::once(async {
-                // What waits makes the server write out what it has.
+                // Yielding lets the server flush what it has.
                 tokio::task::yield_now().await;
                 Err(io::Error::other("broken"))
             }))),

@@ -1,5 +1,4 @@
-//! What a method is called with: a JSON object, or a form in several parts when a file comes along
-//! (RFC 7578).
+//! The parameters of a method call: a JSON object, or a multipart form if there is a file (RFC 7578).
 
 use std::collections::BTreeMap;
 
@@ -11,14 +10,14 @@ use crate::http::position;
 
 #[derive(Debug, Default)]
 pub(super) struct Form {
-    /// What is no file; numbers are numbers in either form.
+    /// All parameters except files; numbers are numbers in both forms.
     pub(super) parameters: Value,
-    /// The files by the name of their part: name and bytes.
+    /// File names and bytes, by the name of their part.
     files: BTreeMap<String, (String, Vec<u8>)>,
 }
 
 impl Form {
-    /// Reads a body by its content type; what cannot be read has no parameters.
+    /// Parses a body by its content type; a malformed body has no parameters.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
         let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
         match content_type.split_once("boundary=") {
@@ -30,7 +29,7 @@ impl Form {
         }
     }
 
-    /// The file that a parameter stands for: its own part, or the one that it names by `attach://`.
+    /// The file of a parameter: the part of that name, or the part that `attach://` names.
     pub(super) fn file(&self, parameter: &str) -> Option<(String, Vec<u8>)> {
         let named = self.parameters[parameter].as_str().and_then(|value| value.strip_prefix("attach://"));
         self.files.get(named.unwrap_or(parameter)).cloned()

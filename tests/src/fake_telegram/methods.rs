@@ -1,4 +1,4 @@
-//! Telegram's methods over HTTP, their names in any case, and the ways in which they fail.
+//! Telegram's methods over HTTP, with names in any case, and their faults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(super) async fn answer(
                                make sure that only one bot instance is running";
             refusal(409, description, None)
         }
-        Some(Fault::BadRequest) => refusal(400, "Bad Request: something odd", None),
+        Some(Fault::BadRequest) => refusal(400, "Bad Request: something is wrong", None),
         Some(Fault::Blocked) => refusal(403, "Forbidden: bot was blocked by the user", None),
         Some(Fault::ServerError) => refusal(500, "Internal Server Error", None),
     }
@@ -67,7 +67,7 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
     }
 }
 
-/// Holds the request until there is something to say, at most for the `timeout` that the bot asked for.
+/// Waits for an update, at most for the `timeout` in the request.
 async fn next_updates(shared: &Shared, parameters: &Value) -> Vec<Value> {
     let timeout = Duration::from_secs(parameters["timeout"].as_u64().unwrap_or(0));
     let end = tokio::time::Instant::now() + timeout;
@@ -84,7 +84,7 @@ fn result(result: &Value) -> Response {
     axum::Json(json!({"ok": true, "result": result})).into_response()
 }
 
-/// `parameters` are left out where there are none, as Telegram does.
+/// Like Telegram, omits `parameters` if there are none.
 fn refusal(status: u16, description: &str, parameters: Option<Value>) -> Response {
     let mut body = json!({"ok": false, "error_code": status, "description": description});
     if let Some(parameters) = parameters {
@@ -94,7 +94,7 @@ fn refusal(status: u16, description: &str, parameters: Option<Value>) -> Respons
     (status, axum::Json(body)).into_response()
 }
 
-/// An answer whose body breaks off, which makes the server cut the connection.
+/// A response whose body fails, so that the server closes the connection.
 fn cut_off() -> Response {
     let broken = futures_util::stream::once(async { Err::<Bytes, _>(std::io::Error::other("cut off")) });
     Body::from_stream(broken).into_response()

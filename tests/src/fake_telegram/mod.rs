@@ -1,7 +1,7 @@
-//! A fake Telegram server: long polling with confirmed offsets, sent messages recorded, faults on request.
+//! A fake Telegram server: long polling with confirmed offsets, recorded messages, and faults on request.
 //!
-//! Methods are accepted in any case, as the real server does. An update is served again until a later
-//! `offset` confirms it. Nothing here knows what the bot should do.
+//! Like the real server, it accepts method names in any case and serves an update again until a later
+//! `offset` confirms it.
 
 mod form;
 mod methods;
@@ -51,7 +51,7 @@ impl FakeTelegram {
         format!("http://{}", self.address())
     }
 
-    /// Somebody writes: the update gets the next id, which is returned.
+    /// Adds an update with the next ID, and returns the ID.
     pub fn push(&self, update: Value) -> i64 {
         let mut state = self.shared.lock();
         let id = if state.last_update_id == 0 { 700_000 } else { state.last_update_id + 1 };
@@ -62,13 +62,13 @@ impl FakeTelegram {
         id
     }
 
-    /// Serves an update once more although it was confirmed, as after a fail-over.
+    /// Serves a confirmed update once more, as after a failover.
     pub fn redeliver(&self, id: i64, update: Value) {
         self.shared.lock().redelivered.push(with_id(id, update));
         self.shared.arrived.notify_waiters();
     }
 
-    /// The next call of `method` (any case) meets `fault`.
+    /// Makes the next call of `method` (in any case) fail with `fault`.
     pub fn fail(&self, method: &str, fault: Fault) {
         self.shared.lock().faults.push((method.to_ascii_lowercase(), fault));
     }
@@ -81,17 +81,17 @@ impl FakeTelegram {
         self.shared.lock().sent.clone()
     }
 
-    /// How many updates were handed out, repetitions included.
+    /// The number of updates served, including repeated ones.
     pub fn served(&self) -> usize {
         self.shared.lock().served
     }
 
-    /// The updates that no offset has confirmed yet.
+    /// The number of unconfirmed updates.
     pub fn unconfirmed(&self) -> usize {
         self.shared.lock().waiting.len()
     }
 
-    /// The updates that an offset has confirmed: the server never hands them out again by itself.
+    /// The confirmed updates, which the server does not serve again by itself.
     pub fn confirmed(&self) -> BTreeSet<i64> {
         self.shared.lock().confirmed.clone()
     }

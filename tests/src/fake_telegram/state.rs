@@ -1,4 +1,4 @@
-//! What Telegram remembers: updates that wait, messages that were sent, failures that are due.
+//! The server's state: waiting updates, sent messages, and faults to come.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
@@ -20,26 +20,26 @@ pub enum Fault {
     Unauthorized,
     /// 409: another program polls with this token.
     Conflict,
-    /// 400, for a reason that is not the message's.
+    /// 400, for a reason other than the message.
     BadRequest,
     /// 500.
     ServerError,
-    /// No answer at all; the call is not taken.
+    /// No response; the call has no effect.
     Silent,
-    /// 403: the person in the chat has blocked the bot.
+    /// 403: the user has blocked the bot.
     Blocked,
-    /// The call is taken, and the connection ends before its answer.
+    /// The call takes effect, but the connection closes before the response.
     Dropped,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub chat_id: i64,
-    /// By which method, in lower case.
+    /// The method, in lower case.
     pub method: String,
-    /// What: a text, a caption, an emoji.
+    /// The text, caption or emoji.
     pub text: String,
-    /// The message that it edits or reacts to.
+    /// The message that is edited or reacted to.
     pub target: Option<i64>,
     pub file: Option<(String, Vec<u8>)>,
     pub at: Instant,
@@ -88,7 +88,7 @@ impl State {
         updates
     }
 
-    /// Records what the bot does in a chat, or says why Telegram would refuse it.
+    /// Records what the bot sends, or returns why Telegram would refuse it.
     pub(super) fn take(&mut self, method: &str, form: &Form) -> Result<Value, &'static str> {
         let parameters = &form.parameters;
         let chat_id = parameters["chat_id"].as_i64().ok_or("Bad Request: chat not found")?;
@@ -111,7 +111,7 @@ impl State {
         Ok(if method == "setmessagereaction" { Value::Bool(true) } else { self.message(number) })
     }
 
-    /// What a message says by now: its number is its place among all that was sent.
+    /// The current text of a message; its number is its position among everything that was sent.
     fn text_of(&self, number: Option<i64>) -> Option<&String> {
         let is_it = |(index, sent): &(usize, &Sent)| match sent.method.as_str() {
             "editmessagetext" => sent.target == number,

@@ -1,14 +1,14 @@
-//! Updates as Telegram sends them: the shapes that a bot meets, and some that it does not expect.
+//! Updates as Telegram sends them, including some that a bot does not expect.
 
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Chat {
-    /// The chat's id; of a private chat also the user's.
+    /// The chat's ID; in a private chat also the user's.
     pub id: i64,
 }
 
-/// The chat that the systems of tests allow.
+/// The chat that test systems allow.
 pub const ADA: Chat = Chat { id: 4711 };
 
 impl Chat {
@@ -16,7 +16,7 @@ impl Chat {
         self.text_at(text, now_seconds())
     }
 
-    /// A text message with its time of sending, in seconds since the Unix epoch.
+    /// A text message with the time it was sent, in seconds since the Unix epoch.
     pub fn text_at(self, text: &str, date: i64) -> Value {
         json!({"message": self.message(date, &json!({"text": text}))})
     }
@@ -49,7 +49,7 @@ impl Chat {
     }
 }
 
-/// Now, in Telegram's unit: seconds since the Unix epoch.
+/// The current time in seconds since the Unix epoch, as Telegram counts it.
 pub fn now_seconds() -> i64 {
     protocol::now_ms() / 1000
 }

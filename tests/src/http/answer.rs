@@ -1,4 +1,4 @@
-//! What a server answered, read to its end whichever way its length is given.
+//! A server's response, read to its end however its length is given.
 
 use std::io::{self, Read};
 
@@ -8,9 +8,9 @@ use serde_json::Value;
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
-    /// Header names in lower case, and values.
+    /// Header names, in lower case, and values.
     pub headers: Vec<(String, String)>,
-    /// The body, unchunked.
+    /// The body, without chunks.
     pub body: Vec<u8>,
 }
 
@@ -28,7 +28,7 @@ impl Answer {
             .unwrap_or_else(|error| panic!("status {} without JSON ({error}): {}", self.status, self.text()))
     }
 
-    /// The body as an envelope, which must be exactly one.
+    /// The body, which must be an envelope.
     pub fn envelope(&self) -> Envelope {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| {
             panic!("status {} without an envelope ({error}): {}", self.status, self.text())
@@ -105,7 +105,7 @@ pub(crate) fn position(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
 }
 
-/// One read; a signal that interrupts it changes nothing.
+/// Reads once; retries if a signal interrupts it.
 fn read_some(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {

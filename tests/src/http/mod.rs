@@ -1,4 +1,4 @@
-//! A bare HTTP/1.1 client over TCP: it sends what it is told, byte by byte, so that it can also be wrong.
+//! A bare HTTP/1.1 client over TCP, which can also send malformed requests.
 
 mod answer;
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 pub use answer::Answer;
 pub(crate) use answer::position;
 
-/// Longer than any answer takes, long polls included.
+/// Longer than any response takes, long polls included.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// A request that is whole and well-formed unless the test makes it otherwise.
+/// A request that is well-formed unless the test makes it otherwise.
 #[derive(Debug, Clone)]
 pub struct Request {
     method: String,
@@ -25,7 +25,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request without a body; `Host` is filled in when it is sent.
+    /// A request without a body; sending adds `Host`.
     pub fn new(method: &str, target: &str) -> Self {
         Self { method: method.to_owned(), target: target.to_owned(), headers: Vec::new(), body: Vec::new() }
     }
@@ -48,7 +48,7 @@ impl Request {
         Self::post_json(&format!("/tools/{tool}"), arguments)
     }
 
-    /// Sets a header, in place of one of the same name.
+    /// Sets a header, replacing one of the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(present, _)| !present.eq_ignore_ascii_case(name));
@@ -68,16 +68,16 @@ impl Request {
 
     pub fn send(&self, address: SocketAddr) -> Answer {
         self.try_send(address).unwrap_or_else(|error| {
-            panic!("{} {} at {address} got no answer: {error}", self.method, self.target)
+            panic!("{} {} at {address}: no response: {error}", self.method, self.target)
         })
     }
 
-    /// Sends the request to a server that may not be there.
+    /// Sends the request to a server that may not be running.
     pub fn try_send(&self, address: SocketAddr) -> io::Result<Answer> {
         raw(address, &self.bytes(address))
     }
 
-    /// The request as it goes over the wire; a chunked one is one chunk.
+    /// The bytes on the wire; a chunked body is one chunk.
     fn bytes(&self, address: SocketAddr) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nConnection: close\r\n", self.method, self.target);
         if !self.has("Host") {
@@ -102,8 +102,8 @@ impl Request {
     }
 }
 
-/// Sends bytes as they are and reads one answer. A server that answers before it has read everything is
-/// in its right: what could not be sent then does not matter.
+/// Sends raw bytes and reads one response. A server may respond before it has read everything, so errors
+/// while sending are ignored.
 pub fn raw(address: SocketAddr, bytes: &[u8]) -> io::Result<Answer> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
@@ -115,5 +115,5 @@ pub fn raw(address: SocketAddr, bytes: &[u8]) -> io::Result<Answer> {
 /// The socket address in a URL such as `http://127.0.0.1:8700`.
 pub fn address_of(url: &str) -> SocketAddr {
     let address = url.strip_prefix("http://").and_then(|rest| rest.trim_end_matches('/').parse().ok());
-    address.unwrap_or_else(|| panic!("{url} is no address of this machine"))
+    address.unwrap_or_else(|| panic!("{url} is not a socket address"))
 }

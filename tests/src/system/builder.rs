@@ -1,4 +1,4 @@
-//! How a whole system is set up before its start.
+//! Sets up a whole system.
 
 use super::System;
 use crate::fake_telegram::TOKEN;
@@ -36,13 +36,13 @@ impl SystemBuilder {
         self
     }
 
-    /// Connects the system with a fake Telegram, and allows these chats.
+    /// Connects the system to a fake Telegram, and allows these chats.
     #[must_use]
     pub fn telegram(self, server: &FakeTelegram, allowed_chats: &str) -> Self {
         self.telegram_at(&server.url(), allowed_chats)
     }
 
-    /// Connects the system with an address where Telegram may not be yet.
+    /// Connects the system to an address where Telegram may not be running yet.
     #[must_use]
     pub fn telegram_at(self, url: &str, allowed_chats: &str) -> Self {
         self.variable("AUTONOUS_TELEGRAM_TOKEN", TOKEN)
@@ -55,8 +55,8 @@ impl SystemBuilder {
         server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
     }
 
-    /// Runs shell scripts in place of the agent worker and the tool server. They are never ready, so the
-    /// start waits for the control port alone.
+    /// Replaces the agent worker and the tool server with shell scripts. They are never ready, so the start
+    /// waits only for the control port.
     #[must_use]
     pub fn scripted_children(mut self, worker: &str, tool_server: &str) -> Self {
         self.launch.binary = self.dir.link_program(&self.launch.binary);
@@ -71,7 +71,7 @@ impl SystemBuilder {
         Refusal::of(&self.dir, &self.launch)
     }
 
-    /// Starts the system and waits until all of it is ready.
+    /// Starts the system and waits until it is ready.
     pub fn start(self) -> System {
         let supervisor = Program::start(&self.dir, &self.launch);
         let mut system = System { supervisor, launch: self.launch, readiness: self.readiness, dir: self.dir };

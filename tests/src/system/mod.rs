@@ -1,10 +1,10 @@
-//! The whole system, as a user runs it: `supervisor run` with its two children, in a directory of its own.
+//! The whole system as a user runs it: `supervisor run` with its two children, in its own directory.
 
 mod builder;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Output};
+use std::process::{ExitStatus, Output};
 
 use protocol::Envelope;
 use rustix::process::Signal;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::leftovers::{self, Process};
 use crate::program::{self, Launch};
-use crate::{Answer, Database, Program, Request, TestDir, binaries, http, wait};
+use crate::{Answer, Database, Program, Request, TestDir, http, wait};
 
 pub use builder::SystemBuilder;
 
@@ -23,11 +23,11 @@ pub struct System {
     launch: Launch,
     /// The route of the control port that answers 200 once the system is ready.
     readiness: &'static str,
-    // Dropped last: a failing test still shows the logs that lie in it.
+    // Dropped last, because a failing test prints the logs in it.
     dir: TestDir,
 }
 
-/// What the supervisor writes to `<data>/tokens` for the commands that talk to it.
+/// What the supervisor writes to `<data>/tokens` for its commands.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Tokens {
     pub control_token: String,
@@ -57,7 +57,7 @@ impl System {
         Database::in_data(&self.dir.data())
     }
 
-    /// What it logged since its last start.
+    /// What it has logged since its last start.
     pub fn log(&self) -> String {
         self.supervisor.log()
     }
@@ -74,14 +74,14 @@ impl System {
         self.tokens_if_written().expect("a ready system has written its tokens")
     }
 
-    /// Asks the control port, with its token.
+    /// Sends a request to the control port, with its token.
     pub fn control(&self, request: Request) -> Answer {
         let tokens = self.tokens();
         let request = request.header("Authorization", &format!("Bearer {}", tokens.control_token));
         request.send(http::address_of(&tokens.control_url))
     }
 
-    /// Calls a tool past the worker, with the tool server's token.
+    /// Calls a tool directly, with the tool server's token.
     pub fn tool(&self, name: &str, arguments: &Value) -> Envelope {
         let tokens = self.tokens();
         let request = Request::call(name, arguments);
@@ -89,7 +89,7 @@ impl System {
         request.send(http::address_of(&tokens.tool_url)).envelope()
     }
 
-    /// Says something in the local channel; returns the task's id.
+    /// Sends a message in the local channel; returns the task's ID.
     pub fn say(&self, text: &str) -> String {
         let answer = self.control(Request::post_json("/messages", &json!({"text": text})));
         assert_eq!(answer.status, 202, "{}", answer.text());
@@ -103,14 +103,14 @@ impl System {
         })
     }
 
-    /// Says something, waits for its reply, and returns the task's id.
+    /// Sends a message, waits for its reply, and returns the task's ID.
     pub fn run_task(&self, text: &str) -> String {
         let task = self.say(text);
         self.reply(&task);
         task
     }
 
-    /// What a command of the `supervisor` binary prints; it must succeed.
+    /// The output of a `supervisor` command, which must succeed.
     pub fn shown(&self, arguments: &[&str]) -> String {
         program::stdout_of(&self.run_command(arguments))
     }
@@ -119,25 +119,20 @@ impl System {
         serde_json::from_str(&self.shown(arguments)).expect("--json prints JSON")
     }
 
-    /// Runs a command of the `supervisor` binary with this data directory, and waits for its end.
+    /// Runs a `supervisor` command with this data directory and no other variables.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(&self.launch.binary);
-        command.args(arguments).env_clear().envs(self.dir.variables());
-        command.output().expect("the supervisor's binary starts")
+        let launch = Launch { variables: self.dir.variables(), ..self.launch.clone() };
+        launch.output(&self.dir, arguments)
     }
 
-    /// Runs a command of the `tool-server` binary with this data directory, and waits for its end.
+    /// Runs a `tool-server` command with this data directory and no other variables.
     pub fn run_tool_server(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(binaries::path_of("tool-server"));
-        command.args(arguments).env_clear().envs(self.dir.variables());
-        command.output().expect("the tool server's binary starts")
+        Launch::new(&self.dir, "tool-server", "").output(&self.dir, arguments)
     }
 
-    /// The same with all variables that the system was set up with.
+    /// Runs a `supervisor` command with all variables of the system.
     pub fn run_set_up(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(&self.launch.binary);
-        command.args(arguments).env_clear().envs(self.launch.variables.iter().cloned());
-        command.output().expect("the supervisor's binary starts")
+        self.launch.output(&self.dir, arguments)
     }
 
     pub fn child(&self, name: &str) -> Process {
@@ -154,31 +149,31 @@ impl System {
         program::signal(self.child(name).pid, Signal::KILL);
     }
 
-    /// Ends the supervisor at once, as a power cut does, and checks that its children follow.
+    /// Kills the supervisor, as a power cut would, and checks that its children end as well.
     pub fn kill(&mut self) {
         self.supervisor.kill();
         leftovers::assert_no_process(&self.dir);
     }
 
-    /// Waits until the supervisor has ended by itself, and checks that its children have followed.
+    /// Waits until the supervisor has ended by itself, and checks that its children have ended as well.
     pub fn wait(&mut self) -> ExitStatus {
         let status = self.supervisor.wait();
         leftovers::assert_no_process(&self.dir);
         status
     }
 
-    /// Starts the supervisor again in the same place, and waits until it is ready.
+    /// Starts the supervisor again in the same directory, and waits until it is ready.
     pub fn restart(&mut self) {
         self.start_again();
         self.wait_until_ready();
     }
 
-    /// Starts the supervisor again in the same place.
+    /// Starts the supervisor again in the same directory.
     pub fn start_again(&mut self) {
         self.supervisor = Program::start(&self.dir, &self.launch);
     }
 
-    /// Ends the system by SIGTERM and checks that nothing is left of it, whatever it was doing.
+    /// Stops the system with SIGTERM, and checks that it leaves nothing behind.
     pub fn stop(&mut self) -> ExitStatus {
         let status = self.supervisor.terminate();
         leftovers::assert_no_process(&self.dir);
@@ -212,12 +207,12 @@ impl Drop for System {
     }
 }
 
-/// The text of an answer of the direct provider without its status line.
+/// A reply of the direct provider without its status line.
 pub fn without_status_line(reply: &str) -> &str {
     reply.split_once('\n').map_or("", |(_, rest)| rest)
 }
 
-/// One listing of the workspace's root, by a message that is itself the tool call.
+/// A message that is itself a tool call: `ls` of a path.
 pub fn direct_ls(path: &str) -> String {
     format!("/ls {}", Value::from_iter([("path".to_owned(), Value::from(path))]))
 }

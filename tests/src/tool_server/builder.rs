@@ -1,4 +1,4 @@
-//! How a tool server is set up before its start, and the start that must be refused.
+//! Sets up a tool server, also one that must refuse to start.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -54,7 +54,7 @@ impl ToolServerBuilder {
         self
     }
 
-    /// Puts other roots in place of the first.
+    /// Replaces the roots.
     #[must_use]
     pub fn roots(mut self, roots: &[PathBuf]) -> Self {
         self.roots = roots.to_vec();
@@ -67,7 +67,7 @@ impl ToolServerBuilder {
         self.variable("AUTONOUS_TOOL_TOKEN", token)
     }
 
-    /// Runs the server as an ordinary user, which then owns the place, even where the test runs as root.
+    /// Runs the server as an ordinary user, who then owns the directory, even if the test runs as root.
     #[must_use]
     pub fn unprivileged(mut self) -> Self {
         self.launch.unprivileged = true;

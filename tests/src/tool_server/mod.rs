@@ -1,4 +1,4 @@
-//! The tool server alone, as anybody can run it: `tool-server serve` with a root and a data directory.
+//! The tool server alone: `tool-server serve` with a root and a data directory.
 
 mod builder;
 
@@ -23,7 +23,7 @@ pub struct ToolServer {
     address: SocketAddr,
     token: Option<String>,
     roots: Vec<PathBuf>,
-    // Dropped last: a failing test still shows the log that lies in it.
+    // Dropped last, because a failing test prints the log in it.
     dir: TestDir,
 }
 
@@ -52,12 +52,12 @@ impl ToolServer {
         &mut self.program
     }
 
-    /// Calls a tool as a well-behaved client does.
+    /// Calls a tool.
     pub fn call(&self, tool: &str, arguments: &Value) -> Envelope {
         self.send(Request::call(tool, arguments)).envelope()
     }
 
-    /// Sends a request; the token is added where the server has one and the request says nothing of it.
+    /// Sends a request; adds the server's token unless the request has `Authorization`.
     pub fn send(&self, request: Request) -> Answer {
         match &self.token {
             Some(token) if !request.has("Authorization") => {
@@ -67,18 +67,18 @@ impl ToolServer {
         }
     }
 
-    /// Sends bytes as they are; none when the server closed the connection without an answer.
+    /// Sends raw bytes; none if the server closes the connection without a response.
     pub fn raw(&self, bytes: &[u8]) -> Option<Answer> {
         http::raw(self.address, bytes).ok()
     }
 
-    /// Panics when the server no longer lists its root.
+    /// Panics if the server no longer lists its root.
     pub fn assert_alive(&self, after: &str) {
         let envelope = self.call("ls", &serde_json::json!({"path": "."}));
         assert!(envelope.ok, "after {after} the server does not list its root: {envelope:?}");
     }
 
-    /// Ends the server at once, as a crash does, lets `meanwhile` happen, and starts it again.
+    /// Kills the server, as a crash would, calls `meanwhile`, and starts it again.
     pub fn crash(&mut self, meanwhile: impl FnOnce(&TestDir)) {
         self.program.kill();
         leftovers::assert_no_process(&self.dir);
@@ -86,12 +86,12 @@ impl ToolServer {
         (self.program, self.address) = listening(&self.dir, &self.launch);
     }
 
-    /// Runs another command of the `tool-server` binary with this server's variables.
+    /// Runs another `tool-server` command with this server's variables.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
         self.launch.output(&self.dir, arguments)
     }
 
-    /// Ends the server by SIGTERM and checks that nothing is left of it.
+    /// Stops the server with SIGTERM, and checks that it leaves nothing behind.
     pub fn stop(mut self) -> ExitStatus {
         self.end()
     }
@@ -112,7 +112,7 @@ impl Drop for ToolServer {
     }
 }
 
-/// Starts a server and waits for the address that it logs.
+/// Starts a server and waits for the address in its log.
 fn listening(dir: &TestDir, launch: &Launch) -> (Program, SocketAddr) {
     let mut program = Program::start(dir, launch);
     let address = wait::within(wait::SOON, || {
@@ -123,7 +123,7 @@ fn listening(dir: &TestDir, launch: &Launch) -> (Program, SocketAddr) {
     (program, address)
 }
 
-/// The address after `phrase` in a log, without the marks that a terminal or JSON puts around it.
+/// The address after `phrase` in a log, without the quotes or escapes around it.
 fn address_in(log: &str, phrase: &str) -> Option<SocketAddr> {
     let (_, rest) = log.split_once(phrase)?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ':'))?;
