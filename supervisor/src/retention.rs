@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use protocol::event::DatabasePruned;
@@ -12,6 +12,7 @@ use protocol::{Event, EventId};
 
 use crate::journal::chain::Position;
 use crate::journal::files::Files;
+use crate::journal::tampering::{self, Base};
 use crate::store::retention::{Pruned, events, tasks};
 use crate::store::{Store, StoreError, events as stored, kv, tool_calls};
 
@@ -62,17 +63,37 @@ async fn remove_full_files(store: &Store, journal: &Path, before_ms: i64) -> Res
     let Some(position) = stored else { return Ok(0) };
     let position: Position = serde_json::from_str(&position).map_err(StoreError::from)?;
     let before = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(before_ms).unwrap_or(0));
-    let mut removed = 0;
-    for file in Files::list(journal)?.full_before(position.file) {
-        // Oldest first, without gaps: a chain with a gap cannot be verified.
+    let old = old_files(&Files::list(journal)?, position.file, before)?;
+    if let Some((newest, _)) = old.last() {
+        move_base(store, journal, *newest + 1).await?;
+    }
+    old.iter().try_for_each(|(_, file)| fs::remove_file(file))?;
+    remove_unnamed_arguments(journal)?;
+    Ok(i64::try_from(old.len()).unwrap_or(i64::MAX))
+}
+
+/// The full files to remove, by number: oldest first, without gaps, because a chain with a gap cannot be
+/// verified. The newest stays: the number of the current file follows from it.
+fn old_files(files: &Files, position: u64, before: SystemTime) -> io::Result<Vec<(u64, PathBuf)>> {
+    let mut old = Vec::new();
+    for (number, file) in files.full_before(position.min(files.newest().saturating_sub(1))) {
         if file.metadata()?.modified()? >= before {
             break;
         }
-        fs::remove_file(file)?;
-        removed += 1;
+        old.push((number, file.to_owned()));
     }
-    remove_unnamed_arguments(journal)?;
-    Ok(removed)
+    Ok(old)
+}
+
+/// Lets the check of the journal begin at this file, before the older ones are removed.
+async fn move_base(store: &Store, journal: &Path, file: u64) -> Result<(), PruneError> {
+    let time_ms = Files::list(journal)?.time_ms_of(file)?.unwrap_or(0);
+    let moved = Base { position: Position::start_at(file), time_ms };
+    let write = store.write(move |tx| match tampering::base(tx)? {
+        Some(base) if base.position.file >= moved.position.file => Ok(()),
+        _ => tampering::set_base(tx, &moved),
+    });
+    Ok(write.await?)
 }
 
 /// Removes the files of large arguments that no remaining record names: each use renews a file's change time

@@ -89,7 +89,8 @@ pub(crate) async fn run(
 
     let tracker = TaskTracker::new();
     let stop_journal = CancellationToken::new();
-    let (journal, following) = journal::follow(config.data.journal(), store.clone(), stop_journal.clone());
+    let (journal, following) =
+        journal::follow(config.data.journal(), store.clone(), Some(run.clone()), stop_journal.clone());
     let following = tokio::spawn(following);
     let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
     let inbound = Inbound { store: store.clone(), run: run.clone(), cancel_signal: cancel_signal.clone() };
@@ -250,6 +251,7 @@ impl System {
             access: Access::new(Some(self.tokens.control()), address, &[]),
             store: self.store.clone(),
             journal: self.config.data.journal(),
+            follower: self.journal.clone(),
             run: self.run.clone(),
             children: children.clone(),
             cancel_signal: self.cancel_signal.clone(),

@@ -66,6 +66,11 @@ enum JournalCommand {
     Verify {
         /// The journal; by default AUTONOUS_TOOL_JOURNAL, or the one in AUTONOUS_DATA_DIR.
         path: Option<PathBuf>,
+        /// Fail if the last record has another hash than this one.
+        ///
+        /// A chain proves nothing about its own end: keep the last hash elsewhere, and compare it here.
+        #[arg(long, value_name = "HASH")]
+        expect: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -87,7 +92,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Serve { lifeline } => serve(lifeline),
         Command::Check { json } => check(json),
         Command::Openapi => print_openapi(),
-        Command::Journal { command: JournalCommand::Verify { path, json } } => verify_journal(path, json),
+        Command::Journal { command: JournalCommand::Verify { path, expect, json } } => {
+            verify_journal(path, expect.as_deref(), json)
+        }
     }
 }
 
@@ -172,13 +179,20 @@ fn openapi_registry(directory: &Path) -> anyhow::Result<Registry> {
     Ok(tools::registry(&context)?)
 }
 
-fn verify_journal(path: Option<PathBuf>, json: bool) -> anyhow::Result<()> {
+fn verify_journal(path: Option<PathBuf>, expected: Option<&str>, json: bool) -> anyhow::Result<()> {
     let variables = Variables::of_this_process()?;
     let data_dir = variables.text("AUTONOUS_DATA_DIR").unwrap_or("data");
     let path = path
         .or_else(|| variables.text("AUTONOUS_TOOL_JOURNAL").map(PathBuf::from))
         .unwrap_or_else(|| Path::new(data_dir).join(DEFAULT_JOURNAL));
     let chain = verify(&path).context("the journal is not intact")?;
+    let is_expected = expected.is_none_or(|hash| hash.eq_ignore_ascii_case(&chain.last_hash));
+    anyhow::ensure!(
+        is_expected,
+        "{}: the last hash is {}, not the expected one: records were removed, added, or hashed anew",
+        path.display(),
+        chain.last_hash
+    );
     let text = if json { serde_json::to_string_pretty(&chain)? } else { to_text(&chain, &path) };
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())

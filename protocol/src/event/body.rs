@@ -83,6 +83,8 @@ event_types! {
     WorkerExited = "worker.exited",
     CrashLoopDetected = "crash_loop.detected",
     DatabasePruned = "database.pruned",
+    JournalTampered = "journal.tampered",
+    JournalAccepted = "journal.accepted",
     TaskQueued = "task.queued",
     TaskClaimed = "task.claimed",
     TaskDone = "task.done",

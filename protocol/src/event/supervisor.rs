@@ -49,6 +49,36 @@ pub struct DatabasePruned {
     pub events: i64,
 }
 
+/// The journal is not what was read of it before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalTampered {
+    /// What was found, in words.
+    pub error: String,
+    /// Where: the file's number, from 1, and the offset in it.
+    pub file: u64,
+    pub offset: u64,
+    /// The hash of the record that was read last.
+    pub expected_hash: String,
+    /// The hash of what is there now, where there is something.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub found_hash: Option<String>,
+    /// How many records were read before and are gone, and the first and the last of them.
+    pub missing_records: usize,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_missing_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub last_missing_id: Option<String>,
+}
+
+/// Somebody accepted the journal as it is, after it had been tampered with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalAccepted {
+    pub reason: String,
+    /// The hash of the last record before, and of the one from which the journal is checked from now on.
+    pub expected_hash: String,
+    pub accepted_hash: String,
+}
+
 /// A message was stored as a task, or a task that had ended was queued again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskQueued {

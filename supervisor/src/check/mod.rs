@@ -5,6 +5,7 @@
 mod children;
 mod data_dir;
 mod database;
+mod journal;
 mod telegram;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,7 @@ pub(crate) async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec
         data_dir::running(data),
         data_dir::disk(data),
         database::database(&data.database()),
+        journal::journal(data),
     ];
     match config {
         Err(error) => {

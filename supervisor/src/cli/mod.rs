@@ -7,6 +7,7 @@ mod check;
 mod control_client;
 mod database_access;
 mod error;
+mod journal;
 mod next_steps;
 pub(crate) mod program;
 mod prune;
@@ -66,6 +67,11 @@ pub(crate) enum Command {
     /// Open tasks and unsent replies always stay. Works whether or not the supervisor is running; the
     /// database file shrinks only if it is not.
     Prune(prune::PruneArguments),
+    /// Look after the journal of tool calls.
+    Journal {
+        #[command(subcommand)]
+        command: journal::JournalCommand,
+    },
     /// Check that everything works, and say how to fix what does not.
     ///
     /// Changes nothing and costs nothing. Exits with 1 if a check fails.

@@ -51,6 +51,7 @@ fn run_command() -> anyhow::Result<ExitCode> {
         }
         Command::Backup(backup) => make_backup(&data, &backup),
         Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(&data, &prune))),
+        Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(&data, &command))),
         Command::Tree(tree) => print_output(cli::tree::run(&data, &tree)),
         Command::Token(token) => show_token(&data, &token),
     }

@@ -49,6 +49,8 @@ pub(crate) enum ControlError {
     Rejected(ChannelName, Rejection),
     #[error("no such message in the outbox")]
     NoSuchOutboxRow,
+    #[error("nothing was found in the journal that could be accepted")]
+    NothingToAccept,
     #[error("some old records could not be pruned")]
     PruneFailed,
     #[error("the database is not available right now")]
@@ -124,6 +126,9 @@ impl ControlError {
             }
             Self::Rejected(_, Rejection::Invalid(_)) => {
                 (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", super::outbox::HINT)
+            }
+            Self::NothingToAccept => {
+                (StatusCode::CONFLICT, "NOTHING_TO_ACCEPT", "The journal is what was read of it.")
             }
             Self::PruneFailed => (
                 StatusCode::INTERNAL_SERVER_ERROR,

@@ -7,6 +7,7 @@ pub(crate) mod body;
 pub(crate) mod error;
 pub(crate) mod guard;
 pub(crate) mod health;
+pub(crate) mod journal;
 pub(crate) mod outbox;
 pub(crate) mod retention;
 pub(crate) mod tasks;
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
 use crate::children::ChildrenStates;
+use crate::journal::Journal;
 use crate::store::Store;
 use error::ControlError;
 
@@ -42,6 +44,8 @@ pub(crate) struct Control {
     pub store: Store,
     /// The tool server's journal.
     pub journal: PathBuf,
+    /// What reads it.
+    pub follower: Journal,
     /// This run's `process.started`.
     pub run: EventId,
     pub children: ChildrenStates,
@@ -73,6 +77,7 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
         .route("/prune", post(retention::post_prune))
+        .route("/journal/accept", post(journal::post_accept))
         .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))
         .route("/outbox/{outbox_id}", get(outbox::get_outbox))
         .layer(from_fn_with_state(control.clone(), guard::require_token));

@@ -19,6 +19,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
+    #[cfg(test)]
     pub(crate) fn start() -> Self {
         Self::start_at(first_file())
     }
@@ -45,6 +46,8 @@ fn first_file() -> u64 {
 pub(crate) struct ChainBreak {
     pub(crate) offset: u64,
     pub(crate) reason: &'static str,
+    /// The hash of the record before it.
+    pub(crate) expected_hash: String,
 }
 
 /// What a piece of the journal contains.
@@ -78,7 +81,11 @@ impl Batch {
             }
             Some(_) => None,
         };
-        self.breaks.extend(reason.map(|reason| ChainBreak { offset: *offset, reason }));
+        self.breaks.extend(reason.map(|reason| ChainBreak {
+            offset: *offset,
+            reason,
+            expected_hash: last_hash.clone(),
+        }));
         self.events.extend(record.and_then(JournalRecord::into_event));
         let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
         self.position = Position {

@@ -50,13 +50,18 @@ impl Files {
     }
 
     /// The full files below a number, oldest first.
-    pub(crate) fn full_before(&self, number: u64) -> impl Iterator<Item = &Path> {
-        self.archives.range(..number).map(|(_, path)| path.as_path())
+    pub(crate) fn full_before(&self, number: u64) -> impl Iterator<Item = (u64, &Path)> {
+        self.archives.range(..number).map(|(number, path)| (*number, path.as_path()))
     }
 
     /// When the oldest record was written; none if there is none.
     pub(crate) fn oldest_time_ms(&self) -> io::Result<Option<i64>> {
-        let Some(file) = self.open(self.oldest())? else { return Ok(None) };
+        self.time_ms_of(self.oldest())
+    }
+
+    /// When the first record of a file was written; none if there is none.
+    pub(crate) fn time_ms_of(&self, number: u64) -> io::Result<Option<i64>> {
+        let Some(file) = self.open(number)? else { return Ok(None) };
         let mut line = Vec::new();
         BufReader::new(file).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
         Ok(serde_json::from_slice(&line).ok().map(|record: JournalRecord| record.time_ms))

@@ -1,22 +1,33 @@
 //! Follows the journal: whenever the kernel reports a change, and to its end on request.
 //!
-//! A journal that somebody tampered with is reported loudly and never stops the work. One that became
-//! shorter, or whose last known line changed, is read again from the start: events are stored once per ID,
-//! so nothing is lost and nothing is duplicated.
+//! A journal that somebody tampered with is reported and never stops the work: the finding stays in the
+//! database until somebody accepts it. One that became shorter, or whose last known line changed, is read
+//! again from the start: events are stored once per ID, so nothing is lost and nothing is duplicated.
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use protocol::EventId;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::chain::{Batch, Position};
+use super::compare::{Comparison, Depth, Mismatch, broken, gone, head_mismatch};
 use super::files::Files;
 use super::read::{is_unchanged, next_batch};
+use super::tampering::{self, Base, RecordsLeft};
 use super::watch::Watch;
 use crate::store::{Store, StoreError, events, kv};
+
+/// How often the files are compared with what was read of them.
+const COMPARE_EVERY: Duration = Duration::from_secs(5);
+
+/// How often all of the current file is compared; the full ones are read again when they change.
+const COMPARE_WHOLE_EVERY: Duration = Duration::from_secs(600);
 
 /// The pause after a failure of the disk or the database.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -32,6 +43,8 @@ enum FollowError {
     Read(#[from] io::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("could not compare it with what was read: {0}")]
+    Compare(#[from] JoinError),
 }
 
 impl Journal {
@@ -44,32 +57,45 @@ impl Journal {
     }
 }
 
-/// The handle, and the work behind it, which runs until `stop`.
+/// The handle, and the work behind it, which runs until `stop`. What it finds is recorded under `run`.
 pub(crate) fn follow(
     path: PathBuf,
     store: Store,
+    run: Option<EventId>,
     stop: CancellationToken,
 ) -> (Journal, impl Future<Output = ()> + Send + 'static) {
     let (requests, incoming) = mpsc::channel(16);
-    let follower = Follower { path, store, position: None };
+    let follower = Follower { path, store, run, position: None, comparison: Comparison::default() };
     (Journal { requests }, follower.run(incoming, stop))
 }
 
 struct Follower {
     path: PathBuf,
     store: Store,
+    run: Option<EventId>,
     /// None until it was loaded from the database.
     position: Option<Position>,
+    comparison: Comparison,
 }
 
 impl Follower {
     async fn run(mut self, mut requests: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
         let watch = self.watch();
+        let mut ticks = interval_at(Instant::now() + COMPARE_EVERY, COMPARE_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.catch_up(&stop).await;
+        self.compare(Depth::Whole).await;
+        let mut whole = Instant::now();
         loop {
-            self.catch_up(&stop).await;
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = changed(watch.as_ref()) => {}
+                () = changed(watch.as_ref()) => self.catch_up(&stop).await,
+                _ = ticks.tick() => {
+                    self.catch_up(&stop).await;
+                    let is_due = whole.elapsed() >= COMPARE_WHOLE_EVERY;
+                    self.compare(if is_due { Depth::Whole } else { Depth::Head }).await;
+                    whole = if is_due { Instant::now() } else { whole };
+                }
                 request = requests.recv() => match request {
                     Some(done) => {
                         self.catch_up(&stop).await;
@@ -101,24 +127,78 @@ impl Follower {
         }
     }
 
+    async fn compare(&mut self, depth: Depth) {
+        if let Err(error) = self.find_mismatch(depth).await {
+            tracing::error!(%error, "could not compare the journal with what was read of it");
+        }
+    }
+
+    /// Compares what was read with what is there, unless a difference is known already.
+    async fn find_mismatch(&mut self, depth: Depth) -> Result<(), FollowError> {
+        let known = |tx: &rusqlite::Transaction<'_>| Ok((tampering::base(tx)?, tampering::open_finding(tx)?));
+        let (Some(base), None) = self.store.write(known).await? else { return Ok(()) };
+        let Some(head) = self.position.clone() else { return Ok(()) };
+        let (path, mut comparison) = (self.path.clone(), std::mem::take(&mut self.comparison));
+        let (from, until) = (base.position.clone(), head.clone());
+        let compared = spawn_blocking(move || {
+            let found = comparison.first_mismatch(&path, &from, &until, depth);
+            (comparison, found)
+        });
+        let (comparison, found) = compared.await?;
+        self.comparison = comparison;
+        match found? {
+            Some(mismatch) => self.report(mismatch, head, base, None).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Records a difference, and where to go on reading, in one transaction.
+    async fn report(
+        &self,
+        mismatch: Mismatch,
+        expected: Position,
+        base: Base,
+        read_on: Option<&Position>,
+    ) -> Result<(), FollowError> {
+        let (path, left_since) = (self.path.clone(), base.clone());
+        let left = spawn_blocking(move || RecordsLeft::read(&path, &left_since)).await??;
+        let (run, read_on) = (self.run.clone(), read_on.map(serde_json::to_string).transpose());
+        let read_on = read_on.map_err(StoreError::from)?;
+        let record = self.store.write(move |tx| {
+            // Pruning moves the base and then removes files: what was compared is outdated.
+            if tampering::base(tx)?.as_ref() != Some(&base) {
+                return Ok(());
+            }
+            tampering::record(tx, mismatch.clone(), &expected, &left, run.as_ref())?;
+            read_on.iter().try_for_each(|position| kv::set(tx, kv::JOURNAL_POSITION, position))
+        });
+        Ok(record.await?)
+    }
+
     /// Reads file after file; each once after it is known to be full, because it grows until then.
     async fn read_all(&mut self) -> Result<(), FollowError> {
         loop {
             let files = Files::list(&self.path)?;
-            let position = self.position_in(&files).await?;
-            let Some(file) = files.open(position.file)? else {
-                self.position = Some(position);
-                return Ok(());
+            let position = self.stored_position(&files).await?;
+            let opened = files.open(position.file)?;
+            let mismatch = match &opened {
+                _ if !(files.oldest()..=files.newest()).contains(&position.file) => Some(gone(position.file)),
+                None => (position.offset > 0).then(|| gone(position.file)),
+                Some(file) => (!is_unchanged(file, &position)?).then(|| head_mismatch(file, &position)),
             };
             if Files::list(&self.path)? != files {
                 // Rotated meanwhile: the file that was opened may be another one.
                 self.position = Some(position);
                 continue;
             }
-            if !is_unchanged(&file, &position)? {
-                self.position = Some(self.start_again(&position, &files));
+            if let Some(mismatch) = mismatch {
+                self.start_again(mismatch, position, &files).await?;
                 continue;
             }
+            let Some(file) = opened else {
+                self.position = Some(position);
+                return Ok(());
+            };
             let position = self.read_file(&file, position).await?;
             if files.is_full(position.file) {
                 self.position = Some(self.go_to_next_file(position).await?);
@@ -144,45 +224,46 @@ impl Follower {
         Ok(next)
     }
 
-    /// Where to go on, in a file that exists or will exist.
-    async fn position_in(&mut self, files: &Files) -> Result<Position, FollowError> {
-        let known = match self.position.take() {
-            Some(position) => position,
-            None => self.stored_position().await?,
-        };
-        if (files.oldest()..=files.newest()).contains(&known.file) {
-            return Ok(known);
+    /// Reports what was found and reads the journal again from its start.
+    async fn start_again(
+        &mut self,
+        mismatch: Mismatch,
+        known: Position,
+        files: &Files,
+    ) -> Result<(), FollowError> {
+        let base = self.store.write(|tx| tampering::base(tx)).await?;
+        let base = base.map_or_else(|| Base::of(files), Ok)?;
+        let start = Position::start_at(files.oldest());
+        self.report(mismatch, known, base, Some(&start)).await?;
+        self.position = None;
+        Ok(())
+    }
+
+    /// Where to go on. The first time, what is there is taken as it is.
+    async fn stored_position(&mut self, files: &Files) -> Result<Position, FollowError> {
+        if let Some(position) = self.position.take() {
+            return Ok(position);
         }
-        Ok(self.start_again(&known, files))
-    }
-
-    fn start_again(&self, known: &Position, files: &Files) -> Position {
-        tracing::error!(
-            journal = %self.path.display(),
-            file = known.file,
-            offset = known.offset,
-            "the journal was cut or changed before this offset; reading it again from the start"
-        );
-        Position::start_at(files.oldest())
-    }
-
-    async fn stored_position(&self) -> Result<Position, StoreError> {
-        let stored = self.store.write(|tx| kv::get(tx, kv::JOURNAL_POSITION)).await?;
-        Ok(stored.map_or(Ok(Position::start()), |text| serde_json::from_str(&text))?)
+        let start = Base::of(files)?;
+        let load = self.store.write(move |tx| {
+            if tampering::base(tx)?.is_none() {
+                tampering::set_base(tx, &start)?;
+            }
+            Ok(tampering::position(tx)?.unwrap_or_else(|| start.position.clone()))
+        });
+        Ok(load.await?)
     }
 
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
-        for found in &batch.breaks {
-            tracing::error!(
-                journal = %self.path.display(),
-                offset = found.offset,
-                reason = found.reason,
-                "the journal's hash chain is broken"
-            );
-        }
-        let position = serde_json::to_string(&batch.position)?;
+        let (position, run) = (serde_json::to_string(&batch.position)?, self.run.clone());
         let commit = self.store.write(move |tx| {
             batch.events.iter().try_for_each(|event| events::append(tx, event))?;
+            let is_known = tampering::open_finding(tx)?.is_some();
+            if let Some(found) = batch.breaks.first().filter(|_| !is_known) {
+                let expected = Position { last_hash: found.expected_hash.clone(), ..batch.position.clone() };
+                let mismatch = broken(expected.file, found.offset, found.reason);
+                tampering::record(tx, mismatch, &expected, &RecordsLeft::unknown(), run.as_ref())?;
+            }
             kv::set(tx, kv::JOURNAL_POSITION, &position)
         });
         commit.await
@@ -227,7 +308,7 @@ mod tests {
         /// One run of a follower, drained and stopped.
         async fn run(&self) {
             let stop = CancellationToken::new();
-            let (journal, work) = follow(self.path.clone(), self.fixture.store.clone(), stop.clone());
+            let (journal, work) = follow(self.path.clone(), self.fixture.store.clone(), None, stop.clone());
             let work = tokio::spawn(work);
             journal.drain().await;
             stop.cancel();
@@ -306,7 +387,7 @@ mod tests {
         let journal = FollowedJournal::new().await;
         let stop = CancellationToken::new();
         let store = journal.fixture.store.clone();
-        let (_handle, work) = follow(journal.path.clone(), store.clone(), stop.clone());
+        let (_handle, work) = follow(journal.path.clone(), store.clone(), None, stop.clone());
         let work = tokio::spawn(work);
         let mut changes = store.changes();
         journal.append(&chained(&["a"])[0]);

@@ -1,12 +1,15 @@
 //! The tool server's journal becomes events, each record exactly once.
 //!
 //! The position in the file and the hash of its last line are committed together with the events up to
-//! there, which anchors the end of the hash chain. Nothing here writes to the journal.
+//! there, which anchors the end of the hash chain: a journal that was cut, removed or written anew does not
+//! fit to it. Nothing here writes to the journal.
 
 pub(crate) mod chain;
+pub(crate) mod compare;
 pub(crate) mod files;
 pub(crate) mod follower;
 mod read;
+pub(crate) mod tampering;
 mod watch;
 
 pub(crate) use follower::{Journal, follow};

@@ -19,7 +19,11 @@ impl Watch {
     )]
     pub(super) fn directory(path: &Path) -> io::Result<Self> {
         let descriptor = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
-        let what = inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+        let what = inotify::WatchFlags::MODIFY
+            | inotify::WatchFlags::CREATE
+            | inotify::WatchFlags::DELETE
+            | inotify::WatchFlags::MOVED_FROM
+            | inotify::WatchFlags::MOVED_TO;
         inotify::add_watch(&descriptor, path, what)?;
         Ok(Self(AsyncFd::new(descriptor)?))
     }

@@ -6,6 +6,10 @@ use super::StoreError;
 
 /// How far the tool server's journal has been read.
 pub(crate) const JOURNAL_POSITION: &str = "journal.position";
+/// Where the part of the journal begins that is checked: moved by pruning and by accepting.
+pub(crate) const JOURNAL_BASE: &str = "journal.base";
+/// That the journal was tampered with; there until somebody accepts it.
+pub(crate) const JOURNAL_TAMPERED: &str = "journal.tampered";
 /// The event up to which every tool call has an end.
 pub(crate) const SETTLED_EVENTS: &str = "tool_calls.settled";
 

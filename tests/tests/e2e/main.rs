@@ -21,6 +21,7 @@ mod window;
 // What is recorded, and how people look at it.
 mod audit;
 mod journal;
+mod journal_anchor;
 mod journal_rotation;
 mod tasks;
 mod tree;

@@ -1,7 +1,8 @@
 //! The end of the journal's file, where the next record goes.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use protocol::JournalRecord;
@@ -25,14 +26,32 @@ impl Tail {
         let hash = JournalRecord::line_hash(&line);
         line.push(b'\n');
         let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        self.reopen_if_gone()?;
         self.rotate_if_full(length);
         if let Err(error) = self.file.write_all(&line) {
             // Half a line must not stay: the next record would be glued to it.
-            self.file.set_len(self.length)?;
+            if self.file.metadata()?.len() > self.length {
+                self.file.set_len(self.length)?;
+            }
             return Err(error);
         }
         self.length += length;
         self.last_hash = hash;
+        Ok(())
+    }
+
+    /// Goes on in a new file when somebody removed or replaced this one: nobody could find the records of one
+    /// that has no name. The supervisor notices that the older ones are gone.
+    fn reopen_if_gone(&mut self) -> io::Result<()> {
+        let own = self.file.metadata()?;
+        match fs::metadata(&self.path) {
+            Ok(named) if (named.dev(), named.ino()) == (own.dev(), own.ino()) => return Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+        tracing::error!("the journal's file was removed or replaced; its records go on in a new one");
+        self.file = archives::open_own(&self.path)?;
+        self.length = self.file.metadata()?.len();
         Ok(())
     }
 
