@@ -4,6 +4,7 @@
 //! self-check, put Landlock on itself, run the command. `--plain` runs the program without the sandbox, so
 //! that a test can show the difference; `--hide`, `--protect` and `--pin` cover a path, and `--replace`
 //! replaces a file right before; `--without` disables a layer by a system call filter around everything;
+//! `--each-line` runs the program once for each line of stdin; `--unprepared` prepares no sandbox before;
 //! `--cost` compares 200 plain and sandboxed runs of the program, in turns.
 #![expect(unsafe_code, reason = "a layer can be disabled only by a filter, which has no safe form")]
 
@@ -27,6 +28,8 @@ const SHOWN_BYTES: usize = 1 << 20;
 
 const COST_ROUNDS: usize = 200;
 
+const END_OF_RUN: &str = "end of run";
+
 /// The variables that are passed to the program.
 const VARIABLES: [&str; 6] = ["PATH", "TERM", "LANG", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
 
@@ -40,6 +43,8 @@ struct Options {
     mode: Mode,
     network: bool,
     plain: bool,
+    each_line: bool,
+    unprepared: bool,
     cost: bool,
     check: Option<Depth>,
     without: Option<String>,
@@ -79,6 +84,8 @@ fn options() -> Options {
             "--landlock" => options.mode = Mode::Landlock,
             "--network" => options.network = true,
             "--plain" => options.plain = true,
+            "--unprepared" => options.unprepared = true,
+            "--each-line" => options.each_line = true,
             "--cost" => options.cost = true,
             "--check" => options.check = Some(Depth::Quick),
             "--check-full" => options.check = Some(Depth::Full),
@@ -109,12 +116,30 @@ fn sandboxed(options: &Options) -> Result<ExitCode, SandboxError> {
     if options.program.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
+    if !options.unprepared {
+        spawner.prepare();
+    }
     if options.cost {
         return compare_cost(&spawner, options).map(|()| ExitCode::SUCCESS);
     }
     let read_write = options.roots.iter().cloned().chain([options.scratch.clone()]).collect();
     confine(&Powers { read_write, ..Powers::default() }).expect("the server can confine itself");
+    if options.each_line {
+        return run_for_each_line(&spawner, options);
+    }
     run(&spawner, options)
+}
+
+/// Runs the program once for each line of stdin, so that a test can do something in between.
+fn run_for_each_line(spawner: &Spawner, options: &Options) -> Result<ExitCode, SandboxError> {
+    println!("{END_OF_RUN}");
+    for _ in std::io::stdin().lines() {
+        if let Err(error) = run(spawner, options) {
+            println!("error {error}");
+        }
+        println!("\n{END_OF_RUN}");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn settings(options: &Options) -> SpawnerSettings {

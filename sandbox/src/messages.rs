@@ -1,10 +1,12 @@
 //! Messages between the processes of the sandbox.
 //!
-//! Server to spawner: one datagram that carries only descriptors. Server to the monitor of a command: a
-//! memory file with the [`Job`], and one end of a socket pair whose closing ends the command. Back over
-//! that socket pair: [`Report`]s. All ends are forks of one program, so the format has no versions.
+//! Server to spawner: one end of a socket pair, which asks for a sandbox. Server to that sandbox, over the
+//! pair: one message with descriptors, among them a memory file with the [`Job`]; closing the pair ends the
+//! command. Back over it: [`Report`]s. All ends are forks of one program, so the format has no versions.
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::io::Errno;
@@ -12,10 +14,16 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use serde::{Deserialize, Serialize};
 
 use crate::command::{CommandSpec, Cover, Limits, raw_path};
-use crate::step::Failure;
+use crate::step::{During as _, Failure, Step, StepError};
 
-/// More than any report has.
-const MAX_REPORT_BYTES: usize = 256 * 1024;
+/// More than any report has; the longest has a path.
+const MAX_REPORT_BYTES: usize = 8 * 1024;
+
+/// The longest job: more than the kernel's limits on an argument list and on mounts allow.
+const MAX_JOB_BYTES: u64 = 64 << 20;
+
+/// What the confined process writes right before it executes the program.
+pub(crate) const CONFINED: u8 = b'!';
 
 /// What the confined process does once all layers are in force.
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,19 +87,17 @@ pub(crate) struct Outcome {
 /// One message on the way back.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The spawner is ready, or the program was executed.
+    /// The spawner is ready, or a command is confined and waits.
     Started,
     /// The command did not start; nothing follows.
     Failed(Failure),
-    /// The command's first process ended with this raw wait status.
-    Ended(i32),
     /// The command ended and its processes are gone; nothing follows.
     Done(Outcome),
 }
 
 impl Report {
     /// Sends the report. It is no error if nobody listens any more.
-    pub(crate) fn send(&self, socket: &OwnedFd) {
+    pub(crate) fn send(&self, socket: impl AsFd) {
         let _ = send(socket, &encode(self), SendFlags::NOSIGNAL);
     }
 
@@ -100,13 +106,23 @@ impl Report {
         let mut buffer = vec![0; MAX_REPORT_BYTES];
         loop {
             match recv(socket, buffer.as_mut_slice(), RecvFlags::empty()) {
-                Ok((_, 0)) | Err(Errno::CONNRESET) => return Ok(None),
+                Ok((_, 0)) => return Ok(None),
                 Ok((_, length)) => return Ok(decode(&buffer[..length])),
-                Err(Errno::INTR) => {}
+                // A reset says once that the other end left something unread; its reports come after that.
+                Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(errno) => return Err(errno),
             }
         }
     }
+}
+
+/// The job in a memory file.
+pub(crate) fn read_job(file: &OwnedFd) -> Result<Job, StepError> {
+    let mut bytes = Vec::new();
+    let mut file = File::from(file.try_clone().during(Step::Request)?);
+    file.rewind().during(Step::Request)?;
+    file.take(MAX_JOB_BYTES).read_to_end(&mut bytes).during(Step::Request)?;
+    decode(&bytes).ok_or_else(|| StepError::new(Step::Request, libc::EBADMSG))
 }
 
 /// A socket pair for reports; it keeps the borders of messages.
@@ -131,7 +147,6 @@ mod tests {
 
     use super::*;
     use crate::command::CoverKind;
-    use crate::step::{Step, StepError};
 
     #[test]
     fn messages_arrive_as_they_were_sent() {
@@ -168,7 +183,7 @@ mod tests {
         let outcome = Outcome { status: 256, killed: true, cpu_micros: 7, peak_kib: 8 };
         let failed = Report::Failed(StepError::new(Step::Proc, libc::EPERM).into());
         let moved = Report::Failed(Failure::CoverMoved(not_utf8.into()));
-        for report in [Report::Started, failed, moved, Report::Ended(-1), Report::Done(outcome)] {
+        for report in [Report::Started, failed, moved, Report::Done(outcome)] {
             assert_eq!(decode(&encode(&report)), Some(report));
         }
     }

@@ -3,14 +3,15 @@
 //! The spawner is forked before the server has threads, secrets or connections, and before the server
 //! gives up the right to create namespaces. Even a compromised server can only ask it for confined commands.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
@@ -18,11 +19,15 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::command::{CommandSpec, Limits};
 use crate::inside::{fd_passing, serve};
-use crate::messages::{Job, Report, encode, socket_pair};
+use crate::messages::{CONFINED, Job, Report, decode, encode, socket_pair};
 use crate::running::{Lifeline, PendingExit, Running, receive};
 use crate::settings::{Mode, SpawnerSettings, Tier};
 use crate::step::{During as _, Failure, SandboxError, Step, StepError};
 use crate::syscalls::{self, ForkResult};
+
+/// How many sandboxes wait for a command: enough that eight commands in a row, or a few at once, find one
+/// ready. Each takes three small processes and about a megabyte.
+const PREPARED: usize = 4;
 
 /// The spawner process. When this is dropped, the spawner and every command end.
 #[derive(Debug)]
@@ -30,6 +35,8 @@ pub struct Spawner {
     socket: OwnedFd,
     tier: Tier,
     pid: i32,
+    /// Sockets to sandboxes that wait for their command, or are being prepared, oldest first.
+    prepared: Mutex<VecDeque<OwnedFd>>,
     pub(crate) network: bool,
     pub(crate) scratch: PathBuf,
     pub(crate) root: Option<PathBuf>,
@@ -74,7 +81,7 @@ impl Spawner {
                 let _ = syscalls::wait_for(pid);
                 return Err(error);
             }
-            Ok(Report::Failed(_) | Report::Ended(_) | Report::Done(_)) | Err(_) => {
+            Ok(Report::Failed(_) | Report::Done(_)) | Err(_) => {
                 return Err(StepError::new(Step::Fork, libc::ECHILD));
             }
         }
@@ -82,6 +89,7 @@ impl Spawner {
             socket: ours,
             tier,
             pid,
+            prepared: Mutex::default(),
             network: settings.network,
             scratch: settings.scratch.clone(),
             root: settings.roots.first().map(|root| root.path.clone()),
@@ -113,7 +121,10 @@ impl Spawner {
 
     /// Starts a command; returns once the program was executed, or with the step that failed.
     pub fn run(&self, command: &CommandSpec) -> Result<Running, SandboxError> {
-        self.start_job(&Job::Execute(command.clone())).map_err(|error| blame_command(error, command))
+        let started = self.start_job(&Job::Execute(command.clone()));
+        // Now, while the server waits for the command.
+        self.prepare();
+        started.map_err(|error| blame_command(error, command))
     }
 
     /// Blocks until the spawner is gone. Without it no command can run, so the server should end.
@@ -122,29 +133,88 @@ impl Spawner {
         while poll(&mut watched, None) == Err(Errno::INTR) {}
     }
 
-    pub(crate) fn start_job(&self, job: &Job) -> Result<Running, SandboxError> {
-        let unreachable = |errno: Errno| SandboxError::Unreachable(errno.into());
-        let (control, child_control) = socket_pair().map_err(unreachable)?;
-        let (stdout, child_stdout) = pipe_with(PipeFlags::CLOEXEC).map_err(unreachable)?;
-        let (stderr, child_stderr) = pipe_with(PipeFlags::CLOEXEC).map_err(unreachable)?;
-        let request = memory_file(&encode(job)).map_err(SandboxError::Unreachable)?;
-        let passed = [request.as_fd(), child_stdout.as_fd(), child_stderr.as_fd(), child_control.as_fd()];
-        fd_passing::send(&self.socket, passed).map_err(unreachable)?;
-        drop((request, child_stdout, child_stderr, child_control));
-        match receive(&control)? {
-            Report::Started => {}
-            Report::Failed(failure) => return Err(failure.into()),
-            Report::Ended(_) | Report::Done(_) => return Err(SandboxError::NoReport),
+    /// Prepares as many sandboxes as are kept, without waiting for them.
+    pub fn prepare(&self) {
+        let mut prepared = self.prepared();
+        while prepared.len() < PREPARED {
+            // A command says why there is none.
+            let Ok(control) = self.order() else { return };
+            prepared.push_back(control);
         }
-        let control = Arc::new(control);
-        let lifeline = Lifeline(Arc::clone(&control));
-        Ok(Running { stdout, stderr, lifeline, exit: PendingExit { control, tier: self.tier } })
     }
+
+    /// The process starts in a prepared sandbox, if there is one that is alive.
+    pub(crate) fn start_job(&self, job: &Job) -> Result<Running, SandboxError> {
+        let job = memory_file(&encode(job)).map_err(SandboxError::Unreachable)?;
+        while let Some(control) = self.take_prepared() {
+            match hand_over(control, &job, self.tier) {
+                Err(SandboxError::NoReport) => {}
+                started => return started,
+            }
+        }
+        hand_over(self.order()?, &job, self.tier)
+    }
+
+    /// Asks the spawner for a sandbox, and returns the socket to it without waiting.
+    fn order(&self) -> Result<OwnedFd, SandboxError> {
+        let (ours, theirs) = socket_pair().map_err(unreachable)?;
+        fd_passing::send(&self.socket, [theirs.as_fd()]).map_err(unreachable)?;
+        Ok(ours)
+    }
+
+    /// The oldest one that has neither failed nor ended.
+    fn take_prepared(&self) -> Option<OwnedFd> {
+        loop {
+            let control = self.prepared().pop_front()?;
+            // It speaks before it gets a job only when something failed.
+            let mut watched = [PollFd::new(&control, PollFlags::IN)];
+            if poll(&mut watched, Some(&Timespec::default())) == Ok(0) {
+                return Some(control);
+            }
+        }
+    }
+
+    fn prepared(&self) -> MutexGuard<'_, VecDeque<OwnedFd>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unreachable(errno: Errno) -> SandboxError {
+    SandboxError::Unreachable(errno.into())
+}
+
+/// Gives a job to the sandbox behind `control`, and waits until the program was executed.
+/// [`SandboxError::NoReport`] says that the sandbox ended before that.
+fn hand_over(control: OwnedFd, job: &OwnedFd, tier: Tier) -> Result<Running, SandboxError> {
+    let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(unreachable);
+    let ((stdout, child_stdout), (stderr, child_stderr), (started, child_started)) =
+        (pipe()?, pipe()?, pipe()?);
+    let passed = [job.as_fd(), child_stdout.as_fd(), child_stderr.as_fd(), child_started.as_fd()];
+    // If it is gone, it may have said why.
+    let _ = fd_passing::send(&control, passed);
+    drop((child_stdout, child_stderr, child_started));
+    let mut answer = Vec::new();
+    File::from(started).read_to_end(&mut answer).map_err(SandboxError::Unreachable)?;
+    match *answer {
+        [CONFINED] => {}
+        [] => match receive(&control)? {
+            Report::Failed(failure) => return Err(failure.into()),
+            Report::Started | Report::Done(_) => return Err(SandboxError::NoReport),
+        },
+        [CONFINED, ref error @ ..] | ref error => match decode(error) {
+            Some(Report::Failed(failure)) => return Err(failure.into()),
+            _ => return Err(SandboxError::NoReport),
+        },
+    }
+    let control = Arc::new(control);
+    let lifeline = Lifeline(Arc::clone(&control));
+    Ok(Running { stdout, stderr, lifeline, exit: PendingExit { control, tier } })
 }
 
 impl Drop for Spawner {
     /// The spawner ends as soon as its socket closes; then it is reaped.
     fn drop(&mut self) {
+        self.prepared().clear();
         let _ = shutdown(&self.socket, Shutdown::Both);
         let _ = syscalls::wait_for(self.pid);
     }

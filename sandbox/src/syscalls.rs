@@ -15,8 +15,7 @@ pub(crate) enum ForkResult {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ChildExit {
-    pub(crate) status: i32,
+pub(crate) struct Usage {
     /// User and system time, including its reaped descendants, in microseconds.
     pub(crate) cpu_micros: u64,
     /// The largest resident memory of any of them, in KiB.
@@ -60,7 +59,8 @@ pub(crate) fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-pub(crate) fn wait_for(child: i32) -> io::Result<ChildExit> {
+/// Waits for a child; its raw wait status, and what it and its reaped descendants used.
+pub(crate) fn wait_for(child: i32) -> io::Result<(c_int, Usage)> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is valid, and both pointers are valid for the call.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -72,14 +72,29 @@ pub(crate) fn wait_for(child: i32) -> io::Result<ChildExit> {
             Ok(_) => break,
         }
     }
-    let micros = |time: libc::timeval| {
-        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
-    };
-    Ok(ChildExit {
-        status,
-        cpu_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
-        peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
-    })
+    Ok((status, Usage::of(&usage)))
+}
+
+/// The usage of all children that were waited for.
+pub(crate) fn usage_of_children() -> Usage {
+    // SAFETY: an all-zero rusage is valid, and the pointer is valid for the call.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        Usage::of(&usage)
+    }
+}
+
+impl Usage {
+    fn of(usage: &libc::rusage) -> Self {
+        let micros = |time: libc::timeval| {
+            u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
+        };
+        Self {
+            cpu_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
+            peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
+        }
+    }
 }
 
 /// Executes a program; returns only if that failed.

@@ -58,7 +58,10 @@ impl StartupResources {
     ) -> anyhow::Result<Self> {
         let (spawner, capabilities) = match started {
             Ok((spawner, capabilities)) => match capabilities.escape() {
-                None => (Ok(Arc::new(spawner)), capabilities),
+                None => {
+                    spawner.prepare();
+                    (Ok(Arc::new(spawner)), capabilities)
+                }
                 Some(escape) => {
                     let reason = format!(
                         "the self-check broke out of the sandbox: {} ({})",

@@ -1,6 +1,6 @@
 //! What the processes inside hand down to one another.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use libc::sock_filter;
 
@@ -14,7 +14,7 @@ pub(super) struct SpawnerContext<'a> {
     pub(super) filter: Vec<sock_filter>,
 }
 
-/// What belongs to one command.
+/// What belongs to one sandbox.
 pub(super) struct CommandContext<'a> {
     pub(super) spawner: &'a SpawnerContext<'a>,
     /// User and group ID, as outside.
@@ -22,8 +22,8 @@ pub(super) struct CommandContext<'a> {
     pub(super) group: u32,
     /// The home on disk, in tier B.
     pub(super) home: Option<&'a PrivateHome>,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
-    /// The socket to the monitor.
-    pub(super) monitor: OwnedFd,
+    /// The socket to the server.
+    pub(super) control: BorrowedFd<'a>,
+    /// Closed by the monitor when everything must end.
+    pub(super) leash: OwnedFd,
 }

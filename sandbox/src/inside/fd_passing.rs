@@ -1,8 +1,8 @@
-//! The one message from server to spawner: four descriptors, and no bytes that would have to be trusted.
+//! Messages that carry descriptors, and no bytes that would have to be trusted.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::cmsg_space;
 use rustix::io::Errno;
@@ -11,19 +11,18 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// The descriptors that a monitor gets for one command.
-#[derive(Debug)]
-pub(super) struct CommandRequest {
-    pub(super) job: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
-    /// Takes the reports; when the server closes its end, the command ends.
-    pub(super) control: OwnedFd,
-}
+/// What a prepared sandbox gets for its command. A memory file has the job; the last one tells the server
+/// whether the program was executed.
+pub(crate) const HAND_OVER: usize = 4;
 
-/// Sends job, stdout, stderr and control, in this order.
-pub(crate) fn send(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; 4]) -> rustix::io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
+/// The most descriptors of a message.
+const MOST: usize = HAND_OVER;
+
+pub(crate) fn send<const COUNT: usize>(
+    socket: impl AsFd,
+    descriptors: [BorrowedFd<'_>; COUNT],
+) -> rustix::io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
         return Err(Errno::NOBUFS);
@@ -31,16 +30,17 @@ pub(crate) fn send(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; 4]) -> rustix
     sendmsg(socket, &[IoSlice::new(b"+")], &mut ancillary, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// The next request; none when the server is gone.
-pub(super) fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<CommandRequest>> {
+/// Waits for the next message with this number of descriptors; none when the other end is closed.
+pub(crate) fn receive<const COUNT: usize>(socket: impl AsFd) -> rustix::io::Result<Option<[OwnedFd; COUNT]>> {
     loop {
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(4))];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0; 1];
         let received =
-            recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+            recvmsg(&socket, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
         match received {
             Err(Errno::INTR) => continue,
+            Err(Errno::CONNRESET) => return Ok(None),
             Err(errno) => return Err(errno),
             Ok(message) if message.bytes == 0 => return Ok(None),
             Ok(_) => {}
@@ -53,8 +53,8 @@ pub(super) fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<CommandRequ
             })
             .flatten()
             .collect();
-        if let Ok([job, stdout, stderr, control]) = <[OwnedFd; 4]>::try_from(descriptors) {
-            return Ok(Some(CommandRequest { job, stdout, stderr, control }));
+        if let Ok(descriptors) = descriptors.try_into() {
+            return Ok(Some(descriptors));
         }
     }
 }

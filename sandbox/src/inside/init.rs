@@ -5,13 +5,11 @@
 //! domain around the command's: it may signal every descendant of the command, wherever that moved, and
 //! nothing else, while nothing in there may signal it.
 
-use std::fs;
-use std::io::Read as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_dumpable_behavior,
     set_parent_process_death_signal, wait,
@@ -19,8 +17,10 @@ use rustix::process::{
 use rustix::thread::set_name;
 
 use super::context::CommandContext;
+use super::fd_passing::{self, HAND_OVER};
+use super::private_home::PrivateHome;
 use super::{command_mounts, covers, descriptors, landlock_rules, launch, limits, namespaces};
-use crate::messages::{Job, Report, decode, encode};
+use crate::messages::{Outcome, Report, read_job, socket_pair};
 use crate::settings::Tier;
 use crate::step::{During as _, Failure, Step, StepError};
 use crate::syscalls::{self, ForkResult};
@@ -28,25 +28,37 @@ use crate::syscalls::{self, ForkResult};
 /// How long background processes may still write after the command ended by itself.
 const BACKGROUND_GRACE: Duration = Duration::from_millis(100);
 
-/// How many processes are reaped before the monitor's socket is checked again.
+/// How many processes are reaped before the monitor's leash is checked again.
 const REAP_BATCH: u32 = 64;
 
-pub(super) fn run(context: &CommandContext<'_>, job: &Job) -> ! {
-    match start(context, job) {
-        Ok((command, child_signals)) => {
-            Report::Started.send(&context.monitor);
-            reap_until_done(command, &child_signals, &context.monitor);
+pub(super) fn run(context: &CommandContext<'_>) -> ! {
+    match prepare(context).map_err(Failure::from).and_then(|waiting| start(context, waiting)) {
+        Ok(Some(running)) => {
+            let outcome = running.reap_until_done(context);
             kill_everything();
+            context.home.map(PrivateHome::delete);
+            let usage = syscalls::usage_of_children();
+            let (cpu_micros, peak_kib) = (usage.cpu_micros, usage.peak_kib);
+            // The command's processes are gone, so the answer need not wait until its namespaces are.
+            Report::Done(Outcome { cpu_micros, peak_kib, ..outcome }).send(context.control);
         }
-        Err(failure) => Report::Failed(failure).send(&context.monitor),
+        Ok(None) => {}
+        Err(failure) => Report::Failed(failure).send(context.control),
     }
     syscalls::exit(0)
 }
 
-/// Sets up the command's surroundings and starts it; returns its ID and the descriptor of child signals.
-fn start(context: &CommandContext<'_>, job: &Job) -> Result<(i32, OwnedFd), Failure> {
+/// The process that will be the command, confined as far as it can be before the command is known.
+struct WaitingCommand {
+    pid: i32,
+    socket: OwnedFd,
+    child_signals: OwnedFd,
+}
+
+/// Sets up the command's surroundings, and forks the process that will be the command.
+fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
     let _ = set_name(c"init");
-    let kept = [context.stdout.as_fd(), context.stderr.as_fd(), context.monitor.as_fd()];
+    let kept = [context.control, context.leash.as_fd()];
     descriptors::close_all_but(&kept).during(Step::Descriptors)?;
     match context.spawner.tier {
         Tier::A => {
@@ -56,7 +68,6 @@ fn start(context: &CommandContext<'_>, job: &Job) -> Result<(i32, OwnedFd), Fail
             namespaces::write_id_maps(context.user, context.group)?;
             namespaces::set_up_host(context.spawner.settings.network)?;
             command_mounts::set_up(context.spawner)?;
-            covers::mount(job.covers())?;
         }
         Tier::B => {
             set_child_subreaper(Some(getpid())).during(Step::Reaper)?;
@@ -67,12 +78,14 @@ fn start(context: &CommandContext<'_>, job: &Job) -> Result<(i32, OwnedFd), Fail
     // Nobody inside may look into this process: its memory once was the server's.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).during(Step::Reaper)?;
     let child_signals = syscalls::child_signals().during(Step::Reaper)?;
-    let command = fork_command(context, job)?;
-    // Only the command's own processes may hold its output open: the server reads it to its end.
-    descriptors::silence()
-        .and_then(|()| descriptors::close_all_but(&[child_signals.as_fd(), context.monitor.as_fd()]))
-        .during(Step::Descriptors)?;
-    Ok((command, child_signals))
+    let (socket, theirs) = socket_pair().during(Step::Socket)?;
+    match syscalls::fork().during(Step::Fork)? {
+        ForkResult::Parent(pid) => Ok(WaitingCommand { pid, socket, child_signals }),
+        ForkResult::Child => {
+            drop(socket);
+            launch::run(context, &theirs)
+        }
+    }
 }
 
 /// Confirms that signals to the outside are refused, before `kill_everything` signals every process it can.
@@ -84,49 +97,92 @@ fn confirm_signal_scope() -> Result<(), StepError> {
     }
 }
 
-/// Forks the command and waits until the program was executed or a step failed.
-fn fork_command(context: &CommandContext<'_>, job: &Job) -> Result<i32, Failure> {
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).during(Step::Socket)?;
-    let command = match syscalls::fork().during(Step::Fork)? {
-        ForkResult::Parent(command) => command,
-        ForkResult::Child => {
-            drop(reader);
-            let Err(error) = launch::become_command(context, job);
-            let _ = rustix::io::write(&writer, &encode(&Report::Failed(error.into())));
-            syscalls::exit(127)
-        }
+/// Waits for the job, covers what it says, and hands it to the command. None if there will be no job.
+fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option<RunningCommand>, Failure> {
+    let WaitingCommand { pid, socket, child_signals } = waiting;
+    if !wait_for_job(context, &socket)? {
+        return Ok(None);
+    }
+    let Some(descriptors) = fd_passing::receive::<HAND_OVER>(context.control).during(Step::Request)? else {
+        return Ok(None);
     };
-    drop(writer);
-    let mut failure = Vec::new();
-    fs::File::from(reader).read_to_end(&mut failure).during(Step::Exec)?;
-    match decode(&failure) {
-        Some(Report::Failed(failure)) => Err(failure),
-        _ => Ok(command),
+    let job = read_job(&descriptors[0])?;
+    match context.spawner.tier {
+        Tier::A => covers::mount(job.covers())?,
+        Tier::B => context.home.map_or(Ok(()), PrivateHome::create).during(Step::PrivateDirectories)?,
+    }
+    fd_passing::send(&socket, descriptors.each_ref().map(OwnedFd::as_fd)).during(Step::Request)?;
+    // Only the command's own processes may hold its output open: the server reads it to its end.
+    drop((descriptors, socket));
+    Ok(Some(RunningCommand { pid, child_signals }))
+}
+
+/// Waits until the command is confined and there is a job for it; false if there will be none.
+fn wait_for_job(context: &CommandContext<'_>, command: &OwnedFd) -> Result<bool, Failure> {
+    match Report::receive(command).during(Step::Request)? {
+        Some(Report::Started) => {}
+        Some(Report::Failed(failure)) => return Err(failure),
+        Some(Report::Done(_)) | None => return Err(StepError::new(Step::Reaper, libc::ECHILD).into()),
+    }
+    loop {
+        let mut watched = [
+            PollFd::new(&context.leash, PollFlags::IN),
+            PollFd::new(command, PollFlags::IN),
+            PollFd::from_borrowed_fd(context.control, PollFlags::IN),
+        ];
+        match poll(&mut watched, None) {
+            Err(Errno::INTR) => continue,
+            other => other.during(Step::Request)?,
+        };
+        let [leash, command, control] = watched.map(|watched| !watched.revents().is_empty());
+        if leash || command {
+            return Ok(false);
+        }
+        if control {
+            return Ok(true);
+        }
     }
 }
 
-/// Waits for the command, then briefly for its background processes. It checks the monitor's socket in every
-/// round: a fork bomb ends so many processes that reaping them all would leave no time for that.
-fn reap_until_done(command: i32, child_signals: &OwnedFd, monitor: &OwnedFd) {
-    let mut deadline: Option<Instant> = None;
-    let mut more = true;
-    loop {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero())
-            || monitor_closed(child_signals, monitor, if more { Some(Duration::ZERO) } else { left })
-        {
-            return;
-        }
-        match reap(command) {
-            Reaped::Everything => return,
-            Reaped::Command(status) => {
-                Report::Ended(status).send(monitor);
-                deadline = Some(Instant::now() + BACKGROUND_GRACE);
-                more = true;
+struct RunningCommand {
+    pid: i32,
+    child_signals: OwnedFd,
+}
+
+impl RunningCommand {
+    /// Waits for the command, then briefly for its background processes. It checks the leash in every round:
+    /// a fork bomb ends so many processes that reaping them all would leave no time for that.
+    fn reap_until_done(&self, context: &CommandContext<'_>) -> Outcome {
+        let mut ended: Option<(i32, Instant)> = None;
+        let mut more = true;
+        loop {
+            let left = ended.map(|(_, deadline)| deadline.saturating_duration_since(Instant::now()));
+            let pulled = self.leash_pulled(&context.leash, if more { Some(Duration::ZERO) } else { left });
+            if pulled || left.is_some_and(|left| left.is_zero()) {
+                break;
             }
-            Reaped::Some => more = true,
-            Reaped::Nothing => more = false,
+            match reap(self.pid) {
+                Reaped::Everything => break,
+                Reaped::Command(status) => {
+                    ended = Some((status, Instant::now() + BACKGROUND_GRACE));
+                    more = true;
+                }
+                Reaped::Some => more = true,
+                Reaped::Nothing => more = false,
+            }
         }
+        let status = ended.map_or(libc::SIGKILL, |(status, _)| status);
+        Outcome { status, killed: ended.is_none(), ..Outcome::default() }
+    }
+
+    /// Waits until a child ends or the monitor closes the leash; true if it closed.
+    fn leash_pulled(&self, leash: &OwnedFd, timeout: Option<Duration>) -> bool {
+        let mut watched =
+            [PollFd::new(&self.child_signals, PollFlags::IN), PollFd::new(leash, PollFlags::IN)];
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let _ = poll(&mut watched, timeout.as_ref());
+        let _ = rustix::io::read(&self.child_signals, &mut [0_u8; 1024]);
+        !watched[1].revents().is_empty()
     }
 }
 
@@ -150,15 +206,6 @@ fn reap(command: i32) -> Reaped {
         }
     }
     Reaped::Some
-}
-
-/// Waits until a child ends or the monitor closes its socket; true if it closed.
-fn monitor_closed(child_signals: &OwnedFd, monitor: &OwnedFd, timeout: Option<Duration>) -> bool {
-    let mut watched = [PollFd::new(child_signals, PollFlags::IN), PollFd::new(monitor, PollFlags::IN)];
-    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-    let _ = poll(&mut watched, timeout.as_ref());
-    let _ = rustix::io::read(child_signals, &mut [0_u8; 1024]);
-    !watched[1].revents().is_empty()
 }
 
 /// Kills and reaps all processes inside, which also counts their usage. The signal goes to every process

@@ -1,53 +1,107 @@
-//! The last steps: the process that will be the command drops everything, in this order, confirms that it
-//! is gone, and executes the program.
+//! The last steps: the process that will be the command drops everything, waits for the job, confirms that
+//! everything is gone, and executes the program.
 //!
-//! Every step can fail, and a failed step ends the process with the step's name; no step is skipped.
+//! What needs to know nothing of the command is done before it is known. Every step can fail, and a failed
+//! step ends the process with the step's name; no step is skipped.
 
 use std::convert::Infallible;
 use std::ffi::{CString, NulError, OsStr};
-use std::fs::File;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use process::seccomp;
 use rustix::process::{chdir, setsid};
-use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::stdio::{dup2_stderr, dup2_stdout};
+use rustix::thread::set_name;
 
 use super::context::CommandContext;
-use super::{landlock_rules, limits, privileges, probe};
+use super::fd_passing::{self, HAND_OVER};
+use super::{descriptors, landlock_rules, limits, privileges, probe};
 use crate::command::{CommandSpec, HOME};
-use crate::messages::Job;
+use crate::messages::{CONFINED, Job, Report, encode, read_job};
+use crate::settings::Tier;
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
 
-/// Becomes the command; returns only if a step failed.
-pub(super) fn become_command(context: &CommandContext<'_>, job: &Job) -> Result<Infallible, StepError> {
+/// Runs as the process that becomes the command once `socket` hands over a job.
+pub(super) fn run(context: &CommandContext<'_>, socket: &OwnedFd) -> ! {
+    if let Err(error) = prepare(context, socket) {
+        Report::Failed(error.into()).send(socket);
+        syscalls::exit(127)
+    }
+    let _ = set_name(c"waiting");
+    Report::Started.send(socket);
+    let Ok(Some([job, stdout, stderr, started])) = fd_passing::receive::<HAND_OVER>(socket) else {
+        syscalls::exit(127)
+    };
+    let Err(error) = become_command(context, &job, [stdout, stderr], &started);
+    let _ = rustix::io::write(&started, &encode(&Report::Failed(error.into())));
+    syscalls::exit(127)
+}
+
+/// What needs to know nothing of the command.
+fn prepare(context: &CommandContext<'_>, socket: &OwnedFd) -> Result<(), StepError> {
     syscalls::default_signals().during(Step::Signals)?;
+    limits::lower_priority();
     setsid().during(Step::Session)?;
-    connect_stdio(context).during(Step::Stdio)?;
+    descriptors::silence().during(Step::Stdio)?;
+    descriptors::close_all_but(&[socket.as_fd()]).during(Step::Descriptors)?;
+    privileges::drop_capabilities().during(Step::Capabilities)?;
+    rustix::thread::set_no_new_privs(true).during(Step::NoNewPrivileges)?;
+    match context.spawner.tier {
+        Tier::A => confine(context),
+        // The files of the machine's own tree may be others by the time that the command runs.
+        Tier::B => {
+            limits::prefer_for_oom_kill();
+            Ok(())
+        }
+    }
+}
+
+fn confine(context: &CommandContext<'_>) -> Result<(), StepError> {
+    landlock_rules::confine(context.spawner, context.home)?;
+    seccomp::install(&context.spawner.filter).during(Step::Filter)
+}
+
+/// Becomes the command; returns only if a step failed.
+fn become_command(
+    context: &CommandContext<'_>,
+    job: &OwnedFd,
+    [stdout, stderr]: [OwnedFd; 2],
+    started: &OwnedFd,
+) -> Result<Infallible, StepError> {
+    let job = read_job(job)?;
+    dup2_stdout(&stdout).and_then(|()| dup2_stderr(&stderr)).during(Step::Stdio)?;
     syscalls::close_range(3, u32::MAX, true).during(Step::Descriptors)?;
     limits::apply(job.limits(), context.spawner.tier)?;
-    privileges::drop_capabilities().during(Step::Capabilities)?;
-    if let Job::Execute(spec) = job {
+    if let Job::Execute(spec) = &job {
+        // Not before: a directory that is covered meanwhile could be entered without its cover.
         chdir(&spec.workdir).during(Step::Workdir)?;
     }
-    rustix::thread::set_no_new_privs(true).during(Step::NoNewPrivileges)?;
-    landlock_rules::confine(context.spawner, context.home)?;
-    seccomp::install(&context.spawner.filter).during(Step::Filter)?;
+    if context.spawner.tier == Tier::B {
+        confine(context)?;
+    }
     privileges::confirm().during(Step::LastCheck)?;
-    match job {
-        Job::Execute(spec) => Err(execute(context, spec)),
-        Job::Trial(_) => syscalls::exit(0),
-        Job::Probe(plan) => probe::run(plan),
+    match &job {
+        Job::Execute(spec) => Err(execute(context, spec, started)),
+        Job::Trial(_) => {
+            announce(started);
+            syscalls::exit(0)
+        }
+        Job::Probe(plan) => {
+            announce(started);
+            let _ = syscalls::close_range(3, u32::MAX, false);
+            probe::run(plan)
+        }
     }
 }
 
-fn connect_stdio(context: &CommandContext<'_>) -> std::io::Result<()> {
-    dup2_stdin(File::open("/dev/null")?)?;
-    dup2_stdout(&context.stdout)?;
-    Ok(dup2_stderr(&context.stderr)?)
+/// Says that all layers are in force. The program is executed when the pipe then closes without an error.
+fn announce(started: &OwnedFd) {
+    let _ = rustix::io::write(started, &[CONFINED]);
 }
 
-fn execute(context: &CommandContext<'_>, spec: &CommandSpec) -> StepError {
+fn execute(context: &CommandContext<'_>, spec: &CommandSpec, started: &OwnedFd) -> StepError {
     let strings = || {
         let program = CString::new(spec.program.as_os_str().as_bytes())?;
         let arguments = spec.arguments.iter().map(|argument| CString::new(argument.as_bytes()));
@@ -57,6 +111,7 @@ fn execute(context: &CommandContext<'_>, spec: &CommandSpec) -> StepError {
     match strings() {
         Err(_) => StepError::new(Step::Exec, libc::EINVAL),
         Ok((program, arguments, environment)) => {
+            announce(started);
             let error = syscalls::execute(&program, &arguments, &environment);
             StepError::new(Step::Exec, error.raw_os_error().unwrap_or(libc::EIO))
         }

@@ -12,13 +12,9 @@ const NICENESS: i32 = 5;
 const LOCKED_MEMORY_BYTES: u64 = 64 << 10;
 
 pub(super) fn apply(limits: &Limits, tier: Tier) -> Result<(), StepError> {
-    let _ = setpriority_process(None, NICENESS);
     let processes = match tier {
         Tier::A => limits.processes,
-        Tier::B => {
-            prefer_for_oom_kill();
-            limits.processes + threads_of_this_user()
-        }
+        Tier::B => limits.processes + threads_of_this_user(),
     };
     let limits = [
         (Resource::Cpu, limits.cpu_seconds),
@@ -35,6 +31,11 @@ pub(super) fn apply(limits: &Limits, tier: Tier) -> Result<(), StepError> {
         setrlimit(resource, Rlimit { current: limit, maximum: limit }).during(Step::ResourceLimits)?;
     }
     Ok(())
+}
+
+/// For the command and all its processes.
+pub(super) fn lower_priority() {
+    let _ = setpriority_process(None, NICENESS);
 }
 
 /// Makes the kernel kill this process and its descendants first when memory runs out.

@@ -1,11 +1,14 @@
 //! The processes that confine commands. None of them ever runs the server's code.
 //!
 //! ```text
-//! spawner   one, forked when the server starts; forks a monitor per command
-//!  └ monitor   holds the command's lifeline; ends init when it closes; reports the outcome
-//!     └ init      the first process inside: sets up what the command sees, reaps processes
+//! spawner   one, forked when the server starts; forks a monitor per sandbox
+//!  └ monitor   holds the sandbox's lifeline; ends init when it closes
+//!     └ init      the first process inside: sets up what the command sees, reaps processes, reports the end
 //!        └ command   drops all rights, checks that they are gone, and executes the program
 //! ```
+//!
+//! A sandbox is prepared before its command is known: init and the future command wait, and what the server
+//! covers is mounted at the hand-over. Each is used once, so nothing of one command can reach another.
 //!
 //! All are forks of one small single-threaded process, so they may allocate. None has a secret, a
 //! listening socket or a descriptor of the server.

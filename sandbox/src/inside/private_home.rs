@@ -16,14 +16,18 @@ pub(super) struct PrivateHome {
 }
 
 impl PrivateHome {
-    /// Creates one in `scratch`, named after this process.
-    pub(super) fn create(scratch: &Path) -> io::Result<Self> {
-        let home = Self { directory: scratch.join(format!("{PREFIX}{}", std::process::id())) };
-        home.delete();
-        for path in [home.directory.clone(), home.home(), home.tmp()] {
+    /// A home in `scratch`, named after this process; it does not exist yet.
+    pub(super) fn in_directory(scratch: &Path) -> Self {
+        Self { directory: scratch.join(format!("{PREFIX}{}", std::process::id())) }
+    }
+
+    /// Creates the directories, empty.
+    pub(super) fn create(&self) -> io::Result<()> {
+        self.delete();
+        for path in [self.directory.clone(), self.home(), self.tmp()] {
             DirBuilder::new().mode(0o700).create(path)?;
         }
-        Ok(home)
+        Ok(())
     }
 
     /// Deletes the homes of monitors that were killed.
@@ -44,7 +48,7 @@ impl PrivateHome {
         self.directory.join("tmp")
     }
 
-    fn delete(&self) {
+    pub(super) fn delete(&self) {
         if fs::remove_dir_all(&self.directory).is_err() {
             make_accessible(&self.directory, MAX_DEPTH);
             let _ = fs::remove_dir_all(&self.directory);

@@ -156,7 +156,7 @@ fn survives(attempt: fn()) -> io::Result<()> {
             attempt();
             syscalls::exit(0)
         }
-        ForkResult::Parent(child) => match syscalls::wait_for(child)?.status {
+        ForkResult::Parent(child) => match syscalls::wait_for(child)?.0 {
             0 => Ok(()),
             _ => Err(io::ErrorKind::PermissionDenied.into()),
         },

@@ -1,4 +1,5 @@
-//! The spawner's main loop: give up everything, prepare what all commands share, then fork per request.
+//! The spawner's main loop: give up everything, prepare what all commands share, then fork a monitor for
+//! each sandbox that the server asks for.
 //!
 //! It ends when the server closes its end of the socket; then the lifelines of all commands close too.
 
@@ -23,14 +24,14 @@ pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> 
         Err(error) => Report::Failed(error.into()).send(&socket),
         Ok(context) => {
             Report::Started.send(&socket);
-            while let Ok(Some(request)) = fd_passing::receive(&socket) {
+            while let Ok(Some([control])) = fd_passing::receive(&socket) {
                 match syscalls::fork().during(Step::Fork) {
                     Ok(ForkResult::Parent(_)) => {}
                     Ok(ForkResult::Child) => {
                         drop(socket);
-                        monitor::run(&context, request)
+                        monitor::run(&context, control)
                     }
-                    Err(error) => Report::Failed(error.into()).send(&request.control),
+                    Err(error) => Report::Failed(error.into()).send(&control),
                 }
             }
         }

@@ -20,7 +20,7 @@ impl Fixture {
         self.run_with(&options, script)
     }
 
-    fn beneath(&self, path: &str) -> String {
+    pub(crate) fn beneath(&self, path: &str) -> String {
         self.root().join(path).display().to_string()
     }
 }

@@ -12,3 +12,4 @@ mod false_positives;
 mod fixture;
 mod layers;
 mod limits;
+mod prepared;
