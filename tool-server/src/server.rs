@@ -18,7 +18,7 @@ use sandbox::Spawner;
 use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 
 use crate::change::Durability;
-use crate::command::{Commands, Environment};
+use crate::command::{Commands, Environment, GuardedSpawner};
 use crate::config::{Config, Listen};
 use crate::http::{self, AppState, Catalogue};
 use crate::journal::Journal;
@@ -58,13 +58,14 @@ impl Server {
     ) -> anyhow::Result<Self> {
         let listener = bind(&listen)?;
         let journal = Journal::open_with_max_bytes(&config.files.journal, config.files.journal_max_bytes)?;
-        let StartupResources { roots, spawner, capabilities } = resources;
+        let StartupResources { roots, readonly_roots, spawner, capabilities } = resources;
         let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
-        let context = tool_context(config, roots, &spawner, Arc::clone(&output))
+        let context = tool_context(config, roots, readonly_roots, &spawner, Arc::clone(&output))
             .context("cannot open the files of the tools")?;
         let registry = tools::registry(&context)?;
         let roots = &context.roots;
         let confinement = confine(&powers(config, roots))?;
+        context.commands.watch_roots().context("cannot start a thread")?;
         let checks = self_check::run(config, confinement, &capabilities);
         let report = ServiceReport { checks, confinement, capabilities };
         report.require()?;
@@ -129,12 +130,16 @@ fn powers(config: &Config, roots: &Roots) -> Powers {
     let mut read_write: Vec<_> = roots.paths().map(Path::to_owned).collect();
     read_write.push(config.files.output_dir.clone());
     read_write.extend(config.files.journal.parent().map(Path::to_owned));
-    Powers { read_write, read_only: vec![config.files.skills_dir.clone()], connections: false }
+    // The index of denied names looks into what commands may read.
+    let readonly = if config.commands.disable_exec { &[][..] } else { &config.commands.readonly_roots };
+    let read_only = readonly.iter().chain([&config.files.skills_dir]).cloned().collect();
+    Powers { read_write, read_only, connections: false }
 }
 
 fn tool_context(
     config: &Config,
     roots: Roots,
+    readonly_roots: Vec<sandbox::Root>,
     spawner: &Result<Arc<Spawner>, String>,
     output: Arc<OutputStore>,
 ) -> anyhow::Result<ToolContext> {
@@ -159,13 +164,14 @@ fn tool_context(
         roots: alone.roots.paths().map(Path::to_owned).collect(),
         disabled_tools: config.disabled.clone(),
     });
-    let commands = Commands::new(
-        spawner.clone(),
-        Arc::clone(&alone.roots),
-        environment,
-        output,
-        commands.min_free_bytes,
-    );
+    let spawner = match spawner {
+        Ok(spawner) => {
+            Ok(GuardedSpawner::new(Arc::clone(spawner), Arc::clone(&alone.roots), readonly_roots)?)
+        }
+        Err(reason) => Err(reason.clone()),
+    };
+    let commands =
+        Commands::new(spawner, Arc::clone(&alone.roots), environment, output, commands.min_free_bytes);
     Ok(ToolContext {
         search: SearchLimits::new(config.limits.search_max_entries),
         commands: Arc::new(commands),

@@ -20,6 +20,8 @@ use crate::self_check;
 #[derive(Debug)]
 pub struct StartupResources {
     pub(crate) roots: Roots,
+    /// What commands may read besides the roots.
+    pub(crate) readonly_roots: Vec<sandbox::Root>,
     /// Runs commands, or says why none can run.
     pub spawner: Result<Arc<Spawner>, String>,
     /// How commands are sandboxed.
@@ -41,12 +43,12 @@ impl StartupResources {
         if config.commands.disable_exec {
             let reason = "commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned();
             let capabilities = Capabilities::switched_off(&reason);
-            return Ok(Self { roots, spawner: Err(reason), capabilities });
+            return Ok(Self { roots, readonly_roots: Vec::new(), spawner: Err(reason), capabilities });
         }
         let started = settings(config, &roots).and_then(|settings| {
             let spawner = Spawner::start(&settings)?;
             let capabilities = spawner.self_check(depth)?;
-            Ok((spawner, capabilities))
+            Ok((spawner, capabilities, settings.readonly_roots))
         });
         Self::with(config.commands.sandbox, roots, started)
     }
@@ -54,23 +56,23 @@ impl StartupResources {
     fn with(
         mode: Mode,
         roots: Roots,
-        started: Result<(Spawner, Capabilities), SandboxError>,
+        started: Result<(Spawner, Capabilities, Vec<sandbox::Root>), SandboxError>,
     ) -> anyhow::Result<Self> {
-        let (spawner, capabilities) = match started {
-            Ok((spawner, capabilities)) => match capabilities.escape() {
+        let (spawner, capabilities, readonly_roots) = match started {
+            Ok((spawner, capabilities, readonly_roots)) => match capabilities.escape() {
                 None => {
                     spawner.prepare();
-                    (Ok(Arc::new(spawner)), capabilities)
+                    (Ok(Arc::new(spawner)), capabilities, readonly_roots)
                 }
                 Some(escape) => {
                     let reason = format!(
                         "the self-check broke out of the sandbox: {} ({})",
                         escape.attempt, escape.detail
                     );
-                    (Err(reason), capabilities)
+                    (Err(reason), capabilities, Vec::new())
                 }
             },
-            Err(error) => (Err(error_chain(&error)), Capabilities::without_commands(&error)),
+            Err(error) => (Err(error_chain(&error)), Capabilities::without_commands(&error), Vec::new()),
         };
         if let (Err(reason), Mode::Full | Mode::Landlock) = (&spawner, mode) {
             let remedy = capabilities.remedy.unwrap_or_default();
@@ -78,7 +80,7 @@ impl StartupResources {
                 "AUTONOUS_TOOL_SANDBOX={mode:?} is not possible on this machine: {reason}. {remedy}"
             );
         }
-        Ok(Self { roots, spawner, capabilities })
+        Ok(Self { roots, readonly_roots, spawner, capabilities })
     }
 }
 

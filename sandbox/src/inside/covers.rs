@@ -24,7 +24,11 @@ pub(super) fn mount(covers: &[Cover]) -> Result<(), Failure> {
     for cover in covers {
         let moved = || Failure::CoverMoved(cover.path.clone());
         let (place, is_directory) = open(&root, cover).during(Step::Covers)?.ok_or_else(moved)?;
-        attach(cover.kind, &place, is_directory).during(Step::Covers)?;
+        match attach(cover.kind, &place, is_directory) {
+            // It was removed since it was opened.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Err(moved()),
+            attached => attached.during(Step::Covers)?,
+        }
     }
     Ok(())
 }

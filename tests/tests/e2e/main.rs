@@ -40,6 +40,7 @@ mod swagger;
 
 // What must never succeed.
 mod corpus;
+mod hidden;
 mod layers;
 mod load;
 mod powers;

@@ -5,8 +5,11 @@
 //! call says why.
 
 mod capture;
+mod covers;
 mod environment;
 mod excerpt;
+mod guarded;
+mod left_behind;
 mod sanitize;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::statvfs;
-use sandbox::{CommandSpec, Exit, Lifeline, Limits, Running, SandboxError, Spawner, Tier};
+use sandbox::{CommandSpec, Exit, Lifeline, Limits, Running, SandboxError, Tier};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolkit::output::Full;
@@ -25,10 +28,10 @@ use toolkit::{Call, Failure, Outcome, Success};
 
 use crate::output_store::OutputStore;
 use crate::roots::{Roots, names};
-use crate::watch::{Scan, Scanner};
 use capture::Capture;
 
 pub(crate) use environment::{Environment, find_program};
+pub(crate) use guarded::GuardedSpawner;
 
 /// How long output is still read after the main process exits, when another process holds the pipes.
 const LINGER: Duration = Duration::from_millis(100);
@@ -42,15 +45,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The same for a command that was killed.
 const STOPPING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How often a command is tried whose files to cover moved in between.
-const MAX_TRIES: u32 = 10;
-
 /// Runs commands, or knows why none can run.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    spawner: Result<Arc<Spawner>, String>,
+    spawner: Result<GuardedSpawner, String>,
     roots: Arc<Roots>,
-    scanner: Scanner,
     environment: Environment,
     output: Arc<OutputStore>,
     min_free_bytes: u64,
@@ -97,14 +96,18 @@ enum StopReason {
 impl Commands {
     /// `Err` says why no commands run.
     pub(crate) fn new(
-        spawner: Result<Arc<Spawner>, String>,
+        spawner: Result<GuardedSpawner, String>,
         roots: Arc<Roots>,
         environment: Environment,
         output: Arc<OutputStore>,
         min_free_bytes: u64,
     ) -> Self {
-        let scanner = Scanner::new(Arc::clone(&roots));
-        Self { spawner, roots, scanner, environment, output, min_free_bytes }
+        Self { spawner, roots, environment, output, min_free_bytes }
+    }
+
+    /// Begins to read the roots, on a thread of its own; the first command waits for it.
+    pub(crate) fn watch_roots(&self) -> std::io::Result<()> {
+        self.spawner.as_ref().map_or(Ok(()), GuardedSpawner::watch_roots)
     }
 
     /// The directory that a call names, absolute; the first root when it names none.
@@ -115,7 +118,7 @@ impl Commands {
     /// An empty directory that is deleted after the command; in tier B, the first root.
     pub(crate) fn private_workdir(&self) -> Result<PathBuf, ToolError> {
         match &self.spawner {
-            Ok(spawner) if spawner.tier() == Tier::A => Ok(PathBuf::from(sandbox::HOME)),
+            Ok(guarded) if guarded.spawner.tier() == Tier::A => Ok(PathBuf::from(sandbox::HOME)),
             Ok(_) | Err(_) => self.workdir(None),
         }
     }
@@ -143,8 +146,7 @@ impl Commands {
             limits: Limits::for_timeout(request.timeout),
             covers: Vec::new(),
         };
-        let (running, before) =
-            self.start(spawner, &mut command).map_err(|error| sandbox_failed(call, &error))?;
+        let (running, before) = spawner.start(&mut command).map_err(|error| error.into_tool_error(call))?;
         let mut command = RunningCommand {
             call,
             until: since + request.timeout,
@@ -152,25 +154,8 @@ impl Commands {
             stopped: None,
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
-        let after = self.scanner.scan();
-        let control_files = ControlFileReport {
-            created: self.scanner.created(&before, &after),
-            complete: before.complete && after.complete,
-        };
+        let control_files = spawner.left_behind(&before);
         command.into_outcome(exit, &control_files, since.elapsed(), request.timeout)
-    }
-
-    /// Starts a command with what the roots have to cover now; returns the scan that this came from.
-    fn start(&self, spawner: &Spawner, command: &mut CommandSpec) -> Result<(Running, Scan), SandboxError> {
-        let mut tries = 1;
-        loop {
-            let before = self.scanner.scan();
-            command.covers = self.scanner.covers(&before);
-            match spawner.run(command) {
-                Err(SandboxError::CoverMoved(_)) if tries < MAX_TRIES => tries += 1,
-                running => return running.map(|running| (running, before)),
-            }
-        }
     }
 
     fn capture(&self, call: &Call) -> Capture {
@@ -261,13 +246,6 @@ impl Commands {
     }
 }
 
-/// What a command left for other programs to execute.
-struct ControlFileReport {
-    created: Vec<PathBuf>,
-    /// Whether the roots were scanned completely.
-    complete: bool,
-}
-
 struct RunningCommand<'a> {
     call: &'a Call,
     until: Instant,
@@ -288,7 +266,7 @@ impl RunningCommand<'_> {
     fn into_outcome(
         self,
         exit: Exit,
-        control_files: &ControlFileReport,
+        control_files: &Result<Vec<PathBuf>, String>,
         duration: Duration,
         timeout: Duration,
     ) -> Outcome<CommandData> {
@@ -297,8 +275,10 @@ impl RunningCommand<'_> {
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
         notices.extend(control_file_notice(&data.created_control_files));
         notices.extend(
-            (!control_files.complete)
-                .then(|| "The roots are too large to check completely for new control files.".to_owned()),
+            control_files
+                .as_ref()
+                .err()
+                .map(|error| format!("New control files could not be looked for: {error}.")),
         );
         notices.extend(text.changes.notices());
         let shown = Success {
@@ -363,11 +343,11 @@ fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Opti
 
 fn data_of(
     exit: &Exit,
-    control_files: &ControlFileReport,
+    control_files: &Result<Vec<PathBuf>, String>,
     stopped: Option<StopReason>,
     duration: Duration,
 ) -> CommandData {
-    let created = control_files.created.iter().map(|path| names::path_to_text(path));
+    let created = control_files.iter().flatten().map(|path| names::path_to_text(path));
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     CommandData {
         signal: exit.signal,

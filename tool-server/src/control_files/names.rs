@@ -4,6 +4,7 @@
 //! match in the repositories of submodules below `.git/modules`. This module only compares names; it
 //! touches no file.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
 /// Tells git to read hooks and settings from another directory, so it is protected with `.git/config`.
@@ -37,9 +38,15 @@ impl ControlFiles {
     /// Whether a path below a root is itself such a name.
     pub(crate) fn names_entry(&self, path: &Path) -> bool {
         // The last component alone rules out most entries.
-        let last = path.file_name().unwrap_or_default();
-        let may_be = |name: &Vec<String>| name.last().is_some_and(|part| last.eq_ignore_ascii_case(part));
-        self.names.iter().any(may_be) && self.ends_with_name(&lowercase(path))
+        self.may_be_name(path.file_name().unwrap_or_default().as_bytes())
+            && self.ends_with_name(&lowercase(path))
+    }
+
+    /// Whether an entry of this name can be one at all: a cheap first check.
+    pub(crate) fn may_be_name(&self, name: &[u8]) -> bool {
+        let is_last =
+            |parts: &Vec<String>| parts.last().is_some_and(|part| name.eq_ignore_ascii_case(part.as_bytes()));
+        self.names.iter().any(is_last)
     }
 
     fn ends_with_name(&self, parts: &[String]) -> bool {

@@ -58,7 +58,6 @@ impl DeniedPaths {
         !self.patterns.is_empty() && self.patterns.is_match(beneath)
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the index of the roots will pin those directories"))]
     /// How many directories above a denied entry must keep their names for it to be denied.
     pub(crate) fn naming_parents(&self, beneath: &Path) -> usize {
         let above = beneath.components().count().saturating_sub(1);

@@ -1,0 +1,116 @@
+//! Starts a command with everything covered that it must not see or not change in the roots.
+//!
+//! What to cover is looked up just before, and the sandbox covers exactly the files that were seen. If one of
+//! them moved in between, nothing runs and we look again. A cover stays on its file wherever that moves.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use protocol::{ErrorCode, ToolError};
+use sandbox::{CommandSpec, Running, SandboxError, Spawner};
+use toolkit::Call;
+
+use super::left_behind::ControlState;
+use super::{covers, error_chain, sandbox_failed};
+use crate::roots::Roots;
+use crate::watch::{Rules, Watch, WatchError, WatchedRoot};
+
+/// How often a command is tried whose files to cover moved in between.
+const MAX_TRIES: u32 = 10;
+
+/// The spawner, and the index that says what to cover.
+#[derive(Debug)]
+pub(crate) struct GuardedSpawner {
+    pub(super) spawner: Arc<Spawner>,
+    watch: Watch,
+    roots: Arc<Roots>,
+}
+
+/// Why a command was not started.
+#[derive(Debug)]
+pub(super) enum StartError {
+    Watch(WatchError),
+    Sandbox(SandboxError),
+}
+
+impl GuardedSpawner {
+    /// `readonly` are the directories that commands may read besides the roots.
+    pub(crate) fn new(
+        spawner: Arc<Spawner>,
+        roots: Arc<Roots>,
+        readonly: Vec<sandbox::Root>,
+    ) -> std::io::Result<Self> {
+        let as_watched =
+            |root: sandbox::Root, writable| WatchedRoot { path: root.path, handle: root.handle, writable };
+        let writable = roots.for_sandbox()?.into_iter().map(|root| as_watched(root, true));
+        let watched = writable.chain(readonly.into_iter().map(|root| as_watched(root, false))).collect();
+        let watch = Watch::new(watched, rules(&roots));
+        Ok(Self { spawner, watch, roots })
+    }
+
+    pub(super) fn watch_roots(&self) -> std::io::Result<()> {
+        self.watch.start_thread()
+    }
+
+    /// Starts a command; returns the control files that were there before.
+    pub(super) fn start(&self, command: &mut CommandSpec) -> Result<(Running, ControlState), StartError> {
+        let mut tries = 1;
+        loop {
+            let snapshot = self.watch.refresh().map_err(StartError::Watch)?;
+            let before = ControlState::now(&self.roots, &snapshot);
+            command.covers = covers::of(&snapshot);
+            match self.spawner.run(command) {
+                Err(SandboxError::CoverMoved(_)) if tries < MAX_TRIES => tries += 1,
+                Err(error) => return Err(StartError::Sandbox(error)),
+                Ok(running) => return Ok((running, before)),
+            }
+        }
+    }
+
+    /// The control files that came since, absolute; or why nobody knows.
+    pub(super) fn left_behind(&self, before: &ControlState) -> Result<Vec<PathBuf>, String> {
+        let snapshot = self.watch.refresh().map_err(|error| error_chain(&error))?;
+        Ok(ControlState::now(&self.roots, &snapshot).created_since(before, &self.roots))
+    }
+}
+
+pub(super) fn rules(roots: &Arc<Roots>) -> Rules {
+    let [a, b, c, d, e] = std::array::from_fn(|_| Arc::clone(roots));
+    Rules {
+        may_be_denied: Box::new(move |name| a.denied().may_cover_name(name)),
+        is_denied: Box::new(move |path| b.denied().covers_entry(path)),
+        naming_parents: Box::new(move |path| c.denied().naming_parents(path)),
+        may_be_control: Box::new(move |name| d.control_files().may_be_name(name)),
+        is_control: Box::new(move |path| e.control_files().names_entry(path)),
+    }
+}
+
+impl StartError {
+    pub(super) fn into_tool_error(self, call: &Call) -> ToolError {
+        match self {
+            Self::Sandbox(SandboxError::CoverMoved(path)) => refused(
+                call,
+                &format!("{} must be covered and moved each time it was", path.display()),
+                Some("Other programs keep renaming files. Try again."),
+            ),
+            Self::Sandbox(error) => sandbox_failed(call, &error),
+            Self::Watch(error) => {
+                let hint = match &error {
+                    WatchError::Restless => Some("Other programs keep renaming files. Try again."),
+                    WatchError::Unreadable(_) => Some("The operator must let the server read its roots."),
+                    WatchError::Io(_) => None,
+                };
+                refused(call, &error_chain(&error), hint)
+            }
+        }
+    }
+}
+
+/// What commands must not see is not known, so nothing runs.
+fn refused(call: &Call, reason: &str, retry: Option<&str>) -> ToolError {
+    tracing::error!(call_id = %call.id, reason, "could not find what to hide from a command");
+    let message = format!("What the command must not see could not be hidden, so it was not run: {reason}.");
+    let mut error = ToolError::new(ErrorCode::SandboxFailed, message);
+    error.retryable = true;
+    if let Some(hint) = retry { error.with_hint(hint) } else { error }
+}
