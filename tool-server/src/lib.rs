@@ -14,6 +14,7 @@ pub mod http;
 pub mod journal;
 pub mod output_store;
 pub mod policy;
+mod private_key_lines;
 pub mod roots;
 pub mod search;
 pub mod self_check;

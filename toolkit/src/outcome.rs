@@ -29,6 +29,8 @@ pub struct Success<Data> {
     pub next_page_cursor: Option<String>,
     /// The absolute path that the path argument resolved to.
     pub path_resolved: Option<String>,
+    /// Whether the tool itself replaced a secret that redaction cannot see in what is shown.
+    pub redacted: bool,
     /// What the session knows of a file from now on.
     pub seen: Option<Seen>,
     /// The tools that the task may call from now on; reading a skill narrows them.
@@ -86,6 +88,7 @@ impl<Data> Success<Data> {
             truncated_bytes: self.truncated_bytes,
             next_page_cursor: self.next_page_cursor,
             path_resolved: self.path_resolved,
+            redacted: self.redacted,
             seen: self.seen,
             allowed_tools: self.allowed_tools,
             stderr: self.stderr,

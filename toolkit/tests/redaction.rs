@@ -136,6 +136,26 @@ fn images_and_hashes_stay() {
     }
 }
 
+#[test]
+fn what_begins_like_a_key_within_base64_stays() {
+    let run = BASE64.encode(pseudorandom_bytes(300));
+    for token in [
+        concat!("AKIA", "FAKE1234ABCD5678"),
+        concat!("ghp_", "FAKEqB5MgSBLlDTieKDsetmpCkeevCuwbMjR"),
+        concat!("SK", "f19e8b8480f3b47c20431658b4550b7e"),
+    ] {
+        let inside = format!("data:image/png;base64,{}/{token}/{}", &run[..200], &run[200..]);
+        assert_eq!(redactor().redact(&inside), inside);
+        for beside in [
+            format!("{run} {token} {run}"),
+            format!("https://h.invalid/a/{token}/b"),
+            format!("{run}={token}"),
+        ] {
+            assert_eq!(redactor().redact(&beside), beside.replace(token, PLACEHOLDER));
+        }
+    }
+}
+
 /// Texts made of pieces that rules look for, so that they nearly match.
 fn near_secrets() -> impl Strategy<Value = String> {
     let piece = prop_oneof![

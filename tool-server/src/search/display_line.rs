@@ -1,6 +1,9 @@
 //! A line of a file as it is displayed: as visible text, cut around its match when it is long.
 
 use protocol::visible;
+use toolkit::PLACEHOLDER;
+
+use crate::private_key_lines::cuts_key;
 
 /// The most characters of a line that are shown; an escaped one counts once.
 pub(crate) const MAX_LINE_CHARS: usize = 500;
@@ -19,6 +22,8 @@ pub(crate) struct DisplayLine {
     pub(crate) is_lossy: bool,
     /// Whether characters are shown escaped.
     pub(crate) is_escaped: bool,
+    /// Whether it belongs to a private key and is not shown.
+    pub(crate) is_secret: bool,
 }
 
 /// A line without its terminator, cut so that the match at byte `match_start` is visible.
@@ -32,6 +37,10 @@ pub(crate) fn display_line(line: &[u8], match_start: usize) -> DisplayLine {
         // A match near the end leaves room for more before it.
         start = back(line, end, MAX_LINE_CHARS);
     }
+    // A key in one long line, as in JSON, may begin before what is shown.
+    if cuts_key(&line[..start]) {
+        return secret_line();
+    }
     let text = String::from_utf8_lossy(&line[start..end]);
     let is_lossy = matches!(text, std::borrow::Cow::Owned(_));
     let mut shown = String::with_capacity(text.len() + 2 * CUT_MARK.len_utf8());
@@ -40,7 +49,18 @@ pub(crate) fn display_line(line: &[u8], match_start: usize) -> DisplayLine {
     let is_escaped = matches!(text, std::borrow::Cow::Owned(_));
     shown.push_str(&text);
     shown.extend((end < line.len()).then_some(CUT_MARK));
-    DisplayLine { text: shown, is_cut: start > 0 || end < line.len(), is_lossy, is_escaped }
+    DisplayLine { text: shown, is_cut: start > 0 || end < line.len(), is_lossy, is_escaped, is_secret: false }
+}
+
+/// A line of a private key.
+pub(crate) fn secret_line() -> DisplayLine {
+    DisplayLine {
+        text: PLACEHOLDER.to_owned(),
+        is_cut: false,
+        is_lossy: false,
+        is_escaped: false,
+        is_secret: true,
+    }
 }
 
 /// Where `characters` after `from` end. A character has at most four bytes.

@@ -13,10 +13,11 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch,
 };
 
-use super::display_line::{DisplayLine, display_line};
+use super::display_line::{DisplayLine, display_line, secret_line};
 use super::limits::MAX_LINE_BYTES;
 use super::page_collector::PageUsage;
 use super::search_budget::SearchBudget;
+use crate::private_key_lines::is_in_key;
 
 /// How many bytes are read between two checks of the clock.
 const BYTES_PER_CHECK: usize = 128 << 10;
@@ -100,8 +101,9 @@ impl<'a> FileSearcher<'a> {
 
     /// Searches one file for lines after `after_line`.
     pub(crate) fn search(&mut self, file: File, after_line: u64) -> SearchOutcome {
-        let mut reader = Reader { file, budget: self.budget, until_check: 0, has_failed: false };
+        let mut reader = Reader { file: &file, budget: self.budget, until_check: 0, has_failed: false };
         let mut collector = Collector {
+            file: &file,
             matcher: &self.matcher,
             mode: self.mode,
             room: self.room,
@@ -123,7 +125,7 @@ impl<'a> FileSearcher<'a> {
 
 /// Reads a file and checks the clock now and then.
 struct Reader<'a> {
-    file: File,
+    file: &'a File,
     budget: &'a SearchBudget,
     until_check: usize,
     has_failed: bool,
@@ -144,6 +146,7 @@ impl Read for Reader<'_> {
 }
 
 struct Collector<'a> {
+    file: &'a File,
     matcher: &'a RegexMatcher,
     mode: SearchMode,
     room: PageUsage,
@@ -154,9 +157,11 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     /// Keeps a line unless an earlier page had it; false when the page needs no more of this file.
-    fn keep(&mut self, number: u64, role: Role, line: &[u8], match_start: usize) -> bool {
+    fn keep(&mut self, number: u64, role: Role, line: &[u8], offset: u64) -> bool {
         if number > self.after_line {
-            let shown = display_line(line, match_start);
+            let match_start = if let Role::Match { column } = role { column - 1 } else { 0 };
+            let is_secret = is_in_key(self.file, line, offset);
+            let shown = if is_secret { secret_line() } else { display_line(line, match_start) };
             self.matches_found.usage.bytes += shown.text.len() + 1;
             self.matches_found.usage.items += usize::from(matches!(role, Role::Match { .. }));
             self.matches_found.lines.push(Line { number, role, shown });
@@ -176,7 +181,8 @@ impl Sink for Collector<'_> {
             SearchMode::Lines { .. } => {
                 let line = found.bytes();
                 let start = self.matcher.find(line).ok().flatten().map_or(0, |found| found.start());
-                self.keep(found.line_number().unwrap_or(0), Role::Match { column: start + 1 }, line, start)
+                let role = Role::Match { column: start + 1 };
+                self.keep(found.line_number().unwrap_or(0), role, line, found.absolute_byte_offset())
             }
         })
     }
@@ -186,7 +192,8 @@ impl Sink for Collector<'_> {
             SinkContextKind::Before => Role::Before,
             SinkContextKind::After | SinkContextKind::Other => Role::After,
         };
-        Ok(self.keep(context.line_number().unwrap_or(0), role, context.bytes(), 0))
+        let offset = context.absolute_byte_offset();
+        Ok(self.keep(context.line_number().unwrap_or(0), role, context.bytes(), offset))
     }
 
     fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {

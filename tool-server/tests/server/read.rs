@@ -101,6 +101,41 @@ async fn long_lines_are_cut_with_a_mark() {
 }
 
 #[tokio::test]
+async fn a_private_key_is_hidden_also_where_a_page_or_a_match_enters_it() {
+    let body = "FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT";
+    let key = format!(
+        "{}PRIVATE KEY-----\n{}Gx0S\n-----END PRIVATE KEY-----\n",
+        "-----BEGIN ",
+        format!("{body}\n").repeat(9)
+    );
+    let large = format!("{}{key}{body}\n", "an ordinary line\n".repeat(100_000));
+    let json = format!("{{\"key\": {:?}}}\n", key.repeat(2));
+    let tree = [("key.txt", key.as_str()), ("large.txt", &large), ("key.json", &json)];
+    let server = TestServer::holding(&tree).await;
+    let from = u64::try_from(large.find(body).unwrap() + 50).unwrap();
+    for (tool, arguments) in [
+        ("read", json!({"path": "key.txt", "start_line": 4})),
+        ("read", json!({"path": "key.txt", "start_line": 4, "limit": 2, "line_numbers": false})),
+        ("read", json!({"path": "key.txt", "offset": 60, "limit_bytes": 100})),
+        ("read", json!({"path": "large.txt", "start_line": 100_004, "limit": 6})),
+        ("read", json!({"path": "large.txt", "offset": from, "limit_bytes": 200})),
+        ("read", json!({"path": "key.json", "offset": 300, "limit_bytes": 60})),
+        ("grep", json!({"pattern": "FAKE6", "path": "key.txt"})),
+        ("grep", json!({"pattern": "Gx0S", "context": 2, "path": "key.txt"})),
+        ("grep", json!({"pattern": "Gx0S..-----END PRIVATE KEY-----..\"", "path": "key.json"})),
+        ("grep", json!({"pattern": "^FAKE6", "path": "large.txt", "limit": 9})),
+    ] {
+        let answer = server.call(tool, arguments.clone()).await;
+        assert!(answer.ok && answer.stdout.contains("***REDACTED***"), "{arguments}: {}", answer.stdout);
+        assert!(answer.meta.redacted, "{arguments}");
+        let text = serde_json::to_string(&answer).unwrap().replace(&arguments["pattern"].to_string(), "");
+        assert!(!text.contains("6Idr96") && !text.contains("Gx0S\\n"), "{arguments}: {text}");
+    }
+    let after = server.call("grep", json!({"pattern": "^FAKE6", "path": "large.txt"})).await;
+    assert_eq!(after.stdout.matches(body).count(), 1, "the line after the key is none of its own");
+}
+
+#[tokio::test]
 async fn bytes_end_at_a_character_boundary() {
     let page = read("aéé", json!({"offset": 0, "limit_bytes": 2})).await;
     assert_eq!((page.stdout.as_str(), &page.meta.data["bytes"]), ("a", &json!(1)));

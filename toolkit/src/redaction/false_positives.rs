@@ -4,7 +4,7 @@
 //! ordinary text in what people write (`password = var.db_password`), and towards secrets in the output of
 //! machines.
 
-use super::references::is_reference;
+use super::references::{is_code_name, is_reference};
 use super::rule::Found;
 use super::shape::{is_monotonous, looks_random, words};
 
@@ -29,9 +29,9 @@ const NAMING_WORDS: &str = "\
     refresh reset root secret secrets service session set signing slack some telegram the to token \
     tokens type user username value web webhook with x xsrf your";
 
-/// Whether a token in a known format is a real one.
+/// Whether a token in a known format is a real one, and no name in code that begins like one.
 pub(super) fn is_not_dummy(found: &Found<'_>) -> bool {
-    !is_dummy(found.value)
+    !is_dummy(found.value) && !is_code_name(found.value)
 }
 
 /// Whether a token in a weak format looks random.

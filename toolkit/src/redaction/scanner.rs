@@ -21,6 +21,9 @@ const AFTER_BYTES: usize = 80;
 /// `token=token=token=…` would take quadratic time.
 const MAX_RESCANNED_BYTES: usize = 256;
 
+/// How much base64 stands before a match that is a part of it, and twice what stands after it.
+const MIN_BASE64_BYTES: usize = 64;
+
 pub(super) fn standard() -> &'static Scanner {
     static STANDARD: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(all_rules()));
     &STANDARD
@@ -106,7 +109,9 @@ impl Compiled {
             after: &text[span.end..rest],
         };
         let is_named = matches!(self.rule.start, Start::Name);
+        let has_prefix = matches!(self.rule.start, Start::Word | Start::Run | Start::Back(..));
         let is_secret = (self.rule.is_secret)(&found)
+            && !(has_prefix && is_inside_base64(&found))
             && (context == Context::Text || !is_named || assignments::is_secret_in_command(&found));
         Some((span, is_secret))
     }
@@ -163,10 +168,28 @@ fn starts_word(bytes: &[u8], at: usize) -> bool {
     }
 }
 
+/// Whether a match is a part of much more base64, such as an image, in which every prefix occurs.
+fn is_inside_base64(found: &Found<'_>) -> bool {
+    let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let before = found.before.as_bytes();
+    let (lead, rest) = (before.iter().rev().take_while(|byte| belongs(byte)), found.after.as_bytes());
+    let lead = &before[before.len() - lead.count()..];
+    let has_all = |kind: fn(&u8) -> bool| lead.iter().any(kind);
+    matches!(lead.last(), Some(b'+' | b'/'))
+        && lead.len() >= MIN_BASE64_BYTES
+        && rest.iter().take_while(|byte| belongs(byte)).count() >= MIN_BASE64_BYTES / 2
+        && has_all(u8::is_ascii_uppercase)
+        && has_all(u8::is_ascii_digit)
+}
+
 fn ends_in_colour(lead: &[u8]) -> bool {
     let numbers = lead.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
     let lead = &lead[..lead.len() - numbers];
-    numbers <= 16 && (lead.ends_with(b"\x1b[") || lead.ends_with(b"1b[") || lead.ends_with(b"33["))
+    numbers <= 16
+        && (lead.ends_with(b"\x1b[")
+            || lead.ends_with(b"1b[")
+            || lead.ends_with(b"1b}[")
+            || lead.ends_with(b"33["))
 }
 
 #[cfg(test)]
@@ -208,7 +231,7 @@ mod tests {
     #[test]
     fn a_token_is_found_after_an_escape_and_not_inside_a_word() {
         let token = concat!("ghp_", "FAKEqB5MgSBLlDTieKDsetmpCkeevCuwbMjR");
-        for before in ["", " ", "=", "\\n", "\\t", "%3D", "\u{1b}[1;32m", "\\u001b[0m", "é"] {
+        for before in ["", " ", "=", "\\n", "\\t", "%3D", "\u{1b}[1;32m", "\\u001b[0m", "\\u{1b}[0m", "é"] {
             let text = format!("{before}{token}");
             assert_eq!(redacted(standard(), &text), format!("{before}{PLACEHOLDER}"), "{before:?}");
         }

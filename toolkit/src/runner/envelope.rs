@@ -28,7 +28,7 @@ pub(super) fn envelope(info: &CallInfo, cwd: &str, outcome: Outcome<Value>, reda
         context: Context { cwd: cwd.to_owned(), params_input: shown.arguments, path_resolved: None },
     };
     let mut envelope = header.answer(outcome);
-    if redact(&mut envelope, redactor) || shown.redacted {
+    if redact(&mut envelope, redactor) || shown.redacted || envelope.meta.redacted {
         envelope.meta.redacted = true;
         envelope.meta.notices.push(REDACTED.to_owned());
     }
@@ -89,7 +89,7 @@ impl Header {
                 stats: self.stats,
                 context: Context { path_resolved: success.path_resolved, ..self.context },
                 full_output: success.full_output,
-                redacted: false,
+                redacted: success.redacted,
             },
         }
     }

@@ -71,6 +71,7 @@ pub(super) struct Filled {
     has_cut_lines: bool,
     has_lossy_lines: bool,
     has_escaped_lines: bool,
+    has_secret_lines: bool,
     escaped_names: Option<String>,
 }
 
@@ -93,6 +94,7 @@ impl Filled {
             has_cut_lines: false,
             has_lossy_lines: false,
             has_escaped_lines: false,
+            has_secret_lines: false,
             escaped_names: None,
         };
         for (path, matches_found) in found.into_sorted() {
@@ -124,6 +126,7 @@ impl Filled {
             self.has_cut_lines |= line.shown.is_cut;
             self.has_lossy_lines |= line.shown.is_lossy;
             self.has_escaped_lines |= line.shown.is_escaped;
+            self.has_secret_lines |= line.shown.is_secret;
             self.last.shown = Some((path.to_vec(), line.number));
         }
         true
@@ -187,6 +190,7 @@ impl Filled {
             output.notices.push(format!("{} {}", visible::NOTICE, visible::EDIT_NOTICE));
         }
         output.notices.extend(self.escaped_names);
+        output.redacted = self.has_secret_lines;
         output
     }
 }

@@ -7,9 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use protocol::{ToolError, visible};
 use toolkit::arguments::invalid;
 use toolkit::output::Full;
-use toolkit::{Call, Success};
+use toolkit::{Call, PLACEHOLDER, Redactor, Success};
 
 use super::{ReadArguments, ReadData, ReadFile};
+use crate::private_key_lines::{LOOK_BACK_BYTES, length_in_key};
 
 const HIDDEN: &str = "The bytes have control or invisible characters, so they are shown as base64.";
 
@@ -24,32 +25,62 @@ pub(super) fn read(
     }
     let wanted = arguments.limit_bytes.unwrap_or(usize::MAX);
     let mut part = file.part(offset, wanted.min(call.bounds.bytes))?;
-    let text = text_of(&part, offset + length(&part) < size);
-    let is_hidden = text.as_deref().is_some_and(|text| matches!(visible::escaped(text), Cow::Owned(_)));
-    let (stdout, encoding) = match text.filter(|_| !is_hidden) {
+    let goes_on = offset + length(&part) < size;
+    let shown = match text_of(&part, goes_on) {
         Some(text) => {
             part.truncate(text.len());
-            (text, "utf-8")
+            as_text(text, &before(file, offset)?)
         }
-        None => {
+        None => Shown { encoding: "base64", ..Shown::default() },
+    };
+    let stdout = match shown.encoding {
+        "base64" => {
             part.truncate(call.bounds.bytes / 4 * 3);
-            (STANDARD.encode(&part), "base64")
+            STANDARD.encode(&part)
         }
+        _ => shown.text,
     };
     let next = offset + length(&part);
     let cut = (next < size).then_some(if wanted > part.len() { Full::Bytes } else { Full::Limit });
     Ok(Success {
         stdout,
-        notices: notice(offset, next, size).into_iter().chain(is_hidden.then(|| HIDDEN.to_owned())).collect(),
+        redacted: shown.redacted,
+        notices: notice(offset, next, size).into_iter().chain(shown.notice.map(str::to_owned)).collect(),
         data: ReadData {
             offset: Some(offset),
             bytes: Some(length(&part)),
-            encoding: Some(encoding),
+            encoding: Some(shown.encoding),
             ..ReadData::default()
         },
         ..Success::default()
     }
     .cut_at(cut))
+}
+
+#[derive(Default)]
+struct Shown {
+    text: String,
+    encoding: &'static str,
+    notice: Option<&'static str>,
+    redacted: bool,
+}
+
+/// How a text is shown: as it is, or else as base64, in which redaction would find no secret.
+fn as_text(text: String, before: &[u8]) -> Shown {
+    let in_key = length_in_key(before, text.as_bytes());
+    let is_secret = in_key > 0;
+    let text = if is_secret { format!("{PLACEHOLDER}\n{}", &text[in_key..]) } else { text };
+    let is_visible = matches!(visible::escaped(&text), Cow::Borrowed(_));
+    if is_visible || is_secret || matches!(Redactor::new([]).redact(&text), Cow::Owned(_)) {
+        return Shown { text, encoding: "utf-8", notice: None, redacted: is_secret };
+    }
+    Shown { encoding: "base64", notice: Some(HIDDEN), ..Shown::default() }
+}
+
+/// What stands before an offset, as far as a private key may reach.
+fn before(file: &ReadFile<'_>, offset: u64) -> Result<Vec<u8>, ToolError> {
+    let length = usize::try_from(offset).unwrap_or(usize::MAX).min(LOOK_BACK_BYTES);
+    file.part(offset - u64::try_from(length).unwrap_or(offset), length)
 }
 
 /// The bytes as text; an incomplete character or end of line at the end is left for the next page.

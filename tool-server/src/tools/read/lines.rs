@@ -6,11 +6,12 @@ use std::io::{BufRead, BufReader};
 use protocol::{ErrorCode, ToolError, visible};
 use toolkit::arguments::{elide, invalid};
 use toolkit::output::Full;
-use toolkit::{Call, Page, Success};
+use toolkit::{Call, PLACEHOLDER, Page, Success};
 
 use super::{ReadArguments, ReadData, ReadFile};
 use crate::change::io_error;
 use crate::cursor;
+use crate::private_key_lines::PrivateKeyLines;
 use crate::text::Encoding;
 
 const DEFAULT_LIMIT: usize = 500;
@@ -49,6 +50,10 @@ pub(super) fn read(
         cut_lines: 0,
         inexact_lines: 0,
         escaped_lines: Vec::new(),
+        key_lines: PrivateKeyLines::default(),
+        began_before: false,
+        is_secret: false,
+        redacted: false,
         crlf: false,
     };
     let mut is_exact = true;
@@ -106,6 +111,11 @@ struct Listing {
     inexact_lines: u64,
     /// The numbers of the lines with escapes.
     escaped_lines: Vec<u64>,
+    key_lines: PrivateKeyLines,
+    /// Whether a private key that began before the page goes on, and whether the line belongs to it.
+    began_before: bool,
+    is_secret: bool,
+    redacted: bool,
     crlf: bool,
 }
 
@@ -120,6 +130,7 @@ impl Listing {
                 self.at_end = true;
                 return Ok(());
             }
+            self.follow_keys(&line);
             if self.next >= self.start && !self.show(&line) {
                 return Ok(());
             }
@@ -127,8 +138,26 @@ impl Listing {
         }
     }
 
+    /// Notes whether the line belongs to a key that began before the page. Redaction finds the others.
+    fn follow_keys(&mut self, line: &Line) {
+        let is_in_key = self.key_lines != PrivateKeyLines::Outside;
+        self.is_secret = self.key_lines.next(&line.kept);
+        self.began_before |= is_in_key && self.next == self.start;
+        self.began_before &= self.key_lines != PrivateKeyLines::Outside;
+        self.is_secret &= self.began_before;
+    }
+
     fn show(&mut self, line: &Line) -> bool {
         let bytes = line.kept.strip_suffix(b"\r").filter(|_| !line.is_cut());
+        if self.is_secret {
+            let hidden = if self.line_numbers {
+                format!("{}\t{PLACEHOLDER}", self.next)
+            } else {
+                PLACEHOLDER.to_owned()
+            };
+            self.redacted |= self.page.push(&hidden);
+            return self.page.full().is_none();
+        }
         let (text, exact) = self.line_encoding.decode(bytes.unwrap_or(&line.kept));
         let mut shown = elide(&text, MAX_LINE_CHARS);
         let is_cut = line.is_cut() || shown.len() < text.len();
@@ -174,6 +203,7 @@ impl Listing {
         let (first, last) = (self.start, self.start + shown.saturating_sub(1));
         let notices = self.notices(encoding, is_exact, total_lines, last);
         Success {
+            redacted: self.redacted,
             stdout: self.page.into_text(),
             data: ReadData {
                 total_lines,

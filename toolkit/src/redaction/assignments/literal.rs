@@ -4,11 +4,21 @@ use super::super::false_positives::is_false_positive;
 use super::super::names;
 use super::super::references::is_code_name;
 use super::super::rule::Found;
-use super::super::shape::looks_random;
+use super::super::shape::{self, looks_random};
 use super::line::{ends_line, opens_line};
 
 /// Hash algorithms and integer types end in one of these: `sha256` is no password.
 const WIDTHS: &[&str] = &["16", "32", "64", "128", "256", "384", "512"];
+
+/// What the names of algorithms begin with, before a number: a key may be called after its own.
+const ALGORITHMS: &[&str] = &[
+    "aes", "argon", "base", "blake", "chacha", "curve", "ecdsa", "ed", "hmacsha", "md", "p", "pbkdf", "rsa",
+    "secp", "sha", "x", "xchacha",
+];
+
+/// The last word of calls that store a value under a name.
+const STORING: &[&str] =
+    &["set", "put", "env", "define", "property", "setdefault", "default", "secret", "var"];
 
 /// Whether a value under a JSON key that names a secret is one.
 pub(in super::super) fn is_secret_under(key: &str, value: &str) -> bool {
@@ -47,7 +57,8 @@ pub(super) fn is_bare_secret(found: &Found<'_>) -> bool {
     }
     let alone = opens_line(found.before) && ends_line(found.after);
     let tight = found.between == "=";
-    let is_yaml = found.between.starts_with(':');
+    // A grammar has `TOKEN ::= LETTER`.
+    let is_yaml = found.between.starts_with(':') && !found.between.starts_with("::");
     if names::is_variable(found.name) && (tight || alone && is_yaml) {
         return found.value.len() >= 4;
     }
@@ -71,9 +82,25 @@ pub(super) fn is_argument_secret(found: &Found<'_>) -> bool {
 }
 
 pub(super) fn is_loosely_assigned_secret(found: &Found<'_>) -> bool {
+    if is_excluded(found) {
+        return false;
+    }
+    if is_stored(found) {
+        return !is_count(found) && (names::is_variable(found.name) || looks_chosen_or_generated(found));
+    }
     let is_sql = found.name.eq_ignore_ascii_case("password") && !found.between.contains(',');
-    let looks = looks_random(found.value) || is_sql && looks_chosen_or_generated(found);
-    looks && !is_excluded(found)
+    found.value.len() >= 6 && (looks_random(found.value) || is_sql && looks_chosen_or_generated(found))
+}
+
+/// Whether a call stores the value, as `setProperty("API_TOKEN", "…")`.
+fn is_stored(found: &Found<'_>) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-\"'\\".contains(c);
+    let call =
+        found.before.trim_end_matches(is_name).strip_suffix('(').filter(|_| found.between.contains(','));
+    let name = call.map(|call| call.rsplit(['.', ' ', ':']).next().unwrap_or(call));
+    let words = name.map(shape::words).unwrap_or_default();
+    let reads = words.first().is_some_and(|first| ["get", "has", "assert"].contains(&first.as_str()));
+    !reads && words.last().is_some_and(|last| STORING.contains(&last.as_str()))
 }
 
 pub(super) fn is_paired_secret(found: &Found<'_>) -> bool {
@@ -82,7 +109,10 @@ pub(super) fn is_paired_secret(found: &Found<'_>) -> bool {
 }
 
 fn is_excluded(found: &Found<'_>) -> bool {
-    names::is_harmless(found.name) || is_false_positive(found.name, found.value)
+    let is_called_after_its_algorithm = !names::is_chosen_by_people(found.name) && is_algorithm(found.value);
+    names::is_harmless(found.name)
+        || is_called_after_its_algorithm
+        || is_false_positive(found.name, found.value)
 }
 
 /// A value of a flag or in an address is a literal: letters and digits are enough.
@@ -92,7 +122,9 @@ fn looks_typed(found: &Found<'_>) -> bool {
 
 /// Letters and digits as in `hunter2` where people choose; else a long word of both, or a random one.
 fn looks_chosen_or_generated(found: &Found<'_>) -> bool {
-    let is_long_word = found.value.len() >= 16 && !found.value.contains(['-', '_', '.', '/', ':']);
+    // `apiToken` says more than `token`, which is also a word of a language.
+    let shortest = if shape::words(found.name).len() > 1 { 8 } else { 16 };
+    let is_long_word = found.value.len() >= shortest && !found.value.contains(['-', '_', '.', '/', ':']);
     let is_chosen = names::is_chosen_by_people(found.name) && found.value.len() >= 6;
     looks_random(found.value) || is_mixed(found.value) && (is_chosen || is_long_word)
 }
@@ -101,6 +133,14 @@ fn is_mixed(value: &str) -> bool {
     let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let digits = value.bytes().any(|byte| byte.is_ascii_digit());
     letters && digits && !is_width(value) && !is_code_name(value)
+}
+
+/// `aes256gcm`, `secp256k1`.
+fn is_algorithm(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let word = lower.split(|letter: char| letter.is_ascii_digit()).next().unwrap_or_default();
+    let digits = lower[word.len()..].bytes().take_while(u8::is_ascii_digit).count();
+    value.len() < 16 && ALGORITHMS.contains(&word) && digits > 0 && (digits > 2 || word.len() > 2)
 }
 
 /// `sha256`, `uint32`, `argon2id`: a word and a width.

@@ -8,10 +8,15 @@ use super::super::rule::{Found, Rule, Start, rules};
 use super::super::shape::looks_random;
 
 pub(super) static RULES: &[Rule] = rules! {
-    rule "signed web token", &["eyj"], r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{16,}",
+    rule "signed web token", &["eyj"], concat!(
+            r"(?:(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{16,})",
+            // Without a signature: the algorithm is `none`, and the claims are all there is.
+            r"|(eyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{14,}\.[A-Za-z0-9_-]{0,15})(?:[^A-Za-z0-9_<${\[*-]|\z))",
+        ),
         is_not_dummy, Start::Run;
         redacts "«eyJhbGciOiJIUzI1NiJ9" ".eyJzdWIiOiJGQUtFIn0.AB7UnQQArZlVJUlJd9LDwwg-ILNDd0OBn6LnfY0POeq»"
         redacts "Cookie: a=«eyJhbGciOiJub25lIn0" ".eyJzdWIiOiJGQUtFIn0.FAKEx1y2z3a4b5c6»; b=1"
+        redacts "token «eyJhbGciOiJub25lIn0" ".eyJzdWIiOiJGQUtFIn0.» is unsigned"
         leaves "eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJGQUtFIn0.<signature>"
     rule "encrypted web token", &["eyj"],
         r"eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
@@ -87,6 +92,18 @@ pub(super) static RULES: &[Rule] = rules! {
         redacts "curl --user \"admin:«FAKE" "x1y2!»\" https://h.invalid/"
         redacts "sshpass -p '«hunter" "2»' ssh h"
         leaves "docker run -u 1000:1000 image", "curl -u user:$PASSWORD h", "curl -u user:password h"
+    rule "login of curl", &["curl"],
+        concat!(
+            r#"curl[^\r\n|;&]{0,300}?[ ](?:-[a-zA-Z]{0,8}u[ ]?|--user[ =]|--proxy-user[ =])[ ]*\\{0,3}["']?"#,
+            r#"[^\s:"'`\\$]{1,64}:([^\s"'`\\]{3,})"#,
+        ),
+        is_literal_password;
+        redacts "curl -u admin:«sword" "fish» https://h.invalid/"
+        redacts "curl -s -X POST https://h.invalid/ -uadmin:«sword" "fish»"
+        redacts "curl -su 'admin:«sword" "fish»' https://h.invalid/"
+        redacts "curl --proxy-user=u:«sword" "fish» https://h.invalid/"
+        leaves "curl -u \"$USER:$PASSWORD\" h", "curl -u user:password h", "curl -u user: https://h.invalid/",
+            "curl -o out http://h.invalid:8080/a"
     rule "session cookie", &["cookie:"],
         r#"(?i:cookie:)[^\r\n"']{0,300}?(?i:sess|sid|auth|token|jwt)[A-Za-z0-9_.-]{0,24}=([^\s;,"'\\]{16,})"#,
         is_cookie, Start::Anywhere;

@@ -71,7 +71,7 @@ pub(super) static RULES: &[Rule] = rules! {
     rule "GitHub fine-grained token", &["github_pat_"], "github_pat_[A-Za-z0-9_]{36,}";
         redacts "«github_pat_"
             "FAKEC5T4uUhf7kvmlP7HVD_ctQUy1xvCkgafrfwA94hJ9WnywX0t0ZBfdTEmxI6CmuxV5EbOApZOXzcycD»"
-        leaves "github_pat_<yours>"
+        leaves "github_pat_<yours>", "github_pat_validation_error_message_for_users"
     rule "GitLab token",
         &[
             "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-", "gloas-",
@@ -93,8 +93,10 @@ pub(super) static RULES: &[Rule] = rules! {
         redacts "«ATATT3" "xFfGF0FAKECloiADN5RpVI2XQWhX1ssrKrxqVqmCplppjs46LmuezqpGHoPZgPDcga=A1B2C3D4»"
         redacts "«ATBB" "FAKEE40o1C6xc4sohdmM0Lm7exG3lCMq»"
         redacts "«ATCTT3" "xFfGN0FAKEXXQ8agOMTNwncxvjcnqcMUP6n0a0uARxlNtencYFJEeAgYzQJjOIfPkz»"
-    rule "Sourcegraph or Sonar token", &["sgp_", "squ_", "sqp_", "sqa_"],
-        r"(?:sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}|sq[uap]_[0-9a-f]{40})\b";
+    rule "Sourcegraph or Sonar token", &["sgp_", "slk_", "squ_", "sqp_", "sqa_"],
+        r"(?:sgp_(?:[0-9a-fA-F]{16}_|local_)?[0-9a-fA-F]{40}|slk_[0-9a-f]{64}|sq[uap]_[0-9a-f]{40})\b";
+        redacts "«sgp_local_" "4BDB2E1142A21C402364F9572B85A8E48F687AB1»"
+        redacts "«slk_" "8d99d19bdd0b6cc60d5d32cbe54014c2b54b95528d99d19bdd0b6cc60d5d32cb»"
         redacts "«sgp_" "8d99d19bdd0b6cc60d5d32cbe54014c2b54b9552»"
         redacts "«squ_" "3cf6941fa1c257c6f561c5cb347611a3ce9d97dc»"
         redacts "«sgp_" "bee500fe7ee5fc32_4bdb2e1142a21c402364f9572b85a8e48f687ab1»"
@@ -198,11 +200,11 @@ pub(super) static RULES: &[Rule] = rules! {
             ".atlasv1.AOkHs0GnG5mAldOKMgwKOOUcSAaYatTSJa6tz1gLaQbmlFXJKr3P5IGjKmAMhjkHWGg»"
     rule "hosting token",
         &[
-            "hrku-", "fo1_", "fm1_", "fm2_", "nfp_", "rnd_", "sbp_", "sb_secret_", "pscale_", "napi_",
+            "hrku-", "fo1_", "fm1_", "fm1a_", "fm1r_", "fm2_", "nfp_", "rnd_", "sbp_", "sb_secret_", "pscale_", "napi_",
             "vercel_", "pul-", "dp.",
         ],
         concat!(
-            "(?:HRKU-[A-Za-z0-9_-]{36,}|fo1_[A-Za-z0-9_-]{40,}|fm[12]_[A-Za-z0-9+/_=-]{60,}",
+            "(?:HRKU-[A-Za-z0-9_-]{36,}|fo1_[A-Za-z0-9_-]{40,}|fm(?:1[ar]?|2)_[A-Za-z0-9+/_=-]{60,}",
             r"|nfp_[A-Za-z0-9]{36,}|rnd_[A-Za-z0-9]{28,}|sbp_(?:v0_)?[0-9a-f]{40}\b",
             "|sb_secret_[A-Za-z0-9_-]{30,}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{30,}",
             r"|napi_[a-z0-9]{50,}|pul-[0-9a-f]{40}\b",
@@ -211,6 +213,7 @@ pub(super) static RULES: &[Rule] = rules! {
         is_random;
         redacts "«HRKU-" "8a9783bf-0867-4e6e-a0eb-61232d8050fe»"
         redacts "«fo1_" "FAKEbgek8HF0DNBZZdPaRXLujTpwrkcrOg258LewmCN»"
+        redacts "«fm1r_" "lJPEFAKEAAAAAAAAADxjMQybdo4zLW9cCdNppock7L2lua530DtAMq94F8epRyRTLoAtz4TFbY3pflkwyla4=»"
         redacts "«fm2_" "FAKEybdo4zLW9cCdNppock7L2lua530DtAMq94F8epRyRTLoAtz4TFbY3pflkwyla4szJxhvI3yvzPe9»"
         redacts "«nfp_" "FAKEhB06wJpymDswpBcrQbvZjpTifmrI1YiJ»"
         redacts "«rnd_" "FAKECD1YZpkxwnUzyO9Lnt8EGno2»"
@@ -258,6 +261,26 @@ pub(super) static RULES: &[Rule] = rules! {
         redacts "discord client login with «MTFAKETbndzCm5Ms3GPgmpUd9i"
             ".GU6Abi.MdfeZ04KvUiamrIP4aOu7bnuu3VbPFzNRZvld3»"
         leaves "discord.js", "discord.Object.create.something"
+    rule "key of Discord, Facebook or Sourcegraph", &["discord", "facebook", "fb_", "sourcegraph"],
+        concat!(
+            "(?i:discord|facebook|fb_|sourcegraph)[A-Za-z_. -]{0,24}?(?i:token|secret|key|api)",
+            r#"[A-Za-z_]{0,8}\\{0,3}["'`]?\]?[ \t]*(?::{1,3}=|=>|\?=|=|:|,|>)[ \t]*\\{0,3}["'`]?"#,
+            r"([0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{40}|[A-Za-z0-9_-]{32})\b",
+        ),
+        is_private_key_of_vendor;
+        redacts "discord_api_key: \"«e7322523fb86ed64c836a979cf8465fb" "d436378c653c1db38f9ae87bc62a6fd5»\""
+        redacts "DISCORD_CLIENT_SECRET => '«FAKEbDNBZZdPaRXLujTpwrk" "crkOg258L»'"
+        redacts "facebook.app_secret = «fc9fa9ac5b35ac22" "3ac5d62ab4dd2ce9»"
+        redacts "sourcegraph-access-token: «8d99d19bdd0b6cc60d5d" "32cbe54014c2b54b9552»"
+        leaves "discord_public_key = \"e7322523fb86ed64c836a979cf8465fbd436378c653c1db38f9ae87bc62a6fd5\"",
+            "sourcegraph/sourcegraph@8d99d19bdd0b6cc60d5d32cbe54014c2b54b9552",
+            "facebook api: version_of_the_graph_interface_12"
+    rule "OpenShift token", &["sha256~"], r"sha256~[A-Za-z0-9_-]{43}", is_random;
+        redacts "oc login --token=«sha256~" "FAKEaDNBZZdPaRXLujTpwrkcrOg258LewmCNQ7bxZ9w»"
+        leaves "sha256~digest"
+    rule "Octopus Deploy key", &["api-"], r"API-[A-Z0-9]{26}\b", is_random;
+        redacts "«API-" "FAKE3ZNVYHFR2MF8L4QJ0TW9XB»"
+        leaves "API-INTEGRATIONTESTSUITERUNNERS", "api-version"
     rule "Telegram bot token", &[":aa"], "[0-9]{6,12}:AA[A-Za-z0-9_-]{30,}", is_not_dummy,
         Start::Back(u8::is_ascii_digit, 12);
         redacts "«2794088840:" "AAFAKEAYcfONvXFMzq8D3ab7uKPudANTU1v»"
@@ -294,7 +317,7 @@ pub(super) static RULES: &[Rule] = rules! {
             "live_51FAKEjSqygxwQZHHtCQfrzsCShCOEUZlWHjaRixFHQpNxHvZyqbJmaKqdLltTIr6uqpq1CfHOF2fmiB9Ys"
             "NXx6cTCyx»"
         redacts "«rk_" "live_FAKEcTWsABPMZqwpy2Li7Nm2»"
-        leaves "sk_test_...", "sk_live_xxxxxxxxxxxxxxxxxxxxxxxx", "pk_live_51FAKEx1y2z3a4b5c6d7e8f9"
+        leaves "sk_test_connection_timeout", "rk_live_update_handler_of_rows", "sk_test_...", "sk_live_xxxxxxxxxxxxxxxxxxxxxxxx", "pk_live_51FAKEx1y2z3a4b5c6d7e8f9"
     rule "webhook secret", &["whsec_"], "whsec_[A-Za-z0-9+/=]{24,}";
         redacts "«whsec_" "FAKETLxeQnv3efWCyzHAF75PWYbgLKD7»"
     rule "hexadecimal secret key", &["sk_"], r"sk_[0-9a-f]{32,64}\b";
@@ -363,7 +386,13 @@ pub(super) static RULES: &[Rule] = rules! {
         redacts "«sl."
             "u.FAKEpP5Eq3adgQy1xpsbECFhhDJTFfzhFE7l6oBCdhmerxCEp7vJdeGoEVnKN3972yhd8BHdpHkG3ungfEqD78"
             "DYUieZCOugnrQYxehTEEqlGaOPZG5bPERVcIPoXFQMiP»"
-    rule "Facebook token", &["eaa"], "EAA[A-Za-z0-9]{90,}", is_random_outside_base64;
+    rule "Facebook app token", &["access_token", "facebook", "fb_"],
+        r"(?i:access_token|facebook|fb_)[^\r\n]{0,40}?\b[0-9]{15,16}(?:\||%7C)([A-Za-z0-9_-]{27,40})", is_random,
+        Start::Anywhere;
+        redacts "access_token=123456789012345|«FAKE" "ex1z2NBZ3dPaR4LujT5wrkc6»"
+        redacts "facebook: 1234567890123456%7C«FAKE" "ex1z2NBZ3dPaR4LujT5wrkc6»"
+        leaves "access_token 123456789012345|the-name-of-a-column-in-a-table"
+    rule "Facebook token", &["eaa"], "EAA[A-Za-z0-9]{90,}", is_random;
         redacts "«EAA"
             "CEdEose0cBAFAKExjyZ48uVc22xQ5PlSobMD5UfCn2csCi1mtVuLm8ezbRkax8EoeExG28VFRnN5nm1EmtYDro9W"
             "ucAlvAQTbKxXkp01ajMZqMDEJJTyiqpJhr9Aj6iHiLu»"
@@ -402,7 +431,7 @@ fn is_azure_byte(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_~.-".contains(byte)
 }
 
-/// Images in base64 contain such runs, but after a slash or a plus.
-fn is_random_outside_base64(found: &Found<'_>) -> bool {
-    !found.before.ends_with(['/', '+']) && is_random(found)
+/// What a vendor calls public may be shown.
+fn is_private_key_of_vendor(found: &Found<'_>) -> bool {
+    !found.between.to_ascii_lowercase().contains("public") && is_random(found)
 }
