@@ -24,15 +24,6 @@ fn once_prints_the_reply_and_nothing_else_to_stdout() {
 }
 
 #[test]
-fn once_explains_what_it_could_not_understand() {
-    let tools = FakeToolServer::start([]);
-    let (code, stdout, _) = once("what is here?", &tools, &[]);
-    assert_eq!(code, Some(0));
-    assert!(stdout.ends_with("- bash: Runs bash.\n- ls: Runs ls.\nExample: ls path=.\n"), "{stdout}");
-    assert!(tools.calls().is_empty());
-}
-
-#[test]
 fn once_fails_with_the_reason_on_stderr() {
     let tools = FakeToolServer::start([]);
     let (code, stdout, stderr) = once("ls", &tools, &[("AUTONOUS_TOOL_TOKEN", "wrong")]);

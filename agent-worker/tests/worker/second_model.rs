@@ -23,13 +23,6 @@ fn the_second_model_answers_for_one_that_is_overloaded_and_is_named() {
 }
 
 #[test]
-fn the_second_model_does_not_hide_a_wrong_key() {
-    let (ended, asked) = run(vec![refuses(401, "no")]);
-    assert!(!ended.failure().1, "{:?}", ended.outcome);
-    assert_eq!(asked, [NAME]);
-}
-
-#[test]
 fn both_are_asked_again_when_both_are_busy() {
     let (ended, asked) = run(vec![refuses(429, "a"), refuses(503, "b"), says("hello")]);
     assert_eq!((ended.reply(), asked.len()), ("hello", 3));

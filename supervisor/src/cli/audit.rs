@@ -159,15 +159,20 @@ fn differs(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use protocol::event::ToolCallFailed;
-    use protocol::journal::{CallChange, CallFailure};
-    use protocol::{ErrorClass, EventBody};
+    use protocol::journal::CallChange;
 
     use super::*;
     use crate::store::fixture::{call_completed, call_started};
     use crate::terminal::width;
 
-    fn report_of(status: &'static str, end: EventBody, is_about_a_file: bool) -> String {
+    #[test]
+    fn a_change_is_told_with_hashes_and_the_lines_that_differ() {
+        let mut completed = call_completed("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n");
+        completed.call.change = Some(CallChange {
+            operation: "update".to_owned(),
+            sha256_before: Some("a".repeat(64)),
+            sha256_after: Some("b".repeat(64)),
+        });
         let started = call_started("edit", "日本語/notes-with-a-long-name-that-does-not-fit.txt").call;
         let call = Call {
             id: "c".to_owned(),
@@ -180,42 +185,15 @@ mod tests {
             arguments_sha256: None,
             arguments_file: started.arguments_file,
             replayed_call_id: None,
-            status,
-            end: Some(end),
+            status: "done",
+            end: Some(completed.into()),
         };
-        let text = report(&[call], is_about_a_file, Paint(false));
+        let text = report(&[call], true, Paint(false));
         assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
-        text
-    }
-
-    #[test]
-    fn a_change_is_told_with_hashes_and_the_lines_that_differ() {
-        let mut completed = call_completed("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n");
-        completed.call.change = Some(CallChange {
-            operation: "update".to_owned(),
-            sha256_before: Some("a".repeat(64)),
-            sha256_after: Some("b".repeat(64)),
-        });
-        let text = report_of("done", completed.into(), true);
         for expected in ["update", "sha256 aaaaaaaaaaaa to bbbbbbbbbbbb, session telegram:7", "-old", "+new"]
         {
             assert!(text.contains(expected), "{expected}:\n{text}");
         }
         assert!(!text.contains("+++"), "{text}");
-    }
-
-    #[test]
-    fn a_refusal_is_told_with_its_code_and_reason() {
-        let failure = CallFailure {
-            error: "the path leads outside".to_owned(),
-            error_class: ErrorClass::Policy,
-            error_code: "PATH_OUTSIDE_ROOTS".to_owned(),
-            redacted: false,
-        };
-        let mut call = call_completed("").call;
-        call.failure = Some(failure);
-        let failed = ToolCallFailed { call, session_id: SessionId::default_session() };
-        let text = report_of("failed", failed.into(), false);
-        assert!(text.contains("PATH_OUTSIDE_ROOTS") && text.contains("the path leads outside"), "{text}");
     }
 }

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::support::tree::{all_pages, code, lines, make, make_random};
+use crate::support::tree::{all_pages, lines, make, make_random};
 use crate::support::{Settings, TestServer};
 use proptest::prelude::*;
-use protocol::{ErrorCode, Status};
+use protocol::Status;
 use serde_json::{Value, json};
 use toolkit::Bounds;
 
@@ -66,14 +66,6 @@ async fn a_page_ends_at_its_limit_and_at_the_bounds_of_an_answer() {
     let page = server.call("ls", json!({"cursor": page.next_page_cursor})).await;
     assert!(page.ok, "a cursor outlives new entries: {}", page.stderr);
     assert_eq!((lines(&page).len(), page.truncated_bytes), (2, true));
-}
-
-#[tokio::test]
-async fn a_cursor_of_another_call_is_refused() {
-    let server = TestServer::holding(&[("a", "x"), ("b", "x")]).await;
-    let cursor = server.call("ls", json!({"limit": 1})).await.next_page_cursor;
-    let other = server.call("ls", json!({"cursor": cursor, "recursive": true})).await;
-    assert_eq!(code(&other), ErrorCode::InvalidArgument);
 }
 
 /// Everything beneath a directory, as a recursive listing shows it.
