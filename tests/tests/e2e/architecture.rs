@@ -1,4 +1,4 @@
-//! The arrows between the crates, and the opening of every file: the design's promises about the source.
+//! What ARCHITECTURE.md promises about the source: the imports of crates and modules, and how files begin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -61,13 +61,13 @@ fn crates_import_only_what_their_power_needs() {
             continue;
         }
         let allowed = ALLOWED.iter().find(|(known, _)| known == name);
-        let (_, allowed) = allowed.unwrap_or_else(|| panic!("{name} is new: say here what it may import"));
+        let (_, allowed) = allowed.unwrap_or_else(|| panic!("{name} is new: add what it may import"));
         for import in found.iter().filter(|import| *import != name) {
             assert!(allowed.contains(&import.as_str()), "{name} must not import {import}");
         }
     }
     for (name, _) in ALLOWED {
-        assert!(imports.contains_key(name), "{name} is not in the workspace any more");
+        assert!(imports.contains_key(name), "{name} is no longer in the workspace");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A bug is found and repaired in twelve turns, through the front door; and again with the worker killed.
+//! A bug is found and fixed in twelve turns; then again while the worker is killed.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,24 +7,23 @@ use harness::FakeModel;
 use harness::bugfix::{self, ANSWER, Check, Model, REQUEST, kill};
 use harness::project_copy::workspace;
 
-/// Every so many positions are tried here; `make crash` tries all.
+/// Only every third position is tried here; `make crash` tries all.
 const EVERY: usize = 3;
 
-/// What stands before the tree in README.
+/// The text before the tree in README.
 const README_MARK: &str = "took twelve:";
 
 /// The time that a line of a tree begins with.
 const TIME_CHARS: usize = "22:41:04.391".len();
 
-/// Where the programs of the Rust toolchain lie themselves: what is in the search path may be a link that
-/// looks for them in a home directory, which no command sees.
+/// The directory of the Rust toolchain itself: the programs in the search path may be links into a home
+/// directory, which commands cannot see.
 fn toolchain() -> PathBuf {
     let asked = Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc built this test");
     PathBuf::from(String::from_utf8(asked.stdout).expect("a path of a toolchain is text").trim())
 }
 
-/// Panics unless the lines that README shows of this work are those of its tree, in their order, but for
-/// their times.
+/// Checks that README shows lines of this tree, in order, ignoring times.
 fn assert_shows(tree: &str) {
     let readme = std::fs::read_to_string(workspace().join("README.md")).expect("there is a README");
     let (_, rest) = readme.split_once(README_MARK).expect("README shows the tree of this work");
@@ -32,12 +31,15 @@ fn assert_shows(tree: &str) {
     let without_time = |line: &str| line.chars().skip(TIME_CHARS).collect::<String>();
     let mut real = tree.lines().map(without_time);
     for line in shown.map(without_time) {
-        assert!(real.any(|next| next == line), "README shows, out of place:\n{line}\nreally:\n{tree}");
+        assert!(
+            real.any(|next| next == line),
+            "README shows:\n{line}\nwhich is not in the tree, or out of order:\n{tree}"
+        );
     }
 }
 
 #[test]
-fn a_bug_is_found_shown_repaired_and_tested_in_twelve_turns() {
+fn a_bug_is_found_shown_fixed_and_tested_in_twelve_turns() {
     let model = Model::new(Check::CARGO);
     let server = FakeModel::start(move |request| model.next(request));
     let toolchain = toolchain();
@@ -59,9 +61,9 @@ fn a_bug_is_found_shown_repaired_and_tested_in_twelve_turns() {
 }
 
 #[test]
-fn a_worker_that_is_killed_after_any_event_costs_neither_the_answer_nor_a_doubled_effect() {
+fn a_worker_killed_after_any_event_loses_no_answer_and_repeats_no_effect() {
     let events = kill::undisturbed();
     let outcomes: Vec<_> = (1..=events).step_by(EVERY).map(kill::after_event).collect();
     let again = outcomes.iter().filter(|outcome| outcome.attempts > 1).count();
-    assert!(again * 2 > outcomes.len(), "most kills met the worker at its work: {outcomes:?}");
+    assert!(again * 2 > outcomes.len(), "most kills hit the worker during the task: {outcomes:?}");
 }

@@ -1,4 +1,4 @@
-//! Worker and tool server without a supervisor, as somebody tries them by hand.
+//! Worker and tool server without a supervisor, as run by hand.
 
 use std::fs;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! Cancelling: what runs is stopped, what waits is dropped, and a repeated wish changes nothing.
+//! Cancelling: running work stops, waiting work is dropped, and a repeated request changes nothing.
 
 use harness::fake_telegram::texts;
 use harness::fake_telegram::update::ADA;
@@ -21,7 +21,7 @@ fn wait_until_sleeping(system: &System) {
 }
 
 #[test]
-fn a_running_command_is_stopped_and_its_user_is_told_what_was_done() {
+fn a_running_command_is_stopped_and_the_reply_says_what_was_done() {
     let system = System::start();
     let task = system.say(LONG);
     wait_until_sleeping(&system);
@@ -55,7 +55,7 @@ fn a_task_that_waits_is_cancelled_at_once_and_an_ended_one_cannot_be() {
 }
 
 #[test]
-fn a_cancel_in_the_chat_overtakes_what_waits_behind_the_running_task() {
+fn a_cancel_in_the_chat_overtakes_waiting_messages() {
     let (telegram, system) = with_telegram();
     telegram.push(ADA.text(LONG));
     telegram.push(ADA.text("ls path=second"));
@@ -92,7 +92,7 @@ fn a_cancel_that_telegram_delivers_twice_stops_nothing_else() {
 }
 
 #[test]
-fn a_wish_to_cancel_outlives_the_supervisor() {
+fn a_request_to_cancel_survives_a_crash_of_the_supervisor() {
     let mut system = System::start();
     let task = system.say(LONG);
     wait_until_sleeping(&system);

@@ -1,4 +1,4 @@
-//! `supervisor check`: what is good, what is not, and what to do, in words and as JSON.
+//! `supervisor check`: what works, what does not and what to do, as text and as JSON.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,9 +21,9 @@ fn verdict(findings: &[Value], name: &str) -> String {
 }
 
 #[test]
-fn a_fresh_system_is_good_while_it_runs_and_when_it_does_not() {
+fn a_fresh_system_passes_whether_it_runs_or_not() {
     let system = System::builder();
-    // Somebody else made this directory; the supervisor's own is private by itself.
+    // The harness created this directory; the supervisor creates private ones.
     fs::set_permissions(system.dir().data(), fs::Permissions::from_mode(0o700)).unwrap();
     let mut system = system.start();
     let running = system.run_command(&["check"]);
@@ -40,12 +40,12 @@ fn a_fresh_system_is_good_while_it_runs_and_when_it_does_not() {
     for name in ["sandbox", "confinement"] {
         assert!(["ok", "warn"].contains(&verdict(&found, name).as_str()), "{found:#?}");
     }
-    let disk = found.iter().find(|finding| finding["name"] == "disk").expect("the disk is looked at");
+    let disk = found.iter().find(|finding| finding["name"] == "disk").expect("the disk is checked");
     assert!(disk["what"].as_str().is_some_and(|what| what.ends_with("MiB free")), "{disk}");
 }
 
 #[test]
-fn telegram_and_the_model_are_asked_and_neither_token_is_shown() {
+fn telegram_and_the_model_are_checked_without_showing_a_token() {
     let telegram = FakeTelegram::start();
     let model = FakeModel::answering(Vec::new());
     let system = System::builder().telegram(&telegram, "7").model(&model).start();
@@ -53,7 +53,7 @@ fn telegram_and_the_model_are_asked_and_neither_token_is_shown() {
     let found = findings(&good);
     assert_eq!(verdict(&found, "Telegram"), "ok", "{found:#?}");
     assert_eq!(verdict(&found, "model"), "ok", "{found:#?}");
-    assert!(model.requests().is_empty(), "the model itself was not asked: {:?}", model.requests());
+    assert!(model.requests().is_empty(), "the check must not use the model: {:?}", model.requests());
     let said = format!("{found:?}{}", String::from_utf8_lossy(&good.stderr));
     for secret in [harness::fake_telegram::TOKEN, harness::fake_model::KEY] {
         assert!(!said.contains(secret), "{said}");
@@ -61,7 +61,7 @@ fn telegram_and_the_model_are_asked_and_neither_token_is_shown() {
 }
 
 #[test]
-fn what_does_not_work_fails_with_what_to_do() {
+fn a_failed_check_says_what_to_do() {
     let mut system = System::builder()
         .variable("AUTONOUS_MODEL_PROVIDER", "openai")
         .variable("AUTONOUS_MODEL_BASE_URL", "http://127.0.0.1:1/v1")

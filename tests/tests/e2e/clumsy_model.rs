@@ -1,5 +1,5 @@
-//! A small model that errs in every way small models do: it finishes a simple task, or the task ends
-//! with a clear answer.
+//! A small model that makes the usual mistakes: it completes a simple task, or the task ends with a clear
+//! reply.
 
 use harness::{FakeModel, ModelReply, System};
 use serde_json::json;
@@ -28,7 +28,7 @@ fn workspace_with_file(system: &System) {
 }
 
 #[test]
-fn a_model_that_errs_in_every_way_gets_there_over_native_calls() {
+fn a_model_that_makes_every_mistake_succeeds_with_native_calls() {
     let (model, system) = with_model(vec![
         call("list_files", r#"{"path":"."}"#),
         call("ls", "path=."),
@@ -49,7 +49,7 @@ fn a_model_that_errs_in_every_way_gets_there_over_native_calls() {
 }
 
 #[test]
-fn a_model_without_function_calling_gets_there_over_sloppy_json() {
+fn a_model_without_function_calling_succeeds_with_sloppy_json() {
     let object = |tool: &str, arguments: serde_json::Value| {
         json!({"tool_calls": [{"name": tool, "arguments": arguments}], "final_answer": ""}).to_string()
     };
@@ -71,7 +71,7 @@ fn a_model_without_function_calling_gets_there_over_sloppy_json() {
 }
 
 #[test]
-fn a_model_that_only_writes_garbage_fails_with_a_clear_answer() {
+fn a_model_that_only_writes_garbage_fails_with_a_clear_reply() {
     let model = FakeModel::answering(vec![say(r#"{"tool_calls":[{"name": ls, {{{ "final_answer""#)]);
     let builder = System::builder().model(&model).variable("AUTONOUS_MODEL_TOOL_PROTOCOL", "json");
     let builder = builder.variable("AUTONOUS_CONTROL_MAX_RETRIES", "1");

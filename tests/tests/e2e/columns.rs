@@ -1,9 +1,9 @@
-//! Every command that shows something: at most 80 columns whatever is in it, and JSON when asked.
+//! Every command that shows something: at most 80 columns whatever it shows, and JSON on request.
 
 use harness::System;
 use serde_json::Value;
 
-/// What is shown, with a past of long, wide and hostile texts; each takes `--json`, too.
+/// The commands; each also takes `--json`.
 const SHOWING: &[&[&str]] = &[
     &["tasks"],
     &["tasks", "--state", "dead", "--state", "done"],
@@ -15,7 +15,7 @@ const SHOWING: &[&[&str]] = &[
     &["prune", "--older-than", "30d", "--dry-run"],
 ];
 
-/// The columns of a line, with every character beyond Latin counted as a wide one.
+/// The columns of a line; every character beyond Latin counts as two.
 fn columns_at_most(line: &str) -> usize {
     let wide =
         |c: char| matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xd7a3 | 0xff00..=0xff60 | 0x1_f000..);
@@ -66,7 +66,7 @@ fn every_command_that_shows_something_gives_json() {
 }
 
 #[test]
-fn every_command_says_what_it_is_for_and_fits_when_it_does() {
+fn every_command_has_a_help_text() {
     let system = System::start();
     let overview = system.shown(&["--help"]);
     let commands = overview.lines().skip_while(|line| *line != "Commands:").skip(1);

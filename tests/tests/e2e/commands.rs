@@ -1,4 +1,4 @@
-//! `bash`, `skill` and `run_script` as a caller sees them, with the real server and the real sandbox.
+//! `bash`, `skill` and `run_script` as callers see them, with the real server and sandbox.
 
 use std::fs;
 use std::io::Write as _;
@@ -65,7 +65,7 @@ fn a_command_answers_with_its_output_its_code_and_what_it_cost() {
 }
 
 #[test]
-fn a_command_that_runs_too_long_is_ended_with_its_daemons_and_shows_what_it_said() {
+fn a_command_that_runs_too_long_is_killed_with_its_daemons_and_its_output_is_kept() {
     let server = server();
     let word = format!("linger-{}", std::process::id());
     let cmd = format!(
@@ -102,7 +102,7 @@ fn a_long_output_is_cut_in_the_middle_and_kept_whole() {
 }
 
 #[test]
-fn output_is_text_without_what_steers_a_terminal() {
+fn output_has_no_terminal_escapes() {
     let ran = bash(&server(), r"printf '\033[31mred\033[0m \xe2\x80\xaetxt \377\000'");
     assert_eq!(ran.stdout, "red \\u{202e}txt \u{fffd}\\u{0}");
     assert!(ran.meta.notices.iter().any(|notice| notice.contains("escaped")));
@@ -138,7 +138,7 @@ fn the_working_directory_stays_beneath_the_roots() {
 }
 
 #[test]
-fn a_command_ends_when_its_caller_goes_away() {
+fn a_command_ends_when_its_caller_disconnects() {
     let server = server();
     let word = format!("forsaken-{}", std::process::id());
     let body = json!({"cmd": format!("exec -a {word} sleep 300"), "timeout_seconds": 600}).to_string();
@@ -246,7 +246,7 @@ fn a_command_that_another_tool_does_better_is_refused_with_that_tool() {
 }
 
 #[test]
-fn floods_are_ended_and_others_are_answered_meanwhile() {
+fn floods_are_killed_and_other_callers_are_answered_meanwhile() {
     let server = server();
     let forks = "python3 -c 'import os\nwhile True:\n try: os.fork()\n except OSError: pass'";
     for cmd in ["yes", "cat /dev/zero", forks] {

@@ -1,4 +1,4 @@
-//! The corpus of attacks against the real server, case by case.
+//! The corpus of attacks, case by case, against the real server.
 
 use harness::Request;
 use harness::corpus::{self, CANARY, CANARY_NAME, Case, CaseRun, Expected, Mode, StatedLoss};
@@ -7,7 +7,7 @@ use harness::corpus::{runs_unsandboxed, works_unsandboxed};
 /// Tools that change a file only after its session has read it.
 const LOCKED: [&str; 2] = ["edit", "write"];
 
-/// The cases that tier B does not hold, each with what `/capabilities` says of it there.
+/// The cases that fail in tier B, each with what `/capabilities` says about it.
 const LOSSES_OF_TIER_B: [StatedLoss; 6] = [
     ("kfs-005", METADATA),
     ("kfs-006", METADATA),
@@ -17,12 +17,11 @@ const LOSSES_OF_TIER_B: [StatedLoss; 6] = [
     ("ok-023", "Commands have no access to /tmp; TMPDIR names a private directory of unlimited size."),
 ];
 
-/// Owners, times, attributes, and who is told when any of them changes.
 const METADATA: &str = "Commands can see, watch and change the metadata of this user's files outside the \
     roots (stat, inotify, chmod, timestamps), but not their content.";
 
-/// Tries a case as it stands. A change that must be stopped is tried with and without reading the file
-/// first, so that it is not the optimistic lock alone that stops it; one that must work is read first.
+/// Runs a case. A change that must be stopped is tried with and without reading the file first, because the
+/// optimistic lock alone would stop it without; one that must work reads first.
 fn hold(case: &Case, mode: Mode) -> Result<(), String> {
     if !LOCKED.contains(&case.tool.as_str()) {
         return CaseRun::prepare(case, mode)?.call_tool(false);
@@ -41,7 +40,7 @@ fn check(what: &str, mode: Mode, losses: &[StatedLoss]) {
     }
     let cases = corpus::load().into_iter().filter(|case| case.tool != "http");
     let (known, unknown): (Vec<Case>, Vec<Case>) = cases.partition(|case| tools.contains(&case.tool));
-    println!("{} cases are of tools that the server does not have", unknown.len());
+    println!("{} cases need tools that the server does not have", unknown.len());
     println!("{}", corpus::report(what, &corpus::run_all(&known, |case| hold(case, mode)), losses));
 }
 
@@ -61,11 +60,11 @@ fn every_case_holds_in_tier_b_but_for_its_stated_losses() {
 }
 
 #[test]
-fn a_canary_that_a_command_found_would_be_shown() {
+fn a_canary_is_not_redacted() {
     let server = Mode::TierA.builder().start();
     let said = format!("{CANARY_NAME}={CANARY}");
     let shown = server.call("bash", &serde_json::json!({"cmd": format!("echo {said}")}));
-    assert_eq!(shown.stdout.trim_end(), said, "redaction would hide what the sandbox lets through");
+    assert_eq!(shown.stdout.trim_end(), said, "redaction must not hide what the sandbox lets through");
 }
 
 #[test]
@@ -94,7 +93,7 @@ fn every_attack_by_a_command_works_without_the_sandbox() {
         .into_iter()
         .filter(|case| match runs_unsandboxed(case) {
             Some(Err(why)) => {
-                println!("{} is not tried without the sandbox: {why}", case.id);
+                println!("{} is not run without the sandbox: {why}", case.id);
                 false
             }
             tried => tried.is_some(),

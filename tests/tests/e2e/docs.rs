@@ -1,6 +1,6 @@
-//! The documents against what they describe: the error table, the variables, every path and every link.
+//! Compares the documents with the code: the error table, variables, paths and links.
 //!
-//! `make docs` writes the generated table anew.
+//! `make docs` regenerates the table.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use harness::project_copy::workspace;
 use protocol::ErrorCode;
 
-/// The crates whose settings a user can make.
+/// The crates with settings for users.
 const CONFIGURED: [&str; 4] = ["process", "tool-server", "agent-worker", "supervisor"];
 
 /// Variables that the programs set for each other.
@@ -40,13 +40,13 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// What stands in backticks in a document, outside of blocks of code.
+/// The texts in backticks in a document, outside code blocks.
 fn quoted(document: &str) -> Vec<&str> {
     let prose = document.split("```").step_by(2);
     prose.flat_map(|text| text.split('`').skip(1).step_by(2)).collect()
 }
 
-/// All names of variables in a text, without the tests at the end of a source file.
+/// All names of variables in a source file, without its tests.
 fn variables_in(text: &str) -> BTreeSet<String> {
     let text = text.split("#[cfg(test)]").next().unwrap_or_default();
     let ends = text.split("AUTONOUS_").skip(1);
@@ -101,7 +101,11 @@ fn every_setting_that_is_read_is_documented_and_no_other() {
     assert!(missing.is_empty(), "docs/operations.md does not have {missing:?}");
     for document in documents() {
         let invented: Vec<String> = variables_in(&read(&document)).difference(&known).cloned().collect();
-        assert!(invented.is_empty(), "{} names what nobody reads: {invented:?}", document.display());
+        assert!(
+            invented.is_empty(),
+            "{} names variables that no program reads: {invented:?}",
+            document.display()
+        );
     }
 }
 
@@ -153,7 +157,7 @@ fn every_link_to_a_file_of_this_project_leads_there() {
 }
 
 #[test]
-fn how_to_add_a_tool_fits_on_ten_lines() {
+fn how_to_add_a_tool_takes_ten_lines_at_most() {
     let page = read(&workspace().join("docs/adding-a-tool.md"));
     let lines = page.lines().filter(|line| !line.is_empty()).count();
     assert!(lines <= 10, "{lines} lines");

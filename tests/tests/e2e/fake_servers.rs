@@ -1,4 +1,4 @@
-//! The fake servers keep the protocols that they imitate; a test that leans on them proves nothing else.
+//! The fake servers follow the protocols that they imitate; otherwise tests that use them prove nothing.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ fn update_ids(server: &FakeTelegram, parameters: &Value) -> Vec<i64> {
 }
 
 #[test]
-fn an_update_comes_again_until_an_offset_confirms_it() {
+fn an_update_is_served_until_an_offset_confirms_it() {
     let server = FakeTelegram::start();
     let first = server.push(Chat { id: 1 }.text("a"));
     let second = server.push(Chat { id: 1 }.text("b"));
@@ -32,11 +32,11 @@ fn an_update_comes_again_until_an_offset_confirms_it() {
 }
 
 #[test]
-fn a_long_poll_answers_as_soon_as_somebody_writes() {
+fn a_long_poll_answers_as_soon_as_there_is_an_update() {
     let server = FakeTelegram::start();
     std::thread::scope(|scope| {
         let poll = scope.spawn(|| update_ids(&server, &json!({"timeout": 50})));
-        harness::wait::until_true("the poll has begun", || !server.calls("getupdates").is_empty());
+        harness::wait::until_true("the poll has started", || !server.calls("getupdates").is_empty());
         let id = server.push(Chat { id: 1 }.text("a"));
         assert_eq!(poll.join().unwrap(), [id]);
     });
@@ -47,7 +47,7 @@ fn message(text: &str) -> Value {
 }
 
 #[test]
-fn method_names_count_in_any_case_and_a_message_has_at_most_4096_utf16_units() {
+fn method_names_ignore_case_and_a_message_has_at_most_4096_utf16_units() {
     let server = FakeTelegram::start();
     for name in ["sendMessage", "SendMessage", "sendmessage"] {
         assert_eq!(method(&server, name, &message(&"😀".repeat(2048))).0, 200, "{name}");
@@ -59,7 +59,7 @@ fn method_names_count_in_any_case_and_a_message_has_at_most_4096_utf16_units() {
 }
 
 #[test]
-fn a_fault_is_met_once_and_a_wrong_token_always() {
+fn a_fault_occurs_once_and_a_wrong_token_always_fails() {
     let server = FakeTelegram::start();
     server.fail("getMe", Fault::RetryAfter(3));
     let (status, refusal) = method(&server, "getMe", &json!({}));
@@ -70,7 +70,7 @@ fn a_fault_is_met_once_and_a_wrong_token_always() {
 }
 
 #[test]
-fn a_dropped_connection_gives_no_answer_although_the_message_was_taken() {
+fn a_dropped_connection_has_no_response_although_the_message_was_sent() {
     let server = FakeTelegram::start();
     server.fail("sendMessage", Fault::Dropped);
     let message = Request::post_json(&format!("/bot{TOKEN}/sendMessage"), &message("x"));

@@ -1,5 +1,4 @@
-//! The disk is full: nothing that was confirmed is lost, it is said what is wrong, and when there is room
-//! again the work goes on by itself.
+//! A full disk: nothing confirmed is lost, the system says what is wrong, and continues once there is room.
 
 use harness::fake_telegram::update::ADA;
 use harness::small_disk::{SmallDisk, in_own_namespace};
@@ -9,21 +8,21 @@ use serde_json::json;
 /// Room for the database, its log, the journal, and some messages.
 const DISK_BYTES: u64 = 6 * 1024 * 1024;
 
-/// At most so many messages wait with Telegram before it is looked what became of them.
+/// At most this many messages wait at Telegram at a time.
 const WAITING: usize = 20;
 
 fn readyz(system: &System) -> Answer {
     Request::get("/readyz").send(http::address_of(&system.tokens().control_url))
 }
 
-/// Somebody asks for a directory that is not there; the answer names it.
+/// Sends a message that asks for a missing directory; the reply names it.
 fn write(telegram: &FakeTelegram, written: &mut Vec<String>) {
     let name = format!("none-{:04}", written.len());
     telegram.push(ADA.text(&format!("ls path={name}")));
     written.push(name);
 }
 
-/// What Ada was told, but for the note that the bot is in trouble.
+/// The replies to Ada, without the note that messages cannot be stored.
 fn replies(telegram: &FakeTelegram) -> Vec<String> {
     let sent = telegram.sent().into_iter().map(|message| message.text);
     sent.filter(|text| !is_note(text)).collect()
@@ -43,7 +42,7 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
         let mut written = Vec::new();
         write(&telegram, &mut written);
         telegram.wait_for_sent(1);
-        // Not waiting until it is marked as sent: what cannot be marked must not be sent again either.
+        // Not waiting until it is marked as sent: it must not be sent again even if it cannot be marked.
         disk.fill();
         wait::until_true("the database takes no message any more, and Ada is told", || {
             if telegram.unconfirmed() < WAITING {

@@ -1,4 +1,4 @@
-//! Idempotency keys over real HTTP, through crashes: a call with a key acts once.
+//! Idempotency keys over HTTP, across crashes: a call with a key takes effect once.
 
 use std::fs;
 use std::thread::JoinHandle;
@@ -21,7 +21,7 @@ fn log(server: &ToolServer) -> String {
     fs::read_to_string(server.root().join("log")).unwrap_or_default()
 }
 
-/// A call that takes long: one edit in a file as large as can be edited, which is hashed before and after.
+/// A slow call: an edit in a file of nearly the largest size, which is hashed before and after.
 fn slow_edit(server: &ToolServer) -> Request {
     let line = format!("{}\n", "x".repeat(99));
     fs::write(server.root().join("large"), format!("begin\n{}", line.repeat(160_000))).unwrap();
@@ -29,7 +29,7 @@ fn slow_edit(server: &ToolServer) -> Request {
     keyed("slow", "edit", &json!({"path": "large", "find": "begin", "replace": "began"}))
 }
 
-/// Sends a request in a thread of its own, and waits until its key is claimed.
+/// Sends a request in its own thread, and waits until its key is claimed.
 fn sent_and_claimed(server: &ToolServer, request: &Request) -> JoinHandle<std::io::Result<Answer>> {
     let (request, address) = (request.clone(), server.address());
     let call = std::thread::spawn(move || request.try_send(address));
@@ -90,12 +90,12 @@ fn a_key_belongs_to_its_session_and_its_token() {
 }
 
 #[test]
-fn a_call_that_a_crash_cut_off_is_interrupted_and_never_run_again() {
+fn a_call_interrupted_by_a_crash_is_never_run_again() {
     let mut server = ToolServer::start();
     let request = slow_edit(&server);
     let call = sent_and_claimed(&server, &request);
     server.crash(|_| {});
-    assert!(call.join().unwrap().is_err(), "the call was answered before the crash, so nothing is shown");
+    assert!(call.join().unwrap().is_err(), "the call was answered before the crash, so this proves nothing");
     let after_crash = fs::read(server.root().join("large")).unwrap();
     for _ in 0..2 {
         let envelope = assert_error(&server.send(request.clone()), ErrorCode::Interrupted);
@@ -103,7 +103,7 @@ fn a_call_that_a_crash_cut_off_is_interrupted_and_never_run_again() {
     }
     let other = keyed("slow", "edit", &json!({"path": "large", "find": "begin", "replace": "x"}));
     assert_error(&server.send(other), ErrorCode::IdempotencyConflict);
-    assert!(fs::read(server.root().join("large")).unwrap() == after_crash, "the call acted after all");
+    assert!(fs::read(server.root().join("large")).unwrap() == after_crash, "the call took effect after all");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_repeat_while_the_first_call_runs_is_in_progress() {
 }
 
 #[test]
-fn many_repeats_at_once_act_once() {
+fn many_repeats_at_once_take_effect_once() {
     let server = ToolServer::start();
     let address = server.address();
     let answers: Vec<Envelope> = std::thread::scope(|scope| {

@@ -1,11 +1,11 @@
-//! A task that was cut off in the middle of a call: the next attempt is told so, and decides for itself.
+//! A task interrupted during a call: the next attempt is told, and decides for itself.
 
 use std::fs;
 
 use harness::{FakeModel, ModelReply, System, wait};
 use serde_json::{Value, json};
 
-/// A command that leaves a mark and then takes longer than anybody waits.
+/// A command that leaves a mark and then runs for longer than the test.
 const COMMAND: &str = "echo begun >> mark.txt; sleep 300";
 
 fn last_user_text(request: &Value) -> String {
@@ -19,7 +19,7 @@ fn careful_model() -> FakeModel {
     FakeModel::start(|request| {
         let told = last_user_text(request);
         if told.contains("outcome is unknown") && told.contains("begun >> mark.txt") {
-            ModelReply::Text("I know that it was cut off.".to_owned())
+            ModelReply::Text("I know that it was interrupted.".to_owned())
         } else {
             ModelReply::call("bash", &json!({"cmd": COMMAND, "timeout_seconds": 300}))
         }
@@ -34,10 +34,10 @@ fn cut_off(kill: impl FnOnce(&mut System)) {
     let read = || fs::read_to_string(&mark).unwrap_or_default();
     wait::until_true("the command has left its mark", || read() == "begun\n");
     kill(&mut system);
-    assert_eq!(system.reply(&task), "I know that it was cut off.");
+    assert_eq!(system.reply(&task), "I know that it was interrupted.");
     assert_eq!(read(), "begun\n", "it ran once");
     let states = "select status from tool_calls where tool_name = 'bash'";
-    wait::until_true("the call has its end", || system.database().texts(states) == ["interrupted"]);
+    wait::until_true("the call is marked", || system.database().texts(states) == ["interrupted"]);
 }
 
 #[test]

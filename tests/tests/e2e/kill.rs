@@ -1,4 +1,4 @@
-//! The plug is pulled between a message and its reply: the reply still comes, and comes once.
+//! Processes are killed between a message and its reply: the reply still arrives, once.
 
 use std::fs;
 use std::sync::mpsc;
@@ -9,7 +9,7 @@ use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use rustix::process::Signal;
 use serde_json::json;
 
-/// A model that lists the workspace and then answers; its first thought lasts until it is released.
+/// A model that lists the workspace and then answers; its first reply waits until it is released.
 fn thinking_model() -> (FakeModel, mpsc::Sender<()>) {
     let (release, held) = mpsc::channel::<()>();
     let mut has_thought = false;
@@ -28,8 +28,8 @@ fn thinking_model() -> (FakeModel, mpsc::Sender<()>) {
     (model, release)
 }
 
-/// Sends another message and waits for its reply: a second copy of an earlier reply would be there by
-/// then, because replies of a chat keep their order.
+/// Sends another message and waits for its reply. A duplicate of an earlier reply would have arrived by then,
+/// because replies to a chat keep their order.
 fn assert_answered_once(telegram: &FakeTelegram, replies: usize) {
     telegram.wait_for_sent(replies);
     telegram.push(ADA.text("and now?"));
@@ -67,7 +67,7 @@ fn a_process_is_killed_or_stopped_while_the_model_thinks() {
     });
 }
 
-/// Three messages, the plug pulled at a moment before any reply can have been sent, and three replies.
+/// Three messages, a kill before any reply is sent, and three replies.
 fn killed_before_a_reply(moment: &str, mut is_reached: impl FnMut(&System, &FakeTelegram) -> bool) {
     let telegram = FakeTelegram::start();
     let (model, release) = thinking_model();
@@ -104,7 +104,7 @@ fn the_supervisor_is_killed_while_the_reply_waits_to_be_sent() {
     assert_answered_once(&telegram, 1);
 }
 
-/// Telegram took the message, and its answer was lost: nobody can know, so it may come once more.
+/// Telegram sent the message but its response was lost, so the bot cannot know and may send it again.
 #[test]
 fn a_lost_answer_of_telegram_repeats_a_reply_at_most_once() {
     let telegram = FakeTelegram::start();

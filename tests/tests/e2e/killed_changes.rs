@@ -1,5 +1,5 @@
-//! The server is killed over and over in the middle of changes: no file is ever half of anything, nothing is
-//! left beside it, and no change is made twice.
+//! The server is killed over and over during changes: every file has its old or its new content, no temporary
+//! file is left, and no change is made twice.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ const CHANGES: usize = 500;
 const BETWEEN_KILLS: usize = 40;
 const LARGEST: usize = 200_000;
 
-/// Somebody who changes files of their own, and knows what each must say.
+/// A client that changes its own files, and knows what each must contain.
 struct Client {
     session: String,
     root: PathBuf,
@@ -93,7 +93,7 @@ impl Client {
         Request::call(tool, arguments).header("X-Session-Id", &self.session)
     }
 
-    /// After a kill every file is what it was told to be; the one whose change was cut off is old or new.
+    /// After a kill every file is as expected; the one with the interrupted change is old or new.
     fn assert_whole_files(&mut self, cut_off: &Unanswered) {
         for (file, (name, expected)) in self.files.iter_mut().enumerate() {
             let content = fs::read_to_string(self.root.join(&*name)).unwrap();
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// The change is sent again under its key: it is never made a second time.
+    /// Sends the change again with its key: it must not be made twice.
     fn repeat(&mut self, cut_off: &Unanswered, address: SocketAddr) -> Envelope {
         let before = self.files[cut_off.file].1.clone();
         let envelope = assert_whole(&cut_off.request.send(address));
@@ -140,7 +140,7 @@ fn temporary_files(root: &Path) -> usize {
 }
 
 #[test]
-fn five_hundred_changes_with_kills_in_their_midst_leave_each_file_old_or_new_and_nothing_else() {
+fn five_hundred_changes_with_kills_leave_each_file_old_or_new_and_nothing_else() {
     let mut server = ToolServer::start();
     let root = server.root();
     let mut clients: Vec<Client> = (0..CLIENTS).map(|number| Client::new(number, &root)).collect();
@@ -159,6 +159,8 @@ fn five_hundred_changes_with_kills_in_their_midst_leave_each_file_old_or_new_and
         }
     }
     program::stdout_of(&server.run_command(&["journal", "verify"]));
-    println!("{kills} kills cut off {interrupted} claimed changes and left {left_by_kills} temporary files");
-    assert!(interrupted > 0, "no kill met a change in its midst, so nothing was shown");
+    println!(
+        "{kills} kills interrupted {interrupted} claimed changes and left {left_by_kills} temporary files"
+    );
+    assert!(interrupted > 0, "no kill interrupted a change, so this proves nothing");
 }

@@ -1,7 +1,7 @@
-//! What the server does where the kernel refuses namespaces, by really refusing them.
+//! The server on a kernel that refuses namespaces, by really refusing them.
 //!
-//! A user namespace of its own allows no further one, so tier A cannot be had in it; and the server is root
-//! there, so tier B must not be taken either.
+//! It runs in a user namespace that allows no further one, so tier A is not possible; and it is root there,
+//! so it must not use tier B either.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

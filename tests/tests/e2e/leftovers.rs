@@ -1,4 +1,4 @@
-//! The harness sees what a test would leave behind; else its silence would mean nothing.
+//! The harness detects what a test leaves behind.
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -14,7 +14,7 @@ fn a_process_that_stays_is_found_by_its_environment_and_fails_the_test() {
     let found = wait::until("the process is found", || leftovers::processes_of(&dir).pop());
     assert_eq!((found.pid, found.parent), (child.id(), std::process::id()));
     assert!(catch_unwind(|| leftovers::assert_no_process(&dir)).is_err());
-    assert!(!child.wait().unwrap().success(), "what was left behind was ended");
+    assert!(!child.wait().unwrap().success(), "the process left behind was killed");
     leftovers::assert_no_process(&dir);
 }
 

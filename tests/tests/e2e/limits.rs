@@ -34,7 +34,7 @@ fn the_same_calls_with_the_same_results_end_after_a_warning() {
 }
 
 #[test]
-fn a_provider_that_asks_for_an_hour_is_not_waited_for() {
+fn a_provider_that_asks_to_wait_an_hour_ends_the_task() {
     let (model, system) = with_model(vec![ModelReply::RateLimited(3600)]);
     assert_says(&system.reply(&system.say("go")), &["it asks to wait 3600 seconds"]);
     assert_eq!(model.requests().len(), 1, "neither the request nor the task is tried again");
@@ -45,7 +45,7 @@ fn a_provider_that_asks_for_an_hour_is_not_waited_for() {
 }
 
 #[test]
-fn a_model_that_never_answers_well_ends_in_one_honest_reply() {
+fn a_model_that_always_fails_leads_to_one_reply() {
     let model = FakeModel::answering(vec![ModelReply::Broken]);
     let system = System::builder()
         .model(&model)

@@ -1,4 +1,4 @@
-//! Links and special files before `ls`: nothing outside of the roots is ever listed.
+//! `ls` on links and special files: nothing outside the roots is ever listed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use harness::{Request, ToolServer};
 use protocol::{Envelope, ErrorClass, ErrorCode};
 use serde_json::json;
 
-/// The name that only a listing of the outside can show.
+/// A name that only a listing of the outside shows.
 const OUTSIDE_NAME: &str = "secret.txt";
 
 fn ls(server: &ToolServer, path: &str) -> Envelope {
@@ -33,28 +33,20 @@ fn links_that_lead_outside_are_refused_however_they_are_made() {
     let (root, outside) = (server.root(), server.dir().outside());
     fs::create_dir(root.join("sub")).unwrap();
     symlink(&outside, root.join("absolute")).unwrap();
-    symlink("../outside", root.join("relative")).unwrap();
-    symlink("../../outside", root.join("sub/deeper")).unwrap();
-    symlink("absolute", root.join("chain-1")).unwrap();
-    symlink("chain-1", root.join("chain-2")).unwrap();
-    symlink("sub/../chain-2", root.join("chain-3")).unwrap();
-    symlink("..", root.join("parent")).unwrap();
-    symlink("/", root.join("all")).unwrap();
-    let paths = [
-        "absolute",
-        "relative",
-        "sub/deeper",
-        "chain-1",
-        "chain-2",
-        "chain-3",
-        "parent/outside",
-        "all/etc",
-        "absolute/.",
-        "absolute/..",
-        "relative/../outside",
-        "all",
-    ];
-    for path in paths {
+    for (link, target) in [
+        ("relative", "../outside"),
+        ("sub/deeper", "../../outside"),
+        ("chain-1", "absolute"),
+        ("chain-2", "chain-1"),
+        ("chain-3", "sub/../chain-2"),
+        ("parent", ".."),
+        ("all", "/"),
+    ] {
+        symlink(target, root.join(link)).unwrap();
+    }
+    let links = ["absolute", "relative", "sub/deeper", "chain-1", "chain-2", "chain-3", "all"];
+    let below = ["parent/outside", "all/etc", "absolute/.", "absolute/..", "relative/../outside"];
+    for path in links.into_iter().chain(below) {
         assert_eq!(code(&ls(&server, path)), Some(ErrorCode::PathOutsideRoots), "{path}");
     }
 }
@@ -63,10 +55,10 @@ fn links_that_lead_outside_are_refused_however_they_are_made() {
 fn links_through_proc_are_refused() {
     let server = ToolServer::start();
     let (root, outside) = (server.root(), server.dir().outside());
-    symlink("/proc/self/root", root.join("magic-root")).unwrap();
-    symlink("/proc/self/cwd", root.join("magic-cwd")).unwrap();
-    symlink("/proc/self/fd", root.join("magic-fd")).unwrap();
-    symlink("/proc/1/root", root.join("magic-init")).unwrap();
+    for (link, target) in [("root", "self/root"), ("cwd", "self/cwd"), ("fd", "self/fd"), ("init", "1/root")]
+    {
+        symlink(format!("/proc/{target}"), root.join(format!("magic-{link}"))).unwrap();
+    }
     let below = format!("magic-root{}", outside.display());
     for path in
         [&below, "magic-root", "magic-cwd", "magic-cwd/../outside", "magic-fd", "magic-fd/0", "magic-init"]

@@ -1,4 +1,4 @@
-//! A message in the local channel, from the front door to the reply, without any account.
+//! A message in the local channel, from the control port to the reply, without any account.
 
 use std::fs;
 
@@ -13,14 +13,6 @@ fn a_message_is_answered_with_a_real_listing() {
     let task = system.say(&direct_ls("."));
     assert_eq!(without_status_line(&system.reply(&task)), "hello.txt");
     assert_eq!(system.database().task_states(), ["done"]);
-}
-
-#[test]
-fn chat_prints_the_reply() {
-    let system = System::start();
-    fs::create_dir(system.workspace().join("notes")).unwrap();
-    let said = system.shown(&["chat", "ls path=."]);
-    assert!(said.contains("notes/"), "{said}");
 }
 
 #[test]
@@ -47,7 +39,7 @@ fn messages_of_one_chat_are_answered_in_their_order() {
 }
 
 #[test]
-fn the_tools_can_be_called_past_the_worker_with_the_token_that_is_printed() {
+fn tools_can_be_called_directly_with_the_printed_token() {
     let system = System::start();
     let tokens = system.tokens();
     assert!(system.shown(&["token"]).contains(&tokens.tool_token));

@@ -1,4 +1,4 @@
-//! The real programs together, from the outside. One binary, so that the harness is linked once.
+//! End-to-end tests of the real programs. One binary, so that the harness is linked once.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 // Messages, from a chat to the reply.
@@ -18,7 +18,7 @@ mod loop_and_tools;
 mod providers;
 mod window;
 
-// What is recorded, and how people look at it.
+// What is recorded, and the commands that show it.
 mod audit;
 mod journal;
 mod journal_anchor;
@@ -38,14 +38,14 @@ mod malformed;
 mod openapi_valid;
 mod swagger;
 
-// What must never succeed.
+// Attacks.
 mod corpus;
 mod hidden;
 mod layers;
 mod load;
 mod powers;
 
-// Processes that end, and disks that fill.
+// Crashes and full disks.
 mod bugfix;
 mod crash;
 mod full_disk;
@@ -70,14 +70,14 @@ mod setup;
 
 use harness::{FakeModel, FakeTelegram, ModelReply, System};
 
-/// Telegram, and a system that answers in the chat 4711.
+/// A fake Telegram, and a system that answers in chat 4711.
 fn with_telegram() -> (FakeTelegram, System) {
     let telegram = FakeTelegram::start();
     let system = System::builder().telegram(&telegram, "4711").start();
     (telegram, system)
 }
 
-/// A model that gives these replies in turn, and a system that asks it.
+/// A model that gives these replies in turn, and a system that uses it.
 fn with_model(replies: Vec<ModelReply>) -> (FakeModel, System) {
     let model = FakeModel::answering(replies);
     let system = System::builder().model(&model).start();

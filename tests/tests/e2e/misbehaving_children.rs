@@ -1,5 +1,5 @@
-//! Children that crash, lie, fall silent or refuse to end, in ways that the real ones never would: the real
-//! supervisor with shell scripts in place of its two children.
+//! Children that crash, lie, hang or refuse to exit, as the real ones never would: the real supervisor with
+//! shell scripts for its two children.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::path::Path;
 use harness::{Request, System, wait};
 use serde_json::{Value, json};
 
-/// What every script of a worker may use. `next` goes on as a well-behaved worker, which answers each task
-/// with its text in capitals.
+/// Shell functions for the worker scripts. `next` behaves as a worker that answers each task with its text in
+/// capitals.
 const WORKER: &str = r#"
 field() { printf '%s' "$line" | sed 's/.*"'$1'":"\{0,1\}\([^",]*\).*/\1/'; }
 ready() { echo '{"type":"heartbeat"}'; }
@@ -27,7 +27,7 @@ next() {
 }
 "#;
 
-/// A tool server that only waits for the end of its lifeline.
+/// A tool server that only waits for its lifeline to close.
 const TOOL_SERVER: &str = "cat >/dev/null";
 
 fn start(worker: &str) -> System {
@@ -52,7 +52,7 @@ fn wait_for_file(system: &System, name: &str) {
 }
 
 #[test]
-fn a_worker_that_dies_in_the_middle_of_a_task_leads_to_one_reply() {
+fn a_worker_that_dies_during_a_task_leads_to_one_reply() {
     let system = start(
         r#"if [ ! -e "$0.died" ]; then ready; read -r line; touch "$0.died"; kill -9 $$; fi
            next"#,

@@ -1,5 +1,4 @@
-//! What may happen to a data directory, and that each case has a clear end: nothing is lost, and whoever
-//! runs the system is told what to do.
+//! What can happen to a data directory: nothing is lost, and the operator is told what to do.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt as _;
@@ -36,7 +35,7 @@ fn refused(output: &Output) -> String {
 fn a_damaged_database_refuses_the_start_says_what_to_do_and_is_left_as_it_is() {
     let mut system = stopped();
     let whole = fs::read(database(&system)).unwrap();
-    // One damage at its head, one in the schema behind it.
+    // In the header, and in the schema behind it.
     for offset in [0, 100] {
         let file = OpenOptions::new().write(true).open(database(&system)).unwrap();
         file.write_all_at(&[0x5a; 64], offset).unwrap();
@@ -55,7 +54,7 @@ fn a_damaged_database_refuses_the_start_says_what_to_do_and_is_left_as_it_is() {
 fn a_database_that_turns_out_to_be_damaged_ends_the_run_and_nothing_more_is_written() {
     let mut system = System::start();
     system.run_task("ls path=.");
-    // All pages go into the file, and the running program is made to read them again.
+    // Writes all pages to the file, and makes the running program read them again.
     let other = Connection::open(database(&system)).unwrap();
     other.busy_timeout(wait::SOON).unwrap();
     let merge = "pragma wal_checkpoint(truncate)";

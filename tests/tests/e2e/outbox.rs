@@ -1,4 +1,4 @@
-//! Everything that leaves takes one durable way: in order, tried again, and given up at some time.
+//! The outbox: everything is sent in order, retried, and given up eventually.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,14 +19,14 @@ fn send(system: &System, departure: &Value) -> Value {
 }
 
 fn until_ended(system: &System, row: i64) -> Value {
-    wait::until("it has left", || {
+    wait::until("it has been sent or given up", || {
         let status = system.control(Request::get(&format!("/outbox/{row}"))).json();
         (status["status"] != "queued").then_some(status)
     })
 }
 
 #[test]
-fn every_kind_leaves_by_its_own_method_and_in_order() {
+fn every_kind_is_sent_by_its_own_method_and_in_order() {
     let (telegram, system) = with_telegram();
     let bytes: Vec<u8> = (0..=255).cycle().take(1_500_000).collect();
     let first = send(&system, &json!({"chat": "4711", "kind": "text", "text": "a draft"}));
@@ -80,7 +80,7 @@ fn a_chat_that_has_blocked_the_bot_is_given_up_at_once() {
 }
 
 #[test]
-fn a_telegram_that_never_answers_does_not_hold_up_the_end() {
+fn a_telegram_that_never_answers_does_not_delay_a_stop() {
     let telegram = FakeTelegram::start();
     telegram.fail("sendMessage", Fault::Silent);
     let mut system = System::builder().telegram(&telegram, "4711").start();
@@ -105,7 +105,7 @@ fn an_edit_whose_confirmation_was_lost_is_tried_again_and_counts_as_done() {
 }
 
 #[test]
-fn what_cannot_leave_is_refused_with_what_would_be_right() {
+fn what_cannot_be_sent_is_refused_with_a_hint() {
     let (_telegram, system) = with_telegram();
     let long = "x".repeat(4097);
     for (departure, status, code) in [

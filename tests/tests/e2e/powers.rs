@@ -1,4 +1,5 @@
-//! Each process holds one power: no secret is in an environment, no file is open where it does not belong.
+//! Each process has one power: no secret is in an environment, and no process has other processes' files
+//! open.
 
 use std::fs;
 use std::path::PathBuf;
@@ -55,7 +56,7 @@ fn neither_child_has_the_database_open_and_the_worker_has_no_file_at_all() {
 }
 
 #[test]
-fn what_the_supervisor_keeps_is_for_its_owner_alone() {
+fn the_supervisors_files_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let (system, _model, _telegram) = whole_system();
     let data = system.dir().data();

@@ -1,4 +1,4 @@
-//! The main job on real input: a question about this very project, answered by real listings.
+//! A question about this project, answered by real listings.
 
 use std::path::Path;
 
@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 const QUESTION: &str = "how many Rust files are in this repository's tool-server?";
 
-/// A model that knows nothing but what it is sent: it lists page after page, counts the lines that end
-/// in `.rs`, and answers with the sum.
+/// A model that lists page after page, counts the lines that end in `.rs`, and answers with the sum.
 fn counting_model() -> FakeModel {
     FakeModel::start(|request| {
         let messages = request["messages"].as_array().expect("a request has messages");

@@ -1,7 +1,7 @@
-//! README's tour, typed into a real shell: what it shows is what there is.
+//! Runs README's tour in a real shell, and compares the output.
 //!
-//! Numbers, hashes and the place of the project differ from run to run, and so does the order in which
-//! the events of a tree were stored; everything else has to be as README shows it.
+//! Numbers, hashes, the project's path and the order of a tree's events differ from run to run; everything
+//! else must be as README shows it.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -9,10 +9,10 @@ use std::process::Command;
 use harness::project_copy::workspace;
 use harness::{System, binaries, http};
 
-/// Where README says that the project lies.
+/// The project's path in README.
 const README_PLACE: &str = "/home/me/autonous";
 
-/// Makes JSON readable. The test does this itself, so that it does not need `jq`.
+/// Formats JSON. The test does this itself, so that it does not need `jq`.
 const PRETTY: &str = " | jq .";
 
 /// Ends the output of each command.
@@ -60,7 +60,7 @@ fn lasting_line(line: &str) -> String {
     words.map(|word| if word.contains(|c: char| c.is_ascii_digit()) { "0" } else { word }).collect()
 }
 
-/// Types all commands into one shell, in a directory that looks like the project after `make run`.
+/// Runs all commands in one shell, in a directory that looks like the project after `make run`.
 fn outputs(system: &System, steps: &[Step]) -> Vec<String> {
     let dir = system.dir().path();
     std::fs::create_dir(dir.join("target")).expect("the place is writable");

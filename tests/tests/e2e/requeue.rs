@@ -1,4 +1,4 @@
-//! What has ended badly can be done anew, and answers once more.
+//! A task that has ended can be requeued, and is answered once more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ fn only_task(system: &System) -> String {
     system.database().texts("select id from inbox").remove(0)
 }
 
-/// A model that is broken until it is repaired.
+/// A model that fails until it is repaired.
 fn broken_model() -> (FakeModel, Arc<AtomicBool>) {
     let repaired = Arc::new(AtomicBool::new(false));
     let is_repaired = Arc::clone(&repaired);
@@ -34,7 +34,7 @@ fn broken_model() -> (FakeModel, Arc<AtomicBool>) {
 }
 
 #[test]
-fn a_dead_task_is_tried_anew_and_ends_in_exactly_one_more_reply() {
+fn a_requeued_dead_task_gets_exactly_one_more_reply() {
     let telegram = FakeTelegram::start();
     let (model, repaired) = broken_model();
     let builder = System::builder().telegram(&telegram, "4711").model(&model);

@@ -1,4 +1,4 @@
-//! `setup.sh` on machines that lack programs: its whole `PATH` is a directory of stubs.
+//! `setup.sh` on machines that lack programs: its `PATH` is a directory of stubs.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -11,7 +11,7 @@ const RUN: [&str; 4] = ["cargo", "make", "cc", "bash"];
 const TEST: [&str; 10] =
     ["cargo", "make", "cc", "bash", "git", "curl", "python3", "perl", "fdfind", "google-chrome"];
 
-/// Writes its name and arguments down; `sudo` runs them, and a package manager makes what it was asked for.
+/// Records its name and arguments; `sudo` also runs them, and a package manager creates the program.
 const STUB: &str = r#"#!/bin/sh
 here=${0%/*} name=${0##*/}
 echo "$name $*" >>"$here/../calls"

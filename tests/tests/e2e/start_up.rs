@@ -1,4 +1,4 @@
-//! What the tool server refuses to start with, and what it says then.
+//! What the tool server refuses to start with, and its messages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ fn with_roots(roots: &[&str]) -> ToolServerBuilder {
     ToolServer::builder().roots(&roots)
 }
 
-/// Such an entry once made the server list the skills for its hint, and so read the entry again, for ever.
+/// Such an entry once sent the server into endless recursion while it listed the skills for a hint.
 #[test]
 fn an_unusable_entry_of_the_skills_directory_is_skipped() {
     let builder = ToolServer::builder();
@@ -83,7 +83,7 @@ fn a_root_that_holds_the_servers_own_files_stops_the_start() {
 }
 
 #[test]
-fn a_machine_without_bash_stops_the_start_with_the_remedy() {
+fn a_machine_without_bash_stops_the_start_and_says_what_to_do() {
     let builder = ToolServer::builder();
     let empty = builder.dir().path().join("empty");
     fs::create_dir(&empty).unwrap();

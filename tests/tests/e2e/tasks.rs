@@ -1,4 +1,4 @@
-//! `supervisor tasks`: the queue as people and programs see it, whoever runs and whatever can be written.
+//! `supervisor tasks`: the queue for people and programs, with or without a supervisor and write access.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -64,7 +64,7 @@ fn a_database_in_a_directory_that_nobody_can_write_to_is_read_all_the_same() {
     for file in ["autonous.db", "autonous.db-wal"] {
         fs::copy(system.dir().data().join("db").join(file), archive.join("db").join(file)).unwrap();
     }
-    // The last one to close a database merges its log of changes.
+    // The last connection to close merges the write-ahead log.
     let merging = rusqlite::Connection::open(&copy).unwrap();
     merging.query_row("select count(*) from inbox", [], |_| Ok(())).unwrap();
     drop(merging);

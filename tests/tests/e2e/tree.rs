@@ -28,7 +28,7 @@ fn of_type<'a>(events: &'a [Event], event_type: &str) -> Vec<&'a Event> {
 }
 
 #[test]
-fn each_event_hangs_under_what_it_happened_in() {
+fn each_event_has_the_right_parent() {
     let (system, _model, task) = system_with_a_finished_task();
     let events = system.database().events();
     let [process] = of_type(&events, "process.started")[..] else { panic!("one start: {events:#?}") };
@@ -61,7 +61,7 @@ fn no_event_is_an_orphan_and_the_tree_is_complete_when_the_reply_is() {
     let ids: HashSet<&str> = events.iter().map(|event| event.id.as_str()).collect();
     assert_eq!(ids.len(), events.len(), "ids are unique");
     for event in &events {
-        // The journal may bring a call in before its turn has come from the worker: later is not missing.
+        // A call may be stored before its turn, because the journal can be faster than the worker.
         let is_orphan = event.parent_id.as_ref().is_some_and(|parent| !ids.contains(parent.as_str()));
         assert!(!is_orphan, "{event:?} hangs under nothing");
     }

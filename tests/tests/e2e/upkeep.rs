@@ -1,11 +1,11 @@
-//! What keeps a database in order: a backup that can be restored, and old tasks that go.
+//! Maintenance of the database: backup, pruning, requeueing and cancelling.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use harness::{Database, System};
 
-/// Makes all that is in a database that nobody uses forty days older.
+/// Makes everything in an unused database forty days older.
 fn age(system: &System) {
     let file = system.dir().data().join("db/autonous.db");
     let connection = rusqlite::Connection::open(file).expect("the database is there");
@@ -37,7 +37,7 @@ fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
     system.restart();
     let next = system.run_task("ls path=.");
     assert_eq!(system.database().texts("select id from inbox order by seq"), [before, next]);
-    // The journal kept what was called after the backup.
+    // The journal has the calls made after the backup.
     let ends = "type in ('tool_call.completed', 'tool_call.failed')";
     let ended = format!("select count(*) from events where {ends} and task_id = '{after}'");
     assert_eq!(system.database().count(&ended), 1);
@@ -102,7 +102,7 @@ fn full_files_of_the_journal_go_once_they_are_taken_in_and_old() {
     assert!(!system.log().contains("read again"), "{}", system.log());
 }
 
-/// What is left hangs together: no event is under one that is gone, and every task has its events.
+/// Checks that no event has lost its parent, and no task its events.
 fn assert_only_whole_trees(database: &Database) {
     let orphans = "select count(*) from events as child where parent_id is not null
                    and not exists (select 1 from events where id = child.parent_id)";

@@ -1,4 +1,4 @@
-//! A conversation and the model's window: what is summarised, what is left out, what does not fit at all.
+//! The model's context window: what is summarised, dropped, or does not fit at all.
 
 use harness::{FakeModel, ModelReply, System};
 use protocol::event::{ContextAssembled, FittedContext};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::assert_says;
 
-/// A window that a few dozen calls outgrow.
+/// A window that a few dozen calls fill.
 const WINDOW: usize = 20_000;
 
 /// A system with this model in that window, whose tasks are tried once.
@@ -20,7 +20,7 @@ fn system(model: &FakeModel) -> System {
         .start()
 }
 
-/// The times that the conversation was fitted into the window.
+/// Each time the conversation was fitted into the window.
 fn fitted(system: &System) -> Vec<FittedContext> {
     let fitted = |context| match context {
         ContextAssembled::Initial(_) => None,
@@ -29,7 +29,7 @@ fn fitted(system: &System) -> Vec<FittedContext> {
     system.database().payloads().into_iter().filter_map(fitted).collect()
 }
 
-/// A model that makes this many different calls with long arguments, and summarises when it is asked to.
+/// A model that makes this many different calls with long arguments, and summarises on request.
 fn long_winded(calls: usize, summary: ModelReply) -> FakeModel {
     let mut made = 0;
     FakeModel::start(move |request| {
