@@ -9,6 +9,7 @@ pub mod hardening;
 pub mod lifeline;
 pub mod logs;
 pub mod open_files;
+pub mod public_address;
 pub mod seccomp;
 pub mod secrets;
 pub mod shutdown;

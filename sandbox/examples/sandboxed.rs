@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use process::confinement::{Powers, confine};
 use sandbox::{
-    Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Root, Running, SandboxError, Spawner,
-    SpawnerSettings,
+    Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Network, Root, Running, SandboxError,
+    Spawner, SpawnerSettings,
 };
 
 /// How much of the output is shown.
@@ -41,7 +41,7 @@ struct Options {
     replace: Option<PathBuf>,
     scratch: PathBuf,
     mode: Mode,
-    network: bool,
+    network: Network,
     plain: bool,
     each_line: bool,
     unprepared: bool,
@@ -82,7 +82,8 @@ fn options() -> Options {
             "--scratch" => options.scratch = value().into(),
             "--full" => options.mode = Mode::Full,
             "--landlock" => options.mode = Mode::Landlock,
-            "--network" => options.network = true,
+            "--network" => options.network = Network::All,
+            "--public-network" => options.network = Network::Public,
             "--plain" => options.plain = true,
             "--unprepared" => options.unprepared = true,
             "--each-line" => options.each_line = true,

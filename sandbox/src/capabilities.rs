@@ -1,6 +1,6 @@
 //! What the kernel enforces here, in words for people.
 
-use crate::settings::Tier;
+use crate::settings::{Network, Tier};
 use crate::step::SandboxError;
 use crate::syscalls;
 
@@ -82,7 +82,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    pub(crate) fn of(tier: Tier, network: bool, findings: Vec<Finding>, reason: Option<String>) -> Self {
+    pub(crate) fn of(tier: Tier, network: Network, findings: Vec<Finding>, reason: Option<String>) -> Self {
         let losses = match tier {
             Tier::A => LOSSES_OF_TIER_A,
             Tier::B => LOSSES_OF_TIER_B,
@@ -100,7 +100,7 @@ impl Capabilities {
             reason = format!("{reason}: {error}");
             cause = error.source();
         }
-        let layers = layers(None, false);
+        let layers = layers(None, Network::Off);
         Self { layers, reason: Some(reason), remedy: Some(REMEDY), ..Self::default() }
     }
 
@@ -115,7 +115,7 @@ impl Capabilities {
     }
 }
 
-fn layers(tier: Option<Tier>, network: bool) -> Vec<Layer> {
+fn layers(tier: Option<Tier>, network: Network) -> Vec<Layer> {
     const NO_COMMANDS: &str = "No commands run.";
     let landlock = syscalls::landlock_version().unwrap_or(0);
     let confined = tier.is_some();
@@ -130,8 +130,12 @@ fn layers(tier: Option<Tier>, network: bool) -> Vec<Layer> {
         ),
         layer(
             "network",
-            confined && !network,
-            "Commands reach no network and no socket of this machine.",
+            confined && network != Network::All,
+            if network == Network::Public {
+                "Commands reach public addresses over TCP, and nothing of this machine or of its networks."
+            } else {
+                "Commands reach no network and no socket of this machine."
+            },
             if confined { "Commands use the server's network." } else { NO_COMMANDS },
         ),
         layer(

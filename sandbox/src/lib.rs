@@ -21,6 +21,6 @@ pub use capabilities::{Capabilities, Finding, Layer, Verdict};
 pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits};
 pub use running::{Exit, Lifeline, PendingExit, Running};
 pub use self_check::Depth;
-pub use settings::{Mode, Root, SpawnerSettings, Tier};
+pub use settings::{Mode, Network, Root, SpawnerSettings, Tier};
 pub use spawner::Spawner;
 pub use step::{SandboxError, Step, StepError};

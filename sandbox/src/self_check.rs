@@ -19,7 +19,7 @@ use crate::command::{CommandSpec, Limits};
 use crate::inside::probe;
 use crate::messages::{Job, ProbePlan};
 use crate::running::Running;
-use crate::settings::Tier;
+use crate::settings::{Network, Tier};
 use crate::spawner::Spawner;
 use crate::step::SandboxError;
 
@@ -55,7 +55,7 @@ impl Spawner {
     pub fn self_check(&self, depth: Depth) -> Result<Capabilities, SandboxError> {
         let targets = Targets::set_up(self, depth).map_err(SandboxError::SelfCheck)?;
         let mut findings = self.probe(&targets)?;
-        if !self.network {
+        if self.network != Network::All {
             findings.extend(targets.arrivals());
         }
         findings.push(self.try_to_leave_a_daemon(&targets.plan)?);

@@ -16,6 +16,25 @@ pub enum Mode {
     Landlock,
 }
 
+/// Which network commands reach (`AUTONOUS_TOOL_BASH_NETWORK`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// None but their own loopback.
+    #[default]
+    Off,
+    /// Public addresses over TCP, and nothing of this machine or of the networks around it. In tier B, none.
+    Public,
+    /// All that the server's machine reaches.
+    All,
+}
+
+impl Network {
+    /// What a tier makes of it: without namespaces, commands cannot be kept to public addresses.
+    pub(crate) fn within(self, tier: Tier) -> Self {
+        if self == Self::Public && tier == Tier::B { Self::Off } else { self }
+    }
+}
+
 /// How commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
@@ -52,8 +71,8 @@ pub struct SpawnerSettings {
     pub readonly_roots: Vec<Root>,
     /// Which tiers are allowed.
     pub mode: Mode,
-    /// Whether commands use the server's network.
-    pub network: bool,
+    /// Which network commands reach.
+    pub network: Network,
     /// An existing private directory outside all roots, for the temporary homes of tier B.
     pub scratch: PathBuf,
 }

@@ -21,7 +21,7 @@ use crate::command::{CommandSpec, Limits};
 use crate::inside::{fd_passing, serve};
 use crate::messages::{CONFINED, Job, Report, decode, encode, socket_pair};
 use crate::running::{Lifeline, PendingExit, Running, receive};
-use crate::settings::{Mode, SpawnerSettings, Tier};
+use crate::settings::{Mode, Network, SpawnerSettings, Tier};
 use crate::step::{During as _, Failure, SandboxError, Step, StepError};
 use crate::syscalls::{self, ForkResult};
 
@@ -37,7 +37,7 @@ pub struct Spawner {
     pid: i32,
     /// Sockets to sandboxes that wait for their command, or are being prepared, oldest first.
     prepared: Mutex<VecDeque<OwnedFd>>,
-    pub(crate) network: bool,
+    pub(crate) network: Network,
     pub(crate) scratch: PathBuf,
     pub(crate) root: Option<PathBuf>,
     pub(crate) tier_a_error: Option<String>,
@@ -90,7 +90,7 @@ impl Spawner {
             tier,
             pid,
             prepared: Mutex::default(),
-            network: settings.network,
+            network: settings.network.within(tier),
             scratch: settings.scratch.clone(),
             root: settings.roots.first().map(|root| root.path.clone()),
             tier_a_error: None,

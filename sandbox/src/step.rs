@@ -56,6 +56,7 @@ steps! {
     Reaper = "become the reaper of the command's processes",
     Stdio = "connect stdin, stdout and stderr",
     Workdir = "enter the working directory",
+    Connector = "start the process that makes the command's connections",
     ResourceLimits = "set the resource limits",
     Capabilities = "drop all capabilities",
     NoNewPrivileges = "set no_new_privs",

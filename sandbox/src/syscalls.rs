@@ -8,6 +8,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
+use libc::{seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
+
 pub(crate) enum ForkResult {
     /// The process that forked, with the child's process ID.
     Parent(i32),
@@ -211,6 +213,77 @@ pub(crate) fn drop_from_bounding_set(capability: c_ulong) -> io::Result<bool> {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Puts a filter on this process, and returns where its questions can be received.
+pub(crate) fn install_asking_filter(filter: &[sock_filter]) -> io::Result<OwnedFd> {
+    let program = sock_fprog {
+        len: u16::try_from(filter.len()).map_err(io::Error::other)?,
+        filter: filter.as_ptr().cast_mut(),
+    };
+    // SAFETY: `program` describes `filter`, which the kernel copies and does not change; the descriptor is
+    // new and owned by nobody else.
+    unsafe {
+        let listener = checked(libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const program,
+        ))?;
+        Ok(OwnedFd::from_raw_fd(i32::try_from(listener).map_err(io::Error::other)?))
+    }
+}
+
+/// The next question of a filter. Fails if who asked is gone.
+pub(crate) fn receive_question(listener: BorrowedFd<'_>) -> io::Result<seccomp_notif> {
+    // SAFETY: the kernel demands an all-zero question, which is valid, and fills it.
+    unsafe {
+        let mut question: seccomp_notif = std::mem::zeroed();
+        let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
+        checked(libc::ioctl(listener.as_raw_fd(), request, &raw mut question).into())?;
+        Ok(question)
+    }
+}
+
+/// Answers a question: the call failed with this error number, or succeeded if it is 0.
+pub(crate) fn send_answer(listener: BorrowedFd<'_>, question: u64, errno: c_int) -> io::Result<()> {
+    let mut answer = seccomp_notif_resp { id: question, val: 0, error: -errno, flags: 0 };
+    // SAFETY: the pointer is valid for the call.
+    checked(unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer).into()
+    })
+    .map(drop)
+}
+
+/// Fails if who asked this no longer waits for the answer.
+pub(crate) fn is_asked(listener: BorrowedFd<'_>, question: u64) -> io::Result<()> {
+    // SAFETY: the pointer is valid for the call.
+    checked(unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const question).into()
+    })
+    .map(drop)
+}
+
+/// Copies memory of another thread; fails if it is not all there.
+pub(crate) fn read_memory(thread: u32, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    let thread = i32::try_from(thread).map_err(io::Error::other)?;
+    let remote = usize::try_from(address).map_err(io::Error::other)?;
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let remote = libc::iovec { iov_base: ptr::without_provenance_mut(remote), iov_len: bytes.len() };
+    // SAFETY: `local` describes `bytes`; the kernel checks the address in the other process.
+    let read = unsafe { libc::process_vm_readv(thread, &raw const local, 1, &raw const remote, 1, 0) };
+    match usize::try_from(read) {
+        Ok(length) if length == bytes.len() => Ok(()),
+        Ok(_) => Err(io::Error::from_raw_os_error(libc::EFAULT)),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Connects a socket to an address of any family.
+pub(crate) fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(address.len()).map_err(io::Error::other)?;
+    // SAFETY: pointer and length describe `address`, which the kernel only copies.
+    checked(unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) }.into()).map(drop)
 }
 
 /// The Landlock version, or the error if there is none.

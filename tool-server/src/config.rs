@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use process::exit::BadSetting;
 use process::{Secret, VariableError, Variables};
-use sandbox::Mode;
+use sandbox::{Mode, Network};
 use toolkit::Bounds;
 
 use crate::control_files::ControlFiles;
@@ -19,6 +19,9 @@ pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];
 
 /// The journal's default place in the data directory.
 pub const DEFAULT_JOURNAL: &str = "journal/tool-calls.jsonl";
+
+/// The network of commands.
+const NETWORK: &str = "AUTONOUS_TOOL_BASH_NETWORK";
 
 /// The default of AUTONOUS_TOOL_SEARCH_MAX_ENTRIES.
 pub(crate) const DEFAULT_SEARCH_MAX_ENTRIES: u64 = 1_000_000;
@@ -47,8 +50,8 @@ pub struct CommandSettings {
     pub(crate) readonly_roots: Vec<PathBuf>,
     /// `AUTONOUS_TOOL_ENV` (none): variables of commands, `NAME` as the server has it or `NAME=value`.
     pub(crate) variables: Vec<(String, String)>,
-    /// `AUTONOUS_TOOL_BASH_ALLOW_NETWORK` (false): commands reach the network; needs a token.
-    pub network: bool,
+    /// `AUTONOUS_TOOL_BASH_NETWORK` (`off`): `public` and `all` need a token.
+    pub network: Network,
     /// `AUTONOUS_TOOL_BASH_DENYLIST` (none): further command words that are refused.
     pub(crate) denied_words: Vec<String>,
     /// `AUTONOUS_TOOL_MIN_FREE_MB` (512): commands are killed when a root's disk has less left; in bytes.
@@ -160,7 +163,7 @@ impl CommandSettings {
                 .iter()
                 .map(|entry| command_variable(variables, entry))
                 .collect::<Result<_, _>>()?,
-            network: variables.flag("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", false)?,
+            network: network(variables)?,
             denied_words: list("AUTONOUS_TOOL_BASH_DENYLIST"),
             min_free_bytes: variables.number("AUTONOUS_TOOL_MIN_FREE_MB", 512, 0..=1 << 30)? << 20,
             search_path: variables.text("PATH").unwrap_or_default().to_owned(),
@@ -179,6 +182,25 @@ fn sandbox_mode(variables: &Variables) -> Result<Mode, VariableError> {
     }
 }
 
+/// `AUTONOUS_TOOL_BASH_ALLOW_NETWORK` is an older name: `true` for `public`, `false` for `off`.
+fn network(variables: &Variables) -> Result<Network, VariableError> {
+    const OLDER: &str = "AUTONOUS_TOOL_BASH_ALLOW_NETWORK";
+    let older = variables.text(OLDER).map(|_| variables.flag(OLDER, false)).transpose()?;
+    let older = older.map(|allowed| if allowed { Network::Public } else { Network::Off });
+    let network = match variables.text(NETWORK) {
+        None => return Ok(older.unwrap_or_default()),
+        Some("off") => Network::Off,
+        Some("public") => Network::Public,
+        Some("all") => Network::All,
+        Some(other) => return Err(VariableError::new(NETWORK, other, "off, public or all")),
+    };
+    if older.is_some_and(|older| older != network) {
+        let expected = format!("the same as {NETWORK}, or nothing: true means public, and false means off");
+        return Err(VariableError::new(OLDER, variables.text(OLDER).unwrap_or_default(), expected));
+    }
+    Ok(network)
+}
+
 /// `NAME=value` as given, or `NAME` with the server's own value.
 fn command_variable(variables: &Variables, entry: &str) -> Result<(String, String), VariableError> {
     let (name, value) = match entry.split_once('=') {
@@ -195,7 +217,7 @@ fn command_variable(variables: &Variables, entry: &str) -> Result<(String, Strin
 
 impl Listen {
     /// Reads the address and the token, required with `network`: otherwise a command could call the server.
-    pub fn from_variables(variables: &Variables, network: bool) -> anyhow::Result<Self> {
+    pub fn from_variables(variables: &Variables, network: Network) -> anyhow::Result<Self> {
         let default = SocketAddr::from(([127, 0, 0, 1], 8701));
         let expected = "an address and port such as 127.0.0.1:8701";
         let address = variables.parsed("AUTONOUS_TOOL_LISTEN", default, expected)?;
@@ -205,9 +227,9 @@ impl Listen {
                 "a loopback address, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
             return Err(VariableError::new("AUTONOUS_TOOL_LISTEN", address.to_string(), expected).into());
         }
-        if token.is_none() && network {
-            let expected = "false, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
-            return Err(VariableError::new("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", "true", expected).into());
+        if token.is_none() && network != Network::Off {
+            let expected = "off, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
+            return Err(VariableError::new(NETWORK, format!("{network:?}").to_lowercase(), expected).into());
         }
         Ok(Self {
             address,

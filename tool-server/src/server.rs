@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
 use process::confinement::{Powers, confine};
-use sandbox::Spawner;
+use sandbox::{Network, Spawner};
 use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
 
 use crate::change::Durability;
@@ -159,7 +159,7 @@ fn tool_context(
     let environment =
         Environment::new(&commands.search_path, commands.language.as_deref(), visible, &variables);
     let policy = Policy::new(PolicySettings {
-        network: commands.network,
+        network: commands.network != Network::Off,
         extra_denied: commands.denied_words.clone(),
         roots: alone.roots.paths().map(Path::to_owned).collect(),
         disabled_tools: config.disabled.clone(),

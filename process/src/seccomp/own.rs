@@ -5,8 +5,8 @@
 
 use super::machine;
 use super::rules::{
-    ABSENT, DENY, KERNEL_AND_OTHERS, Rule, SOCKET_KIND, TERMINAL_INPUT, Test, Verdict, connected_pairs, deny,
-    only, only_on_self,
+    ABSENT, DENY, KERNEL_AND_OTHERS, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs, deny, only,
+    only_on_self, sockets, without_fast_open,
 };
 
 /// Programs, other processes, and memory that is shared with them by name.
@@ -51,9 +51,6 @@ const FILE_ATTRIBUTES: &[i64] = &[
 /// What connects a socket or makes it accept connections; what is connected or accepts already stays so.
 const CONNECTIONS: &[i64] = &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
 
-/// Calls that send, with the position of their flags.
-const SENDING: [(i64, u32); 3] = [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)];
-
 /// The rules for this process, `own_pid`. `connections`: it opens connections to the network. `files`: it
 /// changes files.
 pub(crate) fn rules(own_pid: u32, connections: bool, files: bool) -> Vec<Rule> {
@@ -79,7 +76,7 @@ pub(crate) fn rules(own_pid: u32, connections: bool, files: bool) -> Vec<Rule> {
         rules.extend(deny(&[libc::SYS_listen]));
     } else {
         rules.extend(deny(CONNECTIONS));
-        rules.extend(SENDING.map(|(number, flags)| without_fast_open(number, flags)));
+        rules.extend(without_fast_open());
     }
     if !files {
         rules.extend(deny(FILE_ATTRIBUTES));
@@ -95,25 +92,10 @@ pub(crate) fn rules(own_pid: u32, connections: bool, files: bool) -> Vec<Rule> {
 fn internet() -> Vec<Vec<(u32, Test)>> {
     let mut allowed = vec![vec![(0, Test::Is(libc::AF_NETLINK.cast_unsigned())), (2, Test::Is(0))]];
     for family in [libc::AF_INET, libc::AF_INET6] {
-        for (kind, protocol) in
-            [(libc::SOCK_STREAM, libc::IPPROTO_TCP), (libc::SOCK_DGRAM, libc::IPPROTO_UDP)]
-        {
-            for protocol in [0, protocol] {
-                allowed.push(vec![
-                    (0, Test::Is(family.cast_unsigned())),
-                    (1, Test::Masked(SOCKET_KIND, kind.cast_unsigned())),
-                    (2, Test::Is(protocol.cast_unsigned())),
-                ]);
-            }
-        }
+        allowed.extend(sockets(family, libc::SOCK_STREAM, libc::IPPROTO_TCP));
+        allowed.extend(sockets(family, libc::SOCK_DGRAM, libc::IPPROTO_UDP));
     }
     allowed
-}
-
-/// TCP Fast Open connects while it sends.
-fn without_fast_open(number: i64, flags: u32) -> Rule {
-    let fast_open = libc::MSG_FASTOPEN.cast_unsigned();
-    Rule { number, cases: vec![(vec![(flags, Test::WithAny(fast_open))], DENY)], otherwise: Verdict::Allow }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::io;
 
 use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
-    SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, sock_filter,
+    SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_USER_NOTIF, sock_filter,
 };
 
 use super::machine::{ARCHITECTURE, FOREIGN_NUMBERS};
@@ -85,6 +85,7 @@ fn jump(test: u32, value: u32, when_true: u8, when_false: u8) -> sock_filter {
 fn verdict(verdict: Verdict) -> sock_filter {
     ret(match verdict {
         Verdict::Allow => SECCOMP_RET_ALLOW,
+        Verdict::Ask => SECCOMP_RET_USER_NOTIF,
         Verdict::Errno(errno) => SECCOMP_RET_ERRNO | errno.cast_unsigned(),
     })
 }

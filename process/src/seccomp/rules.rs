@@ -26,6 +26,8 @@ pub enum Verdict {
     Allow,
     /// It fails with this error number.
     Errno(i32),
+    /// A process that was told so by the filter answers it.
+    Ask,
 }
 
 /// The rule for one call: the first case whose tests all pass decides, else `otherwise`.
@@ -138,11 +140,35 @@ pub fn only_on_self() -> impl Iterator<Item = Rule> {
 pub const TERMINAL_INPUT: [u32; 3] = [0x5412, 0x541C, 0x5423];
 
 /// The type in the argument `type` of `socket`; the higher bits are flags.
-pub(super) const SOCKET_KIND: u32 = 0xF;
+const SOCKET_KIND: u32 = 0xF;
 
 /// Pairs that stay connected to each other; a datagram socket could send to any path.
 pub fn connected_pairs() -> Rule {
     let kinds = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET]
         .map(|kind| vec![(1, Test::Masked(SOCKET_KIND, kind.cast_unsigned()))]);
     only(libc::SYS_socketpair, kinds.into())
+}
+
+/// Calls that send, with the position of their flags.
+const SENDING: [(i64, u32); 3] = [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)];
+
+/// Denies TCP Fast Open, which connects while it sends.
+pub fn without_fast_open() -> impl Iterator<Item = Rule> {
+    let fast_open = libc::MSG_FASTOPEN.cast_unsigned();
+    SENDING.into_iter().map(move |(number, flags)| Rule {
+        number,
+        cases: vec![(vec![(flags, Test::WithAny(fast_open))], DENY)],
+        otherwise: Verdict::Allow,
+    })
+}
+
+/// A socket of this family and kind, with a protocol that is either the default or this one.
+pub fn sockets(family: i32, kind: i32, protocol: i32) -> [Vec<(u32, Test)>; 2] {
+    [0, protocol].map(|protocol| {
+        vec![
+            (0, Test::Is(family.cast_unsigned())),
+            (1, Test::Masked(SOCKET_KIND, kind.cast_unsigned())),
+            (2, Test::Is(protocol.cast_unsigned())),
+        ]
+    })
 }

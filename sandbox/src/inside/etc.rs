@@ -10,6 +10,7 @@ use rustix::process::{getegid, geteuid};
 
 use super::mounts;
 use crate::command::HOME;
+use crate::settings::Network;
 use crate::step::{During as _, Step, StepError};
 
 pub(super) const FILES: [&str; 17] = [
@@ -44,6 +45,9 @@ pub(super) const DIRECTORIES: [&str; 8] = [
     "ssl/certs",
 ];
 
+/// Commands that reach public addresses have TCP alone.
+const NAMES_OVER_TCP: &[u8] = b"\noptions use-vc\n";
+
 /// The parts of `/etc` for the new tree, read before the machine's tree is left.
 pub(super) struct Etc {
     files: Vec<(&'static str, Vec<u8>)>,
@@ -52,11 +56,16 @@ pub(super) struct Etc {
 
 impl Etc {
     /// Reads the files and copies the directories' mounts, as far as they exist on this machine.
-    pub(super) fn read(network: bool) -> Result<Self, StepError> {
+    pub(super) fn read(network: Network) -> Result<Self, StepError> {
         let etc = Path::new("/etc");
-        let resolver = network.then_some("resolv.conf");
+        let resolver = (network != Network::Off).then_some("resolv.conf");
         let read_file = |name| Some((name, std::fs::read(etc.join(name)).ok()?));
         let mut files: Vec<_> = FILES.into_iter().chain(resolver).filter_map(read_file).collect();
+        if let Some((_, settings)) = files.iter_mut().find(|(name, _)| *name == "resolv.conf")
+            && network == Network::Public
+        {
+            settings.extend_from_slice(NAMES_OVER_TCP);
+        }
         files.extend(account_files());
         let mut directories = Vec::new();
         for name in DIRECTORIES {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 
@@ -17,19 +17,21 @@ use super::private_home::PrivateHome;
 use super::system_mounts::SYSTEM_DIRECTORIES;
 use super::{devices, etc};
 use crate::command::HOME;
-use crate::settings::Tier;
+use crate::settings::{Network, Tier};
 use crate::step::{Step, StepError};
 
 pub(super) fn confine(spawner: &SpawnerContext<'_>, home: Option<&PrivateHome>) -> Result<(), StepError> {
     match spawner.tier {
         // The status does not matter here, because tier A relies on its namespaces.
         Tier::A => {
-            enforce(CompatLevel::BestEffort, true, &rules_of_tier_a(spawner)).map(drop).map_err(failed)
+            // A command that is kept to public addresses makes no connection itself: the connector does.
+            let tcp = if spawner.settings.network == Network::Public { all_tcp() } else { BitFlags::empty() };
+            enforce(CompatLevel::BestEffort, tcp, &rules_of_tier_a(spawner)).map(drop).map_err(failed)
         }
         Tier::B => {
             let rules = rules_of_tier_b(spawner, home);
-            let network = spawner.settings.network;
-            require_full(enforce(CompatLevel::HardRequirement, network, &rules).map_err(failed)?)
+            let tcp = if spawner.settings.network == Network::All { BitFlags::empty() } else { all_tcp() };
+            require_full(enforce(CompatLevel::HardRequirement, tcp, &rules).map_err(failed)?)
         }
     }
 }
@@ -77,7 +79,7 @@ fn rules_of_tier_a(spawner: &SpawnerContext<'_>) -> Rules {
 fn rules_of_tier_b(spawner: &SpawnerContext<'_>, home: Option<&PrivateHome>) -> Rules {
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let accounts = ["passwd", "group", "hosts", "hostname"];
-    let resolver = spawner.settings.network.then_some("resolv.conf");
+    let resolver = (spawner.settings.network == Network::All).then_some("resolv.conf");
     let etc = etc::FILES.into_iter().chain(etc::DIRECTORIES).chain(accounts).chain(resolver);
     let mut rules: Rules = SYSTEM_DIRECTORIES.iter().map(|path| (path.into(), reading())).collect();
     rules.extend(etc.map(|name| (Path::new("/etc").join(name), reading())));
@@ -105,8 +107,11 @@ fn changing() -> BitFlags<AccessFs> {
     rights
 }
 
-fn enforce(level: CompatLevel, network: bool, rules: &Rules) -> Result<RulesetStatus, RulesetError> {
-    let tcp = if network { BitFlags::empty() } else { all_tcp() };
+fn enforce(
+    level: CompatLevel,
+    tcp: BitFlags<AccessNet>,
+    rules: &Rules,
+) -> Result<RulesetStatus, RulesetError> {
     let mut created = ruleset(level, tcp)?;
     for (path, rights) in rules {
         // A path that does not exist on this machine needs no rule.

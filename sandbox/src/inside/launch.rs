@@ -14,12 +14,13 @@ use rustix::process::{chdir, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 use rustix::thread::set_name;
 
+use super::connector::Connector;
 use super::context::CommandContext;
 use super::fd_passing::{self, HAND_OVER};
 use super::{descriptors, landlock_rules, limits, privileges, probe};
 use crate::command::{CommandSpec, HOME};
 use crate::messages::{CONFINED, Job, Report, encode, read_job};
-use crate::settings::Tier;
+use crate::settings::{Network, Tier};
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
 
@@ -46,10 +47,14 @@ fn prepare(context: &CommandContext<'_>, socket: &OwnedFd) -> Result<(), StepErr
     setsid().during(Step::Session)?;
     descriptors::silence().during(Step::Stdio)?;
     descriptors::close_all_but(&[socket.as_fd()]).during(Step::Descriptors)?;
+    let connector = match (context.spawner.tier, context.spawner.settings.network) {
+        (Tier::A, Network::Public) => Some(Connector::start()?),
+        _ => None,
+    };
     privileges::drop_capabilities().during(Step::Capabilities)?;
     rustix::thread::set_no_new_privs(true).during(Step::NoNewPrivileges)?;
     match context.spawner.tier {
-        Tier::A => confine(context),
+        Tier::A => confine(context, connector),
         // The files of the machine's own tree may be others by the time that the command runs.
         Tier::B => {
             limits::prefer_for_oom_kill();
@@ -58,9 +63,12 @@ fn prepare(context: &CommandContext<'_>, socket: &OwnedFd) -> Result<(), StepErr
     }
 }
 
-fn confine(context: &CommandContext<'_>) -> Result<(), StepError> {
+fn confine(context: &CommandContext<'_>, connector: Option<Connector>) -> Result<(), StepError> {
     landlock_rules::confine(context.spawner, context.home)?;
-    seccomp::install(&context.spawner.filter).during(Step::Filter)
+    match connector {
+        Some(connector) => connector.install(&context.spawner.filter),
+        None => seccomp::install(&context.spawner.filter).during(Step::Filter),
+    }
 }
 
 /// Becomes the command; returns only if a step failed.
@@ -79,7 +87,7 @@ fn become_command(
         chdir(&spec.workdir).during(Step::Workdir)?;
     }
     if context.spawner.tier == Tier::B {
-        confine(context)?;
+        confine(context, None)?;
     }
     privileges::confirm().during(Step::LastCheck)?;
     match &job {

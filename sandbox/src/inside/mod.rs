@@ -14,6 +14,7 @@
 //! listening socket or a descriptor of the server.
 
 mod command_mounts;
+mod connector;
 mod context;
 mod covers;
 mod descriptors;

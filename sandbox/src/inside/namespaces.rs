@@ -7,6 +7,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{DumpableBehavior, getegid, geteuid, set_dumpable_behavior};
 use rustix::system::sethostname;
 
+use crate::settings::Network;
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
 
@@ -20,13 +21,13 @@ pub(super) fn unshare_user_and_mounts() -> Result<(), StepError> {
 }
 
 /// The clone flags of a command's namespaces; the fork that creates its init process takes them.
-pub(super) fn clone_flags(network: bool) -> i32 {
+pub(super) fn clone_flags(network: Network) -> i32 {
     let own = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
         | libc::CLONE_NEWPID
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS;
-    if network { own } else { own | libc::CLONE_NEWNET }
+    if network == Network::Off { own | libc::CLONE_NEWNET } else { own }
 }
 
 /// Maps the user to itself. In exchange the kernel demands that groups can no longer be changed.
@@ -38,9 +39,9 @@ pub(super) fn write_id_maps(user: u32, group: u32) -> Result<(), StepError> {
 }
 
 /// Sets the command's own host name, and brings up its own loopback interface.
-pub(super) fn set_up_host(network: bool) -> Result<(), StepError> {
+pub(super) fn set_up_host(network: Network) -> Result<(), StepError> {
     sethostname(b"sandbox").during(Step::Hostname)?;
-    if network {
+    if network != Network::Off {
         return Ok(());
     }
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);

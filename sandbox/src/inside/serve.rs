@@ -14,7 +14,7 @@ use super::{descriptors, fd_passing, landlock_rules, monitor, namespaces, system
 use crate::capabilities::LANDLOCK_WITH_SCOPES;
 use crate::messages::Report;
 use crate::seccomp;
-use crate::settings::{SpawnerSettings, Tier};
+use crate::settings::{Network, SpawnerSettings, Tier};
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls::{self, ForkResult};
 
@@ -55,7 +55,7 @@ fn prepare<'a>(
     syscalls::erase_environment();
     match tier {
         Tier::A => {
-            if settings.network {
+            if settings.network != Network::Off {
                 // Without a network namespace only Landlock protects the machine's abstract sockets.
                 require_scopes()?;
             }

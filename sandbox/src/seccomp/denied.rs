@@ -2,10 +2,10 @@
 
 use process::seccomp::{
     ABSENT, DENY, KERNEL_AND_OTHERS, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs, deny, machine,
-    only, only_on_self,
+    only, only_on_self, sockets, without_fast_open,
 };
 
-use crate::settings::Tier;
+use crate::settings::{Network, Tier};
 
 /// Calls that tier A isolates by its namespaces and tier B must deny.
 const WITHOUT_NAMESPACES: &[i64] = &[
@@ -26,7 +26,7 @@ const WITHOUT_NAMESPACES: &[i64] = &[
     libc::SYS_process_mrelease,
 ];
 
-pub(super) fn rules(tier: Tier, network: bool) -> Vec<Rule> {
+pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
     let mut rules = deny(KERNEL_AND_OTHERS);
     rules.extend(deny(machine::OWN_DENIED));
     // Their flags are in memory, which a filter cannot read. Programs fall back to `clone` and `openat`.
@@ -42,13 +42,17 @@ pub(super) fn rules(tier: Tier, network: bool) -> Vec<Rule> {
     rules.extend(set_id_files());
     match tier {
         Tier::A => {
-            rules.push(only(libc::SYS_socket, sockets_of_tier_a()));
+            rules.push(only(libc::SYS_socket, sockets_of_tier_a(network)));
+            if network == Network::Public {
+                rules.extend(without_fast_open());
+                rules.extend([libc::SYS_connect, libc::SYS_listen].map(ask));
+            }
             rules.push(only(libc::SYS_prlimit64, vec![vec![(0, Test::Is(0))]]));
         }
         Tier::B => {
             rules.extend(deny(WITHOUT_NAMESPACES));
             rules.extend(only_on_self());
-            rules.push(only(libc::SYS_socket, if network { internet() } else { Vec::new() }));
+            rules.push(only(libc::SYS_socket, if network == Network::All { internet() } else { Vec::new() }));
             rules.push(connected_pairs());
         }
     }
@@ -72,13 +76,24 @@ fn set_id_files() -> impl Iterator<Item = Rule> {
 /// `S_ISUID` and `S_ISGID`.
 const SET_ID: u32 = 0o6000;
 
+fn ask(number: i64) -> Rule {
+    Rule { number, cases: Vec::new(), otherwise: Verdict::Ask }
+}
+
 fn internet() -> Vec<Vec<(u32, Test)>> {
     [libc::AF_INET, libc::AF_INET6].map(|family| vec![(0, Test::Is(family.cast_unsigned()))]).into()
 }
 
-/// The network namespace has only loopback; `getifaddrs` uses netlink's route protocol.
-fn sockets_of_tier_a() -> Vec<Vec<(u32, Test)>> {
-    let mut allowed = internet();
+/// For public addresses, TCP alone: it can be connected only by a call that asks, while other protocols send
+/// to any address. `getifaddrs` uses netlink's route protocol.
+fn sockets_of_tier_a(network: Network) -> Vec<Vec<(u32, Test)>> {
+    let mut allowed = match network {
+        Network::Off | Network::All => internet(),
+        Network::Public => [libc::AF_INET, libc::AF_INET6]
+            .into_iter()
+            .flat_map(|family| sockets(family, libc::SOCK_STREAM, libc::IPPROTO_TCP))
+            .collect(),
+    };
     allowed.push(vec![(0, Test::Is(libc::AF_UNIX.cast_unsigned()))]);
     allowed.push(vec![(0, Test::Is(libc::AF_NETLINK.cast_unsigned())), (2, Test::Is(0))]);
     allowed

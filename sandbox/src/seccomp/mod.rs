@@ -7,15 +7,15 @@ use std::io;
 use libc::sock_filter;
 use process::seccomp::assemble;
 
-use crate::settings::Tier;
+use crate::settings::{Network, Tier};
 
-pub(crate) fn filter(tier: Tier, network: bool) -> io::Result<Vec<sock_filter>> {
+pub(crate) fn filter(tier: Tier, network: Network) -> io::Result<Vec<sock_filter>> {
     assemble(&denied::rules(tier, network))
 }
 
 #[cfg(test)]
 mod tests {
-    use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO};
+    use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF};
     use process::seccomp::verdict_on;
 
     use super::*;
@@ -24,7 +24,11 @@ mod tests {
     const ENOSYS: u32 = SECCOMP_RET_ERRNO | 38;
 
     fn check(tier: Tier, call: i64, arguments: [u32; 3], expected: u32) {
-        let filter = filter(tier, false).unwrap();
+        check_with(Network::Off, tier, call, arguments, expected);
+    }
+
+    fn check_with(network: Network, tier: Tier, call: i64, arguments: [u32; 3], expected: u32) {
+        let filter = filter(tier, network).unwrap();
         let [first, second, third] = arguments;
         let got = verdict_on(&filter, call, [first, second, third, 0, 0, 0]);
         assert_eq!(got, expected, "{tier}: call {call} with {arguments:?}");
@@ -72,5 +76,24 @@ mod tests {
         ] {
             check(tier, call, arguments, expected);
         }
+    }
+
+    #[test]
+    fn a_command_with_public_addresses_asks_before_it_connects_or_listens() {
+        let check = |call, arguments, expected| {
+            check_with(Network::Public, Tier::A, call, arguments, expected);
+        };
+        for call in [libc::SYS_connect, libc::SYS_listen] {
+            check(call, [0; 3], SECCOMP_RET_USER_NOTIF);
+            check_with(Network::Off, Tier::A, call, [0; 3], SECCOMP_RET_ALLOW);
+            check_with(Network::All, Tier::A, call, [0; 3], SECCOMP_RET_ALLOW);
+        }
+        check(libc::SYS_socket, [2, 1 | 0o2_000_000, 6], SECCOMP_RET_ALLOW);
+        check(libc::SYS_socket, [1, 2, 0], SECCOMP_RET_ALLOW);
+        for socket in [[2, 2, 0], [10, 2, 17], [2, 1, 262], [2, 1, 132], [2, 5, 0], [2, 3, 1]] {
+            check(libc::SYS_socket, socket, EPERM);
+        }
+        check(libc::SYS_sendmsg, [3, 0, libc::MSG_FASTOPEN.cast_unsigned()], EPERM);
+        check_with(Network::Public, Tier::B, libc::SYS_socket, [2, 1, 0], EPERM);
     }
 }

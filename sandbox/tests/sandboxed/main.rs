@@ -12,4 +12,5 @@ mod false_positives;
 mod fixture;
 mod layers;
 mod limits;
+mod network;
 mod prepared;

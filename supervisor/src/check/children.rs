@@ -79,8 +79,8 @@ pub(super) fn confinement() -> Finding {
     if is_landlock_complete() {
         return Finding::ok(NAME, "the programs confine themselves with Landlock and a system call filter");
     }
-    let what = "this kernel lacks Landlock or some of its rights: a program that is taken over could open any \
-                file of its user";
+    let what = "this kernel lacks Landlock or some of its rights: a program that is taken over could open \
+                any file of its user";
     Finding::warn(NAME, what, "Use Linux 6.12 or newer, with landlock in the boot parameter lsm=.")
 }
 

@@ -104,6 +104,27 @@ fn listening_beyond_this_machine_needs_a_token() {
 }
 
 #[test]
+fn the_network_of_commands_has_one_setting_an_older_name_and_needs_a_token() {
+    const NETWORK: &str = "AUTONOUS_TOOL_BASH_NETWORK";
+    const OLDER: &str = "AUTONOUS_TOOL_BASH_ALLOW_NETWORK";
+    let builder = || ToolServer::builder().token("FAKE-token-1");
+    for (older, newer) in [("true", "off"), ("true", "all"), ("false", "public")] {
+        let both = builder().variable(OLDER, older).variable(NETWORK, newer);
+        check("they contradict each other", both, &[OLDER, NETWORK, older]);
+    }
+    check("no token", ToolServer::builder().variable(OLDER, "true"), &[NETWORK, "public", "TOKEN"]);
+    for (name, value, expected) in [(OLDER, "true", "public addresses"), (NETWORK, "all", "server's network")]
+    {
+        let server = builder().variable(name, value).start();
+        let request = Request::get("/capabilities").header("Authorization", "Bearer FAKE-token-1");
+        let layers = server.send(request).json()["commands"]["layers"].clone();
+        let meanings: Vec<&str> =
+            layers.as_array().unwrap().iter().filter_map(|layer| layer["meaning"].as_str()).collect();
+        assert!(meanings.iter().any(|meaning| meaning.contains(expected)), "{value}: {meanings:?}");
+    }
+}
+
+#[test]
 fn values_that_do_not_parse_stop_the_start_and_are_named() {
     let cases = [
         ("AUTONOUS_TOOL_TIMEOUT_SECONDS", "soon"),
@@ -111,6 +132,7 @@ fn values_that_do_not_parse_stop_the_start_and_are_named() {
         ("AUTONOUS_TOOL_MAX_OUTPUT_BYTES", "many"),
         ("AUTONOUS_TOOL_LISTEN", "localhost"),
         ("AUTONOUS_LOG_FORMAT", "xml"),
+        ("AUTONOUS_TOOL_BASH_NETWORK", "private"),
     ];
     for (name, value) in cases {
         check(name, ToolServer::builder().variable(name, value), &[name, value]);

@@ -200,7 +200,7 @@ pub static RULES: &[Rule] = &[
         form: Form::When("while the network is off, with another machine's address", network::leaves_machine),
         reason: "it needs another machine, and commands have no network but the loopback interface.",
         hint: "Work with what is on this machine; servers that the same call starts answer at 127.0.0.1. The \
-               operator can allow the network with AUTONOUS_TOOL_BASH_ALLOW_NETWORK=true.",
+               operator can allow public addresses with AUTONOUS_TOOL_BASH_NETWORK=public.",
         refused: "curl https://example.com · curl -o out.html -H 'Accept: text/html' example.com/x · \
                   echo $(wget -q http://example.com/a.tgz) · nc -zv 10.0.0.1 22 · ssh host uptime · \
                   scp a.txt me@host:/tmp/ · ping -c 1 example.com · git clone git@github.com:a/b.git",
