@@ -1,6 +1,7 @@
 //! The start, the end and the repetition of a tool call, as the journal and the events have them.
 
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{ErrorClass, EventId, Risk};
@@ -62,8 +63,36 @@ pub struct CallEnded {
     /// What the call changed at that path; absent when it changed nothing there.
     #[serde(flatten, skip_serializing_if = "Option::is_none", default)]
     pub change: Option<CallChange>,
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub created_control_files: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "control_files")]
+    pub created_control_files: Vec<CreatedControlFile>,
+}
+
+/// Something that a command left for other programs to execute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CreatedControlFile {
+    /// The absolute path where it was.
+    pub path: String,
+    /// What makes other programs execute it.
+    pub why: String,
+    /// Whether it was moved to the quarantine in the output directory.
+    pub taken_back: bool,
+}
+
+/// Older records have only the path.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredControlFile {
+    Path(String),
+    Whole(CreatedControlFile),
+}
+
+fn control_files<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<CreatedControlFile>, D::Error> {
+    let stored: Vec<StoredControlFile> = Vec::deserialize(stored)?;
+    let whole = |stored| match stored {
+        StoredControlFile::Path(path) => CreatedControlFile { path, why: String::new(), taken_back: false },
+        StoredControlFile::Whole(whole) => whole,
+    };
+    Ok(stored.into_iter().map(whole).collect())
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

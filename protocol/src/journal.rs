@@ -10,7 +10,9 @@ use crate::event::{Event, EventBody, ToolCallCompleted, ToolCallFailed, ToolCall
 use crate::hash::sha256;
 use crate::{EventId, SessionId, TaskId};
 
-pub use crate::call_record::{CallChange, CallEnded, CallFailure, CallReplayed, CallStarted};
+pub use crate::call_record::{
+    CallChange, CallEnded, CallFailure, CallReplayed, CallStarted, CreatedControlFile,
+};
 
 /// The `prev` of a journal's first record: 64 zeros.
 pub const FIRST_PREV: &str = "0000000000000000000000000000000000000000000000000000000000000000";

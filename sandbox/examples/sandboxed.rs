@@ -151,6 +151,7 @@ fn settings(options: &Options) -> SpawnerSettings {
     SpawnerSettings {
         roots: options.roots.iter().map(open).collect(),
         readonly_roots: options.readonly.iter().map(open).collect(),
+        home_files: Vec::new(),
         mode: options.mode,
         network: options.network,
         scratch: options.scratch.clone(),

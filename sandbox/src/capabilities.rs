@@ -12,15 +12,15 @@ const LOSSES_OF_TIER_B: &[&str] = &[
      chmod, timestamps), but not their content.",
     "Commands can see the names and command lines of other processes.",
     "Denied names (.env, keys) are hidden from the file tools but not from commands.",
-    "Commands can change existing control files; the change is reported, not prevented.",
+    "Commands can change existing control files; what they changed is taken back only when they end.",
     "Commands cannot open sockets, so tests that listen on loopback do not run; there is no shared memory \
      either.",
     "Commands have no access to /tmp; TMPDIR names a private directory of unlimited size.",
 ];
 
 const LOSSES_OF_TIER_A: &[&str] = &[
-    "A command can move away and replace a git repository that is not itself a root; what replaces it is \
-     reported.",
+    "A command can move away and replace a git repository that is not itself a root; what the replacement \
+     would execute is taken back when the command ends.",
     "A command can read a denied file by a second name (a hard link) that is not denied.",
     "A command can read what git has stored of a denied file (git show HEAD:.env).",
 ];

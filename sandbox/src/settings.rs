@@ -69,6 +69,8 @@ pub struct SpawnerSettings {
     pub roots: Vec<Root>,
     /// Directories that commands may read and execute from, such as toolchains.
     pub readonly_roots: Vec<Root>,
+    /// Files of each command's private home: their names and contents.
+    pub home_files: Vec<(&'static str, Vec<u8>)>,
     /// Which tiers are allowed.
     pub mode: Mode,
     /// Which network commands reach.

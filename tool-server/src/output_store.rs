@@ -13,11 +13,11 @@ use protocol::FullOutput;
 use protocol::hash::in_hex;
 use sha2::{Digest, Sha256};
 
-const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+pub(crate) const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
 
-const MAX_FILE_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
 
-const MAX_TOTAL_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
 /// The directory of complete outputs.
 #[derive(Debug)]

@@ -4,9 +4,11 @@
 //! the journal → confine the process → start the runtime. From then on the process can open nothing outside
 //! the roots, the journal, the output and the skills.
 
+use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
@@ -14,12 +16,16 @@ use bytes::Bytes;
 use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
 use process::confinement::{Powers, confine};
+use protocol::ErrorCode;
+use protocol::journal::{CallEnded, CallFailure};
 use sandbox::{Network, Spawner};
-use toolkit::{Redactor, Registry, Runner, RunnerSettings, openapi};
+use toolkit::runner::CallIds;
+use toolkit::{Recorder as _, Redactor, Registry, Runner, RunnerSettings, openapi};
 
 use crate::change::Durability;
-use crate::command::{Commands, Environment, GuardedSpawner};
+use crate::command::{self, Commands, Environment, GuardedSpawner};
 use crate::config::{Config, Listen};
+use crate::control_files::{ControlGuard, Recovered};
 use crate::http::{self, AppState, Catalogue};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
@@ -60,12 +66,14 @@ impl Server {
         let journal = Journal::open_with_max_bytes(&config.files.journal, config.files.journal_max_bytes)?;
         let StartupResources { roots, readonly_roots, spawner, capabilities } = resources;
         let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
-        let context = tool_context(config, roots, readonly_roots, &spawner, Arc::clone(&output))
-            .context("cannot open the files of the tools")?;
+        let context =
+            tool_context(config, roots, readonly_roots, &spawner, Arc::clone(&output), Arc::clone(&journal))
+                .context("cannot open the files of the tools")?;
         let registry = tools::registry(&context)?;
         let roots = &context.roots;
         let confinement = confine(&powers(config, roots))?;
         context.commands.watch_roots().context("cannot start a thread")?;
+        recover(Arc::clone(&context.commands)).context("cannot start a thread")?;
         let checks = self_check::run(config, confinement, &capabilities);
         let report = ServiceReport { checks, confinement, capabilities };
         report.require()?;
@@ -142,6 +150,7 @@ fn tool_context(
     readonly_roots: Vec<sandbox::Root>,
     spawner: &Result<Arc<Spawner>, String>,
     output: Arc<OutputStore>,
+    journal: Arc<Journal>,
 ) -> anyhow::Result<ToolContext> {
     let files = &config.files;
     let pending = files.journal_dir().join("pending");
@@ -166,7 +175,8 @@ fn tool_context(
     });
     let spawner = match spawner {
         Ok(spawner) => {
-            Ok(GuardedSpawner::new(Arc::clone(spawner), Arc::clone(&alone.roots), readonly_roots)?)
+            let guard = ControlGuard::open(Arc::clone(&alone.roots), &files.output_dir, recorded(journal))?;
+            Ok(GuardedSpawner::new(Arc::clone(spawner), Arc::clone(&alone.roots), readonly_roots, guard)?)
         }
         Err(reason) => Err(reason.clone()),
     };
@@ -178,6 +188,39 @@ fn tool_context(
         policy: Arc::new(policy),
         skills: Arc::new(Skills::open(&files.skills_dir)?),
         ..alone
+    })
+}
+
+/// Checks what the commands of a killed server left, on a thread of its own; the first command waits for it.
+fn recover(commands: Arc<Commands>) -> io::Result<()> {
+    thread::Builder::new().name("recover".to_owned()).spawn(move || commands.recover()).map(drop)
+}
+
+/// Records what the command of a killed server left behind, as the end of its call.
+fn recorded(journal: Arc<Journal>) -> Recovered {
+    Box::new(move |call, left| {
+        let error = "The server was killed while the command ran. What it left for other programs to execute \
+                     was looked for at the next start.";
+        let failure = CallFailure {
+            error: error.to_owned(),
+            error_class: ErrorCode::Interrupted.class(),
+            error_code: ErrorCode::Interrupted.as_str().to_owned(),
+            redacted: false,
+        };
+        let ids = CallIds {
+            call: call.call_id.clone(),
+            parent: None,
+            task: None,
+            session: call.session_id.clone(),
+        };
+        let ended = CallEnded {
+            tool_name: call.tool.clone(),
+            exit_code: 1,
+            failure: Some(failure),
+            created_control_files: command::listed(left),
+            ..CallEnded::default()
+        };
+        journal.ended(&ids, ended);
     })
 }
 

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use process::exit::BadSetting;
 use sandbox::{Capabilities, Depth, Mode, SandboxError, Spawner, SpawnerSettings};
 
-use crate::command::error_chain;
+use crate::command::{error_chain, git_settings};
 use crate::config::Config;
 use crate::roots::Roots;
 use crate::self_check;
@@ -93,6 +93,7 @@ fn settings(config: &Config, roots: &Roots) -> Result<SpawnerSettings, SandboxEr
     Ok(SpawnerSettings {
         roots: roots.for_sandbox().map_err(unreadable)?,
         readonly_roots,
+        home_files: vec![(".gitconfig", git_settings(&config.commands.variables).into_bytes())],
         mode: config.commands.sandbox,
         network: config.commands.network,
         scratch: scratch(config),

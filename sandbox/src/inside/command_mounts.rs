@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::context::SpawnerContext;
-use super::mounts;
+use super::{mounts, private_home};
 use crate::command::{HOME, PRIVATE_BYTES, SHARED_MEMORY_BYTES};
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
@@ -50,7 +50,7 @@ fn private_directories(spawner: &SpawnerContext<'_>) -> io::Result<()> {
         mounts::make_directories(root.as_fd(), mounts::relative(path))?;
         mounts::attach(tree, mounts::open(path)?)?;
     }
-    Ok(())
+    private_home::write_files(Path::new(HOME), &settings.home_files)
 }
 
 /// A `/proc` that shows only the command's own processes. It is read-only because parts of it, such as

@@ -109,7 +109,10 @@ fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option
     let job = read_job(&descriptors[0])?;
     match context.spawner.tier {
         Tier::A => covers::mount(job.covers())?,
-        Tier::B => context.home.map_or(Ok(()), PrivateHome::create).during(Step::PrivateDirectories)?,
+        Tier::B => context
+            .home
+            .map_or(Ok(()), |home| home.create(&context.spawner.settings.home_files))
+            .during(Step::PrivateDirectories)?,
     }
     fd_passing::send(&socket, descriptors.each_ref().map(OwnedFd::as_fd)).during(Step::Request)?;
     // Only the command's own processes may hold its output open: the server reads it to its end.

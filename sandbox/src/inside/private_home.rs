@@ -21,13 +21,13 @@ impl PrivateHome {
         Self { directory: scratch.join(format!("{PREFIX}{}", std::process::id())) }
     }
 
-    /// Creates the directories, empty.
-    pub(super) fn create(&self) -> io::Result<()> {
+    /// Creates the directories, empty but for these files of the home.
+    pub(super) fn create(&self, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
         self.delete();
         for path in [self.directory.clone(), self.home(), self.tmp()] {
             DirBuilder::new().mode(0o700).create(path)?;
         }
-        Ok(())
+        write_files(&self.home(), files)
     }
 
     /// Deletes the homes of monitors that were killed.
@@ -54,6 +54,11 @@ impl PrivateHome {
             let _ = fs::remove_dir_all(&self.directory);
         }
     }
+}
+
+/// Writes the files that each private home has.
+pub(super) fn write_files(home: &Path, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
+    files.iter().try_for_each(|(name, content)| fs::write(home.join(name), content))
 }
 
 /// A command may have removed its own access to a directory.

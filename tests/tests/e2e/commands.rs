@@ -20,7 +20,7 @@ fn server() -> ToolServer {
     fs::create_dir_all(skill.join("scripts")).unwrap();
     let text = "---\nname: example\ndescription: shows how\nallowed-tools: [read, run_script]\n---\nDo it.\n";
     fs::write(skill.join("SKILL.md"), text).unwrap();
-    let script = "#!/bin/sh\nprintf '%s|' \"$@\"\npwd\nls -A\n";
+    let script = "#!/bin/sh\nprintf '%s|' \"$@\"\npwd\nls\n";
     fs::write(skill.join("scripts/hello.sh"), script).unwrap();
     builder.start()
 }

@@ -40,6 +40,7 @@ mod swagger;
 
 // Attacks.
 mod corpus;
+mod git;
 mod hidden;
 mod layers;
 mod load;

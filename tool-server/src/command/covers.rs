@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use sandbox::{Cover, CoverKind};
 
+use crate::control_files::{Keep, Kept};
 use crate::watch::{Entry, EntryKind, Snapshot};
 
 /// What to hide from a command, to protect and to pin: a directory before what is in it, and each path once,
 /// since a second mount would find the first instead of the file.
-pub(super) fn of(snapshot: &Snapshot) -> Vec<Cover> {
-    let mut covers: Vec<Cover> = snapshot.entries.iter().filter_map(|entry| cover(snapshot, entry)).collect();
+pub(super) fn of(snapshot: &Snapshot, kept: Vec<Kept>) -> Vec<Cover> {
+    let hidden = snapshot.entries.iter().filter_map(|entry| cover(snapshot, entry));
+    let mut covers: Vec<Cover> = hidden.chain(kept.into_iter().map(protection)).collect();
     covers.sort_by(|a, b| (&a.path, Reverse(strength(a.kind))).cmp(&(&b.path, Reverse(strength(b.kind)))));
     covers.dedup_by(|later, earlier| later.path == earlier.path);
     let mut hidden: Option<PathBuf> = None;
@@ -33,13 +35,24 @@ fn cover(snapshot: &Snapshot, entry: &Entry) -> Option<Cover> {
     }
     let kind = match entry.kind {
         EntryKind::Denied | EntryKind::Unreadable => CoverKind::Hide,
-        EntryKind::Control => CoverKind::ReadOnly,
-        // Under another name, the next command would see what is hidden, or change what is protected.
-        EntryKind::NamesDenied | EntryKind::DotGit => CoverKind::Pin,
-        EntryKind::InsideControl | EntryKind::GitDirectory => return None,
+        // Under another name, the next command would see what is hidden.
+        EntryKind::NamesDenied => CoverKind::Pin,
+        EntryKind::Control | EntryKind::InsideControl | EntryKind::DotGit | EntryKind::GitDirectory => {
+            return None;
+        }
     };
     let Entry { device, inode, .. } = *entry;
     Some(Cover { path: snapshot.absolute(entry), device, inode, kind })
+}
+
+/// What was there before the command, and makes other programs execute something.
+fn protection(kept: Kept) -> Cover {
+    let Kept { path, device, inode, how } = kept;
+    let kind = match how {
+        Keep::Name => CoverKind::Pin,
+        Keep::Content => CoverKind::ReadOnly,
+    };
+    Cover { path, device, inode, kind }
 }
 
 fn strength(kind: CoverKind) -> u8 {
@@ -68,8 +81,6 @@ mod tests {
             seen: 0,
         };
         let entries = vec![
-            entry(0, ".git", EntryKind::DotGit),
-            entry(0, ".git", EntryKind::Control),
             entry(0, "a", EntryKind::Unreadable),
             entry(0, "a-b", EntryKind::NamesDenied),
             entry(0, "a/b/.env", EntryKind::Denied),
@@ -78,7 +89,8 @@ mod tests {
             Entry { file_type: FileType::Symlink, ..entry(1, "x/.env", EntryKind::Denied) },
         ];
         let roots = vec![PathBuf::from("/r"), PathBuf::from("/r/sub")];
-        let covers = of(&Snapshot { entries, roots });
+        let keep = |how| Kept { path: "/r/.git".into(), device: 1, inode: 2, how };
+        let covers = of(&Snapshot { entries, roots }, vec![keep(Keep::Name), keep(Keep::Content)]);
         let found: Vec<_> = covers.iter().map(|cover| (cover.path.to_str().unwrap(), cover.kind)).collect();
         let expected = [
             ("/r/.git", CoverKind::ReadOnly),

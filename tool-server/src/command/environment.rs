@@ -65,6 +65,20 @@ impl Environment {
     }
 }
 
+/// The settings of git in each private home: a name for commits, which a repository's own settings and the
+/// variables of git go before. It is the operator's, if these variables have one.
+pub(crate) fn git_settings(variables: &[(String, String)]) -> String {
+    let given = |name: &str, default: &str| {
+        let found = variables.iter().find(|(own, value)| own == name && !value.is_empty());
+        let value = found.map_or(default, |(_, value)| value.as_str());
+        // In quotes, these are all that git reads in another way.
+        value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    };
+    let name = given("GIT_AUTHOR_NAME", "Autonous");
+    let email = given("GIT_AUTHOR_EMAIL", "autonous@localhost");
+    format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n")
+}
+
 pub(crate) fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
     std::env::split_paths(search_path).map(|directory| directory.join(name)).find(|path| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
@@ -74,6 +88,14 @@ pub(crate) fn find_program(name: &str, search_path: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commits_have_the_operators_name_or_ours() {
+        let ours = "[user]\n\tname = \"Autonous\"\n\temail = \"autonous@localhost\"\n";
+        assert_eq!(git_settings(&[]), ours);
+        let own = [("GIT_AUTHOR_NAME".to_owned(), "A \"B\" \\C".to_owned())];
+        assert!(git_settings(&own).contains(r#"name = "A \"B\" \\C""#));
+    }
 
     #[test]
     fn the_path_is_cut_to_what_is_visible_and_own_variables_win() {

@@ -10,10 +10,10 @@ use protocol::{ErrorCode, ToolError};
 use sandbox::{CommandSpec, Running, SandboxError, Spawner};
 use toolkit::Call;
 
-use super::left_behind::ControlState;
 use super::{covers, error_chain, sandbox_failed};
+use crate::control_files::{ControlGuard, Found, FoundKind, GuardError, GuardedCall, LeftBehind};
 use crate::roots::Roots;
-use crate::watch::{Rules, Watch, WatchError, WatchedRoot};
+use crate::watch::{EntryKind, Rules, Snapshot, Watch, WatchError, WatchedRoot};
 
 /// How often a command is tried whose files to cover moved in between.
 const MAX_TRIES: u32 = 10;
@@ -23,13 +23,14 @@ const MAX_TRIES: u32 = 10;
 pub(crate) struct GuardedSpawner {
     pub(super) spawner: Arc<Spawner>,
     watch: Watch,
-    roots: Arc<Roots>,
+    guard: ControlGuard,
 }
 
 /// Why a command was not started.
 #[derive(Debug)]
 pub(super) enum StartError {
     Watch(WatchError),
+    Guard(GuardError),
     Sandbox(SandboxError),
 }
 
@@ -39,39 +40,94 @@ impl GuardedSpawner {
         spawner: Arc<Spawner>,
         roots: Arc<Roots>,
         readonly: Vec<sandbox::Root>,
+        guard: ControlGuard,
     ) -> std::io::Result<Self> {
         let as_watched =
             |root: sandbox::Root, writable| WatchedRoot { path: root.path, handle: root.handle, writable };
         let writable = roots.for_sandbox()?.into_iter().map(|root| as_watched(root, true));
         let watched = writable.chain(readonly.into_iter().map(|root| as_watched(root, false))).collect();
         let watch = Watch::new(watched, rules(&roots));
-        Ok(Self { spawner, watch, roots })
+        Ok(Self { spawner, watch, guard })
     }
 
     pub(super) fn watch_roots(&self) -> std::io::Result<()> {
         self.watch.start_thread()
     }
 
-    /// Starts a command; returns the control files that were there before.
-    pub(super) fn start(&self, command: &mut CommandSpec) -> Result<(Running, ControlState), StartError> {
-        let mut tries = 1;
-        loop {
-            let snapshot = self.watch.refresh().map_err(StartError::Watch)?;
-            let before = ControlState::now(&self.roots, &snapshot);
-            command.covers = covers::of(&snapshot);
-            match self.spawner.run(command) {
-                Err(SandboxError::CoverMoved(_)) if tries < MAX_TRIES => tries += 1,
-                Err(error) => return Err(StartError::Sandbox(error)),
-                Ok(running) => return Ok((running, before)),
-            }
+    /// Checks what the commands of a killed server left; the first command waits for it.
+    pub(super) fn recover(&self) {
+        let recovered =
+            self.watch.refresh().map_err(|error| error_chain(&error)).and_then(|snapshot| {
+                self.guard.recover(found(&snapshot)).map_err(|error| error_chain(&error))
+            });
+        if let Err(error) = recovered {
+            tracing::error!(error, "could not check what the commands of a killed server left");
         }
     }
 
-    /// The control files that came since, absolute; or why nobody knows.
-    pub(super) fn left_behind(&self, before: &ControlState) -> Result<Vec<PathBuf>, String> {
-        let snapshot = self.watch.refresh().map_err(|error| error_chain(&error))?;
-        Ok(ControlState::now(&self.roots, &snapshot).created_since(before, &self.roots))
+    /// Starts a command.
+    pub(super) fn start(
+        &self,
+        call: &Call,
+        tool: &str,
+        command: &mut CommandSpec,
+    ) -> Result<(Running, GuardedCommand<'_>), StartError> {
+        let call =
+            GuardedCall { call_id: call.id.clone(), session_id: call.session.clone(), tool: tool.to_owned() };
+        let guarded = GuardedCommand { spawner: self, call };
+        let mut tries = 1;
+        loop {
+            let snapshot = self.watch.refresh().map_err(StartError::Watch)?;
+            let kept = self.guard.before(&guarded.call, found(&snapshot)).map_err(StartError::Guard)?;
+            command.covers = covers::of(&snapshot, kept);
+            match self.spawner.run(command) {
+                Err(SandboxError::CoverMoved(_)) if tries < MAX_TRIES => tries += 1,
+                Err(error) => return Err(StartError::Sandbox(error)),
+                Ok(running) => return Ok((running, guarded)),
+            }
+        }
     }
+}
+
+/// A command that runs. Whatever happens, what it leaves behind is checked before the next one starts.
+#[derive(Debug)]
+pub(super) struct GuardedCommand<'a> {
+    spawner: &'a GuardedSpawner,
+    call: GuardedCall,
+}
+
+impl GuardedCommand<'_> {
+    /// What it left behind for other programs to execute; or why nobody knows yet.
+    pub(super) fn left_behind(self) -> Result<Vec<LeftBehind>, String> {
+        let snapshot = self.spawner.watch.refresh().map_err(|error| error_chain(&error))?;
+        Ok(self.spawner.guard.after(&self.call, found(&snapshot)))
+    }
+
+    /// Where what was taken back from it lies.
+    pub(super) fn quarantine(&self) -> PathBuf {
+        self.spawner.guard.quarantine_of(&self.call)
+    }
+}
+
+impl Drop for GuardedCommand<'_> {
+    fn drop(&mut self) {
+        self.spawner.guard.postpone(&self.call);
+    }
+}
+
+/// What the index found, for the guard of control files.
+fn found(snapshot: &Snapshot) -> impl Iterator<Item = Found<'_>> + Clone {
+    snapshot.entries.iter().filter_map(|entry| {
+        let kind = match entry.kind {
+            EntryKind::Control => FoundKind::Control,
+            EntryKind::DotGit => FoundKind::DotGit,
+            EntryKind::GitDirectory => FoundKind::GitDirectory,
+            EntryKind::Denied | EntryKind::NamesDenied | EntryKind::Unreadable | EntryKind::InsideControl => {
+                return None;
+            }
+        };
+        Some(Found { root: entry.root, path: &entry.path, kind })
+    })
 }
 
 pub(super) fn rules(roots: &Arc<Roots>) -> Rules {
@@ -94,6 +150,15 @@ impl StartError {
                 Some("Other programs keep renaming files. Try again."),
             ),
             Self::Sandbox(error) => sandbox_failed(call, &error),
+            Self::Guard(error) => {
+                let hint =
+                    "The operator must look at the roots and at `control-files` in the output directory.";
+                let reason = error_chain(&error);
+                tracing::error!(call_id = %call.id, reason, "control files cannot be guarded");
+                let message =
+                    format!("Control files cannot be guarded, so the command was not run: {reason}.");
+                ToolError::new(ErrorCode::SandboxFailed, message).with_hint(hint)
+            }
             Self::Watch(error) => {
                 let hint = match &error {
                     WatchError::Restless => Some("Other programs keep renaming files. Try again."),

@@ -9,7 +9,7 @@ mod covers;
 mod environment;
 mod excerpt;
 mod guarded;
-mod left_behind;
+mod report;
 mod sanitize;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use protocol::journal::CreatedControlFile;
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::statvfs;
 use sandbox::{CommandSpec, Exit, Lifeline, Limits, Running, SandboxError, Tier};
@@ -27,11 +28,13 @@ use toolkit::output::Full;
 use toolkit::{Call, Failure, Outcome, Success};
 
 use crate::output_store::OutputStore;
-use crate::roots::{Roots, names};
+use crate::roots::Roots;
 use capture::Capture;
+use report::ControlFileReport;
 
-pub(crate) use environment::{Environment, find_program};
+pub(crate) use environment::{Environment, find_program, git_settings};
 pub(crate) use guarded::GuardedSpawner;
+pub(crate) use report::listed;
 
 /// How long output is still read after the main process exits, when another process holds the pipes.
 const LINGER: Duration = Duration::from_millis(100);
@@ -63,6 +66,8 @@ pub(crate) struct CommandRequest<'a> {
     /// The working directory, absolute, beneath a root.
     pub(crate) workdir: PathBuf,
     pub(crate) timeout: Duration,
+    /// The tool that runs it.
+    pub(crate) tool: &'static str,
 }
 
 /// The facts of a command that ran.
@@ -81,9 +86,9 @@ pub(crate) struct CommandData {
     pub(crate) peak_memory_bytes: u64,
     /// The sandbox tier: `A` (namespaces, Landlock, seccomp) or `B` (Landlock, seccomp).
     pub(crate) sandbox_tier: String,
-    /// Control files that appeared while it ran; look at them before any other program does.
+    /// What it left for other programs to execute, at most 64 of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) created_control_files: Vec<String>,
+    pub(crate) created_control_files: Vec<CreatedControlFile>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +108,13 @@ impl Commands {
         min_free_bytes: u64,
     ) -> Self {
         Self { spawner, roots, environment, output, min_free_bytes }
+    }
+
+    /// Checks what the commands of a killed server left.
+    pub(crate) fn recover(&self) {
+        if let Ok(spawner) = &self.spawner {
+            spawner.recover();
+        }
     }
 
     /// Begins to read the roots, on a thread of its own; the first command waits for it.
@@ -146,7 +158,8 @@ impl Commands {
             limits: Limits::for_timeout(request.timeout),
             covers: Vec::new(),
         };
-        let (running, before) = spawner.start(&mut command).map_err(|error| error.into_tool_error(call))?;
+        let (running, guarded) =
+            spawner.start(call, request.tool, &mut command).map_err(|error| error.into_tool_error(call))?;
         let mut command = RunningCommand {
             call,
             until: since + request.timeout,
@@ -154,8 +167,8 @@ impl Commands {
             stopped: None,
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
-        let control_files = spawner.left_behind(&before);
-        command.into_outcome(exit, &control_files, since.elapsed(), request.timeout)
+        let control_files = ControlFileReport::of(guarded);
+        command.into_outcome(exit, control_files, since.elapsed(), request.timeout)
     }
 
     fn capture(&self, call: &Call) -> Capture {
@@ -266,20 +279,14 @@ impl RunningCommand<'_> {
     fn into_outcome(
         self,
         exit: Exit,
-        control_files: &Result<Vec<PathBuf>, String>,
+        control_files: ControlFileReport,
         duration: Duration,
         timeout: Duration,
     ) -> Outcome<CommandData> {
         let (text, saved) = self.capture.finish();
-        let data = data_of(&exit, control_files, self.stopped, duration);
+        let data = data_of(&exit, control_files.files, self.stopped, duration);
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
-        notices.extend(control_file_notice(&data.created_control_files));
-        notices.extend(
-            control_files
-                .as_ref()
-                .err()
-                .map(|error| format!("New control files could not be looked for: {error}.")),
-        );
+        notices.extend(control_files.notices);
         notices.extend(text.changes.notices());
         let shown = Success {
             data,
@@ -343,11 +350,10 @@ fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Opti
 
 fn data_of(
     exit: &Exit,
-    control_files: &Result<Vec<PathBuf>, String>,
+    created_control_files: Vec<CreatedControlFile>,
     stopped: Option<StopReason>,
     duration: Duration,
 ) -> CommandData {
-    let created = control_files.iter().flatten().map(|path| names::path_to_text(path));
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     CommandData {
         signal: exit.signal,
@@ -359,17 +365,8 @@ fn data_of(
             Tier::A => "A".to_owned(),
             Tier::B => "B".to_owned(),
         },
-        created_control_files: created.collect(),
+        created_control_files,
     }
-}
-
-fn control_file_notice(created: &[String]) -> Option<String> {
-    (!created.is_empty()).then(|| {
-        format!(
-            "The command created control files, which other programs execute: {}. Do not trust them.",
-            created.iter().map(|path| names::quoted(path)).collect::<Vec<_>>().join(", ")
-        )
-    })
 }
 
 fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {

@@ -1,5 +1,25 @@
-//! Control files: files that make other programs run code, such as git's hooks.
+//! Control files: what makes other programs run code, known by what it is.
+//!
+//! A command runs in the sandbox, but what it leaves in the roots is used by programs outside of it: git runs
+//! hooks and what its settings say, editors and shells run what they find. The guard remembers what was there
+//! before a command and takes back what the command added. Nothing here runs anything.
 
-pub(crate) mod names;
+mod git_config;
+mod git_settings;
+mod guard;
+mod hazard;
+mod inspect;
+mod quarantine;
+mod rebase;
+mod records;
+mod take_back;
+mod tree;
 
-pub use names::ControlFiles;
+pub use crate::roots::ControlFiles;
+pub(crate) use guard::{ControlGuard, GuardError, Keep, Kept, Recovered};
+pub(crate) use inspect::{Found, FoundKind};
+pub(crate) use records::GuardedCall;
+pub(crate) use take_back::LeftBehind;
+
+#[cfg(test)]
+mod tests;

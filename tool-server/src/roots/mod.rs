@@ -5,8 +5,10 @@
 //! refused wherever it is in the path. No other module of this crate opens what a caller named.
 
 mod child;
+mod control_names;
 mod denied;
 mod error;
+mod git_layout;
 pub mod names;
 mod open;
 mod resolve;
@@ -14,6 +16,7 @@ mod root;
 mod target;
 
 pub(crate) use child::{open_child_directory, open_child_file};
+pub use control_names::ControlFiles;
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
 pub use open::Roots;
 pub(crate) use open::{Opened, lexically_clean};

@@ -1,16 +1,16 @@
 //! The roots, and opening what a caller named beneath them.
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::RwLock;
 
 use protocol::ToolError;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use toolkit::arguments::{elide, invalid};
 
-use crate::control_files::ControlFiles;
-
+use super::control_names::ControlFiles;
 use super::denied::DeniedPaths;
 use super::error::{open_error, outside, path_denied};
 use super::root::{Root, RootsError, real_path, root_of};
@@ -32,6 +32,8 @@ pub struct Roots {
     pub(super) denied: DeniedPaths,
     pub(super) protected: ControlFiles,
     output: Option<Root>,
+    /// What settings of git directories name; not to be written.
+    pub(super) named_by_git: RwLock<Vec<PathBuf>>,
 }
 
 /// Something beneath a root, opened.
@@ -65,7 +67,7 @@ impl Roots {
         if roots.is_empty() {
             Err(RootsError::None)
         } else {
-            Ok(Self { roots, denied, protected, output: None })
+            Ok(Self { roots, denied, protected, output: None, named_by_git: RwLock::default() })
         }
     }
 
@@ -89,11 +91,6 @@ impl Roots {
         let copy =
             |root: &Root| Ok(sandbox::Root { path: root.path.clone(), handle: root.handle.try_clone()? });
         self.roots.iter().map(copy).collect()
-    }
-
-    /// The roots' paths with their handles.
-    pub(crate) fn handles(&self) -> impl Iterator<Item = (&Path, BorrowedFd<'_>)> {
-        self.roots.iter().map(|root| (root.path.as_path(), root.handle.as_fd()))
     }
 
     pub(crate) fn control_files(&self) -> &ControlFiles {
@@ -186,6 +183,17 @@ impl Roots {
             return Ok((0, bytes.to_owned()));
         }
         root_of(&self.roots, bytes).ok_or_else(|| outside(path))
+    }
+
+    /// Where an absolute path leads with all links followed: a root and the path below it, or nothing that
+    /// exists. An error where it leads out of the roots, or cannot be followed.
+    pub(crate) fn locate(&self, path: &Path) -> Result<Option<(usize, PathBuf)>, ()> {
+        let (root, beneath) = root_of(&self.roots, path).ok_or(())?;
+        match resolve::open_beneath(&self.roots, root, &beneath, OFlags::PATH | OFlags::CLOEXEC) {
+            Ok(handle) => root_of(&self.roots, &self.identify(handle).ok_or(())?.path).map(Some).ok_or(()),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(None),
+            Err(_) => Err(()),
+        }
     }
 
     /// What a handle is, as the kernel knows it.

@@ -90,6 +90,13 @@ impl Roots {
         Ok(())
     }
 
+    /// The same for a path that is resolved: what git reads and runs is known by where it is.
+    fn permit_resolved(&self, path: &str, beneath: &Path, resolved: &Path) -> Result<(), ToolError> {
+        self.permit_change(path, beneath)?;
+        let why = self.why_git_runs(resolved);
+        why.map_or(Ok(()), |why| Err(refused(ErrorCode::ProtectedPath, path, why)))
+    }
+
     fn existing_target(&self, path: &str, opened: Opened) -> Result<Target, ToolError> {
         let stat = fstat(&opened.handle).map_err(|errno| open_error(path, errno))?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -97,7 +104,7 @@ impl Roots {
             FileType::Directory => return Err(open_error(path, Errno::ISDIR)),
             _ => return Err(open_error(path, Errno::NXIO)),
         }
-        self.permit_change(path, &opened.beneath)?;
+        self.permit_resolved(path, &opened.beneath, &opened.path)?;
         let parent = self.parent_of(&opened.path).map_err(|errno| open_error(path, errno))?;
         let name = opened.path.file_name().ok_or_else(|| outside(path))?.to_owned();
         let is_still_there = statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW)
@@ -137,14 +144,11 @@ impl Roots {
         let (existing, rest) =
             self.deepest_directory(root, parent).map_err(|errno| open_error(path, errno))?;
         let existing = self.identify(existing).ok_or_else(|| outside(path))?;
-        self.permit_change(path, &existing.beneath.join(&rest).join(name))?;
-        let mut target = Target {
-            path: existing.path.join(&rest).join(name),
-            name: name.to_owned(),
-            parent: None,
-            existing: None,
-            made: Vec::new(),
-        };
+        let rest_of_path = rest.join(name);
+        let (beneath, resolved) = (existing.beneath.join(&rest_of_path), existing.path.join(&rest_of_path));
+        self.permit_resolved(path, &beneath, &resolved)?;
+        let mut target =
+            Target { path: resolved, name: name.to_owned(), parent: None, existing: None, made: Vec::new() };
         if rest.as_os_str().is_empty() {
             if statat(&existing.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                 return Err(dangling(path));

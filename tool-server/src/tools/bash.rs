@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use protocol::{Annotations, Risk};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,6 +22,10 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 /// terminal, no input, and usually no network. `HOME` and `/tmp` start empty and are deleted at the end. Of a
 /// long output the beginning and the end are shown, and the answer says where the rest is. A command that
 /// runs longer than `timeout_seconds` is killed with all its processes, daemons included.
+///
+/// What a command leaves for other programs to execute is taken back when it ends: git hooks, git settings
+/// that name a program, `.envrc`, `.vscode` and the like. The answer says where it is then. The rest of a git
+/// config stays.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashArguments {
@@ -35,6 +39,10 @@ pub(crate) struct BashArguments {
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: u64,
+    /// Whether the command may leave files that other programs execute, such as git hooks. An operator must
+    /// approve each such call.
+    #[serde(default)]
+    allow_control_files: bool,
 }
 
 pub(super) const fn default_timeout() -> u64 {
@@ -63,6 +71,9 @@ impl Tool for Bash {
         if arguments.cmd.contains('\0') {
             return Err(invalid("`cmd` contains a NUL byte.").into());
         }
+        if arguments.allow_control_files {
+            return Err(not_approved().into());
+        }
         self.0.policy.judge(&arguments.cmd, arguments.workdir.as_deref())?;
         let workdir = self.0.commands.workdir(arguments.workdir.as_deref())?;
         let bash: PathBuf = self.0.commands.program("bash")?;
@@ -71,9 +82,20 @@ impl Tool for Bash {
             arguments: vec!["-c".into(), arguments.cmd.into()],
             workdir,
             timeout: Duration::from_secs(arguments.timeout_seconds),
+            tool: Self::NAME,
         };
         self.0.commands.run(call, request)
     }
+}
+
+/// Nobody can approve a call yet, so what needs an approval does not run.
+fn not_approved() -> ToolError {
+    let message =
+        "`allow_control_files` needs the approval of an operator, and this server cannot ask for one.";
+    ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(
+        "Run the command without it: what it leaves for other programs to execute is taken back and kept \
+         in the quarantine. Ask a person to set up the hook or the setting.",
+    )
 }
 
 /// The time limit in a command's arguments.

@@ -18,7 +18,7 @@ const MAX_ARGUMENT_BYTES: usize = 4096;
 
 /// Runs a script of a skill with arguments, without a shell, in the sandbox of all commands.
 ///
-/// Use it when the skill that you have read tells you to. The script starts in an empty directory that is
+/// Use it when the skill that you have read tells you to. The script starts in a private home that is
 /// deleted at the end; the variable `WORKSPACE` names the first root.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +74,7 @@ impl Tool for RunScript {
             arguments: passed.chain(arguments.args.into_iter().map(Into::into)).collect(),
             workdir: self.0.commands.private_workdir()?,
             timeout: Duration::from_secs(arguments.timeout_seconds),
+            tool: Self::NAME,
         };
         self.0.commands.run(call, request)
     }

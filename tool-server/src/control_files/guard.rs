@@ -1,0 +1,283 @@
+//! The guard: remembers what was there before a command, and takes back what came with it.
+//!
+//! What is in the roots while no command runs is the operator's own. From the first command that starts to
+//! the last that ends, everything new is the commands': whoever ends first takes back what is there. What
+//! counts is the state that is left, not the way it came.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use super::hazard::{Hazard, What};
+use super::inspect::{Allowed, Found, Inspection, Inspector};
+use super::quarantine::Quarantine;
+use super::records::{GuardedCall, Records};
+use super::take_back::{LeftBehind, take_back};
+use super::tree::Tree;
+use crate::roots::Roots;
+
+/// How often we look again after taking something back, since it may have hidden something else.
+const MAX_PASSES: usize = 4;
+
+/// Why no command may run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GuardError {
+    #[error("what was there before the command cannot be noted")]
+    Note(#[source] io::Error),
+    #[error("an earlier command left control files that cannot be taken back: {0}")]
+    Stuck(String),
+    #[error("the server was killed while commands ran, and what was there before them is not known")]
+    Unknown(#[source] io::Error),
+}
+
+impl std::fmt::Debug for ControlGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ControlGuard")
+    }
+}
+
+/// Something that was there before, for the sandbox to keep as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Absolute.
+    pub(crate) path: PathBuf,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) how: Keep,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// It cannot be renamed.
+    Name,
+    /// It cannot be changed.
+    Content,
+}
+
+/// Told of what the command of a killed server left, with its call.
+pub(crate) type Recovered = Box<dyn Fn(&GuardedCall, &[LeftBehind]) + Send + Sync>;
+
+pub(crate) struct ControlGuard {
+    roots: Arc<Roots>,
+    recovered: Recovered,
+    quarantine: Quarantine,
+    records: Records,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tree: Tree,
+    /// What was there before the running commands; none before the first.
+    known: Option<BTreeSet<Hazard>>,
+    running: BTreeSet<GuardedCall>,
+    /// Commands that ended, or whose server was killed, without a check.
+    unchecked: BTreeSet<GuardedCall>,
+    /// What could not be taken back.
+    stuck: BTreeMap<Hazard, GuardedCall>,
+}
+
+impl ControlGuard {
+    /// `output` is the directory of the quarantine and of the guard's records, outside the roots.
+    pub(crate) fn open(roots: Arc<Roots>, output: &Path, recovered: Recovered) -> io::Result<Self> {
+        let records = Records::open(output)?;
+        let quarantine = Quarantine::open(output)?;
+        quarantine.sweep(SystemTime::now())?;
+        let state = State {
+            tree: Tree::open(Arc::clone(&roots))?,
+            known: None,
+            running: BTreeSet::new(),
+            unchecked: records.unchecked()?,
+            stuck: BTreeMap::new(),
+        };
+        Ok(Self { roots, recovered, quarantine, records, state: Mutex::new(state) })
+    }
+
+    /// Checks what commands left that were not checked when they ended, such as those of a killed server.
+    /// Without this, the next command does it.
+    pub(crate) fn recover<'f>(
+        &self,
+        found: impl Iterator<Item = Found<'f>> + Clone,
+    ) -> Result<(), GuardError> {
+        let mut state = self.state();
+        let state = &mut *state;
+        if !state.unchecked.is_empty() && state.known.is_none() {
+            state.known = Some(self.records.load_known(&state.tree).map_err(GuardError::Unknown)?);
+        }
+        for call in state.unchecked.clone() {
+            let left = self.check(state, &call, found.clone());
+            for left in &left {
+                let LeftBehind { path, why, taken_back } = left;
+                tracing::warn!(
+                    call_id = %call.call_id, path = %path.display(), why, taken_back,
+                    "a command that was not checked left a control file"
+                );
+            }
+            state.unchecked.remove(&call);
+            if !left.is_empty() {
+                (self.recovered)(&call, &left);
+            }
+        }
+        if state.running.is_empty() {
+            let known = state.known.clone().unwrap_or_default();
+            let allowed = if state.known.is_some() { Allowed::Only(&known) } else { Allowed::All };
+            let inspection = Inspector::inspect(&mut state.tree, allowed, found);
+            self.protect(state, &inspection);
+        }
+        Ok(())
+    }
+
+    /// Notes what is there before a command, and says what it must not change.
+    ///
+    /// Every call of this is followed by one of [`Self::after`], whether or not the command ran.
+    pub(crate) fn before<'f>(
+        &self,
+        call: &GuardedCall,
+        found: impl Iterator<Item = Found<'f>> + Clone,
+    ) -> Result<Vec<Kept>, GuardError> {
+        if !self.state().unchecked.is_empty() {
+            self.recover(found.clone())?;
+        }
+        let mut state = self.state();
+        let state = &mut *state;
+        self.retry_stuck(state, found.clone())?;
+        let inspection = if state.running.iter().all(|other| other == call) {
+            let inspection = Inspector::inspect(&mut state.tree, Allowed::All, found);
+            state.tree.forget_unused();
+            let known: BTreeSet<Hazard> = inspection.hazards.keys().cloned().collect();
+            if state.known.as_ref() != Some(&known) {
+                self.records.save_known(&state.tree, &known).map_err(GuardError::Note)?;
+                state.known = Some(known);
+            }
+            inspection
+        } else {
+            let known = state.known.get_or_insert_default();
+            Inspector::inspect(&mut state.tree, Allowed::Only(known), found)
+        };
+        self.records.begin(call).map_err(GuardError::Note)?;
+        state.running.insert(call.clone());
+        self.protect(state, &inspection);
+        Ok(kept(state, &inspection))
+    }
+
+    /// Takes back what came since the first of the running commands started.
+    pub(crate) fn after<'f>(
+        &self,
+        call: &GuardedCall,
+        found: impl Iterator<Item = Found<'f>> + Clone,
+    ) -> Vec<LeftBehind> {
+        let mut state = self.state();
+        let left = self.check(&mut state, call, found);
+        state.running.remove(call);
+        left
+    }
+
+    /// A command ended and its check could not be made: the next command makes it.
+    pub(crate) fn postpone(&self, call: &GuardedCall) {
+        let mut state = self.state();
+        if state.running.remove(call) {
+            state.unchecked.insert(call.clone());
+        }
+    }
+
+    /// Where the things of a call lie.
+    pub(crate) fn quarantine_of(&self, call: &GuardedCall) -> PathBuf {
+        self.quarantine.of_call(call.call_id.as_str())
+    }
+
+    fn check<'f>(
+        &self,
+        state: &mut State,
+        call: &GuardedCall,
+        found: impl Iterator<Item = Found<'f>> + Clone,
+    ) -> Vec<LeftBehind> {
+        let known = state.known.clone().unwrap_or_default();
+        let mut left = Vec::new();
+        for _ in 0..MAX_PASSES {
+            let inspection = Inspector::inspect(&mut state.tree, Allowed::Only(&known), found.clone());
+            let new: BTreeMap<Hazard, String> = inspection
+                .hazards
+                .into_iter()
+                .filter(|(hazard, _)| !known.contains(hazard) && !state.stuck.contains_key(hazard))
+                .collect();
+            if new.is_empty() {
+                break;
+            }
+            let (more, stuck) = take_back(&state.tree, &self.quarantine, call.call_id.as_str(), &new);
+            left.extend(more);
+            state.stuck.extend(stuck.into_iter().map(|hazard| (hazard, call.clone())));
+        }
+        if !left.is_empty()
+            && let Err(error) = self.quarantine.sweep(SystemTime::now())
+        {
+            tracing::error!(%error, "could not delete what has been in the quarantine for too long");
+        }
+        // The record of a command stays as long as something of it does.
+        if state.stuck.values().all(|other| other != call) {
+            self.records.end(call);
+        }
+        left
+    }
+
+    /// Tries once more to take back what is stuck; as long as something is, no command runs.
+    fn retry_stuck<'f>(
+        &self,
+        state: &mut State,
+        found: impl Iterator<Item = Found<'f>> + Clone,
+    ) -> Result<(), GuardError> {
+        for (hazard, call) in std::mem::take(&mut state.stuck) {
+            if state.stuck.values().all(|other| *other != call) {
+                self.check(state, &call, found.clone());
+            }
+            tracing::debug!(path = %hazard.path.display(), "tried again to take a control file back");
+        }
+        if state.stuck.is_empty() {
+            return Ok(());
+        }
+        let paths: BTreeSet<String> = state
+            .stuck
+            .keys()
+            .map(|hazard| state.tree.absolute(hazard.root, &hazard.path).display().to_string())
+            .collect();
+        Err(GuardError::Stuck(paths.into_iter().take(8).collect::<Vec<_>>().join(", ")))
+    }
+
+    /// Tells the file tools what git reads and runs because a setting names it.
+    fn protect(&self, state: &State, inspection: &Inspection) {
+        let named = inspection.named.iter().map(|(root, path)| state.tree.absolute(*root, path));
+        self.roots.set_named_by_git(named.collect());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the sandbox keeps as it is: hooks and control files by name that were there before. The directory of
+/// hooks could be renamed and replaced, so its git directory keeps its name.
+fn kept(state: &State, inspection: &Inspection) -> Vec<Kept> {
+    let mut kept = Vec::new();
+    let mut whole: Option<(usize, &Path)> = None;
+    let names = inspection.with_hooks.iter().map(|(root, path)| (*root, path.as_path(), Keep::Name));
+    let known = state.known.iter().flatten().filter_map(|hazard| match hazard.what {
+        What::Directory | What::File(_) => Some((hazard.root, hazard.path.as_path(), Keep::Content)),
+        What::Link(_) | What::Special => None,
+        What::Setting(_) | What::UnreadableConfig(_) | What::RebaseCommands(_) => None,
+    });
+    let mut places: Vec<_> = names.chain(known).collect();
+    places.sort_by_key(|(root, path, _)| (*root, *path));
+    for (root, path, how) in places {
+        if whole.is_some_and(|(other, above)| other == root && path.starts_with(above)) {
+            continue;
+        }
+        let Some(stat) = state.tree.stat(root, path) else { continue };
+        if how == Keep::Content {
+            whole = Some((root, path));
+        }
+        let path = state.tree.absolute(root, path);
+        kept.push(Kept { path, device: stat.st_dev, inode: stat.st_ino, how });
+    }
+    kept
+}

@@ -1,0 +1,226 @@
+//! The quarantine: what was taken back from the roots, in the output directory, by call.
+//!
+//! Things are moved by descriptors alone: from below a root's handle to below the quarantine's, so that a
+//! command that still runs can lead nothing astray. What lies here is deleted after a week, or earlier when
+//! there is too much of it, as all outputs are.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, mkdirat, openat, openat2, readlinkat,
+    renameat_with, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::output_store::{KEEP, MAX_FILE_BYTES, MAX_TOTAL_BYTES};
+
+/// How many entries of one directory are kept when they must be copied to another file system.
+const MAX_COPIED: usize = 1000;
+
+/// How often another name is tried for what is there already.
+const MAX_NAMES: usize = 10_000;
+
+#[derive(Debug)]
+pub(super) struct Quarantine {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+impl Quarantine {
+    pub(super) fn open(output: &Path) -> io::Result<Self> {
+        let path = output.join("quarantine");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        let handle = File::open(&path)?.into();
+        Ok(Self { path, handle })
+    }
+
+    /// Where the things of a call lie.
+    pub(super) fn of_call(&self, call: &str) -> PathBuf {
+        self.path.join(call)
+    }
+
+    /// Moves an entry of a directory here.
+    pub(super) fn take(
+        &self,
+        call: &str,
+        shown: &Path,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+    ) -> io::Result<()> {
+        let (directory, file) = self.place(call, shown)?;
+        for number in 0..MAX_NAMES {
+            let target = numbered(&file, number);
+            match renameat_with(parent, name, &directory, &target, RenameFlags::NOREPLACE) {
+                Ok(()) => return Ok(()),
+                Err(Errno::EXIST) => {}
+                Err(Errno::XDEV | Errno::INVAL) => {
+                    let mut left = MAX_COPIED;
+                    match copy(parent, name, directory.as_fd(), &target, &mut left) {
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                        copied => copied?,
+                    }
+                    return remove(parent, name);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// Keeps a copy of a file's content here.
+    pub(super) fn keep(&self, call: &str, shown: &Path, content: &[u8]) -> io::Result<()> {
+        let (directory, file) = self.place(call, shown)?;
+        for number in 0..MAX_NAMES {
+            match create(directory.as_fd(), &numbered(&file, number)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => return created?.write_all(content),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// The directory for a path of a call, which is made, and the path's name.
+    fn place(&self, call: &str, shown: &Path) -> io::Result<(OwnedFd, OsString)> {
+        let name = shown.file_name().ok_or(Errno::INVAL)?.to_owned();
+        let mut directory = make_directory(self.handle.as_fd(), OsStr::new(call))?;
+        for part in shown.parent().into_iter().flatten() {
+            let mut number = 0;
+            directory = loop {
+                // What was taken before may be a file where a directory is needed now.
+                match make_directory(directory.as_fd(), &numbered(part, number)) {
+                    Err(Errno::NOTDIR | Errno::LOOP) if number < MAX_NAMES => number += 1,
+                    made => break made?,
+                }
+            };
+        }
+        Ok((directory, name))
+    }
+
+    /// Deletes what is older than a week, then the oldest until the rest fits.
+    pub(super) fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        let mut calls = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            calls.push((entry.metadata()?.modified()?, bytes_in(&entry.path()), entry.path()));
+        }
+        calls.sort();
+        let mut total: u64 = calls.iter().map(|(_, bytes, _)| bytes).sum();
+        for (modified, bytes, path) in calls {
+            if now.duration_since(modified).unwrap_or(Duration::ZERO) > KEEP || total > MAX_TOTAL_BYTES {
+                make_accessible(&path);
+                fs::remove_dir_all(&path)?;
+                total -= bytes;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn numbered(name: &OsStr, number: usize) -> OsString {
+    let mut numbered = name.to_owned();
+    if number > 0 {
+        numbered.push(format!("~{number}"));
+    }
+    numbered
+}
+
+fn make_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    match mkdirat(parent, name, Mode::from_raw_mode(0o700)) {
+        Ok(()) | Err(Errno::EXIST) => open_directory(parent, name),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(parent, name, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+}
+
+fn create(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(openat(directory, name, flags, Mode::from_raw_mode(0o600))?))
+}
+
+/// Copies an entry to another file system: of a file its beginning, of a directory its first entries.
+fn copy(
+    from: BorrowedFd<'_>,
+    name: &OsStr,
+    to: BorrowedFd<'_>,
+    target: &OsStr,
+    left: &mut usize,
+) -> io::Result<()> {
+    if *left == 0 {
+        return Ok(());
+    }
+    *left -= 1;
+    let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = File::from(openat(from, name, flags, Mode::empty())?);
+            io::copy(&mut file.take(MAX_FILE_BYTES), &mut create(to, target)?).map(drop)
+        }
+        FileType::Symlink => Ok(symlinkat(readlinkat(from, name, Vec::new())?, to, target)?),
+        FileType::Directory => {
+            let source = open_directory(from, name)?;
+            mkdirat(to, target, Mode::from_raw_mode(0o700))?;
+            let target = open_directory(to, target)?;
+            for child in entries(&source)? {
+                copy(source.as_fd(), &child, target.as_fd(), &child, left)?;
+            }
+            Ok(())
+        }
+        // A pipe or a device has nothing to keep.
+        _ => Ok(()),
+    }
+}
+
+/// Removes an entry with everything in it.
+fn remove(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    match unlinkat(parent, name, AtFlags::empty()) {
+        Err(Errno::ISDIR | Errno::PERM) => {}
+        removed => return Ok(removed?),
+    }
+    let directory = open_directory(parent, name)?;
+    super::tree::allow_owner(&directory);
+    for child in entries(&directory)? {
+        remove(directory.as_fd(), &child)?;
+    }
+    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+}
+
+fn entries(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(OsStr::from_bytes(name).to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Nobody but this server changes what lies here, so these walk by path.
+fn bytes_in(path: &Path) -> u64 {
+    let Ok(facts) = fs::symlink_metadata(path) else { return 0 };
+    let below = facts.is_dir().then(|| fs::read_dir(path).ok()).flatten().into_iter().flatten().flatten();
+    facts.blocks() * 512 + below.map(|entry| bytes_in(&entry.path())).sum::<u64>()
+}
+
+fn make_accessible(path: &Path) {
+    if !fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir()) {
+        return;
+    }
+    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        make_accessible(&entry.path());
+    }
+}
