@@ -49,6 +49,7 @@ struct Options {
     check: Option<Depth>,
     without: Option<String>,
     timeout: Duration,
+    memory_bytes: u64,
     program: Vec<String>,
 }
 
@@ -67,8 +68,12 @@ fn main() -> ExitCode {
 }
 
 fn options() -> Options {
-    let mut options =
-        Options { scratch: "/tmp".into(), timeout: Duration::from_secs(30), ..Options::default() };
+    let mut options = Options {
+        scratch: "/tmp".into(),
+        timeout: Duration::from_secs(30),
+        memory_bytes: 4 << 30,
+        ..Options::default()
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().expect("this option has a value");
@@ -91,6 +96,9 @@ fn options() -> Options {
             "--check" => options.check = Some(Depth::Quick),
             "--check-full" => options.check = Some(Depth::Full),
             "--without" => options.without = Some(value()),
+            "--memory-mib" => {
+                options.memory_bytes = value().parse::<u64>().expect("a number of mebibytes") << 20;
+            }
             "--timeout-ms" => {
                 options.timeout = Duration::from_millis(value().parse().expect("a number of milliseconds"));
             }
@@ -181,7 +189,7 @@ fn start(spawner: &Spawner, options: &Options) -> Result<Running, SandboxError> 
         arguments: options.program[1..].iter().map(Into::into).collect(),
         environment: VARIABLES.iter().filter_map(variable).collect(),
         workdir: options.roots[0].clone(),
-        limits: Limits::for_timeout(options.timeout),
+        limits: Limits { memory_bytes: options.memory_bytes, ..Limits::for_timeout(options.timeout) },
         covers: covers(options),
     })
 }
@@ -224,6 +232,7 @@ fn run(spawner: &Spawner, options: &Options) -> Result<ExitCode, SandboxError> {
     println!("closed_after_us {}", closed.saturating_duration_since(ended).as_micros());
     println!("run_us {}", started.elapsed().as_micros());
     println!("exit {:?} signal {:?} killed {}", exit.code, exit.signal, exit.killed);
+    println!("memory exceeded {}", exit.memory_exceeded);
     println!("cpu_us {} peak_kib {}", exit.cpu_time.as_micros(), exit.peak_memory_bytes / 1024);
     println!("bytes {}", stdout.1);
     println!("output");

@@ -15,13 +15,16 @@ pub(crate) const PRIVATE_BYTES: u64 = 256 << 20;
 /// Size of the private `/dev/shm` of tier A.
 pub(crate) const SHARED_MEMORY_BYTES: u64 = 64 << 20;
 
-/// The limits of each process of a command.
+/// The limits of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Seconds of CPU time, per process.
     pub cpu_seconds: u64,
     /// Bytes of address space, per process.
     pub address_space_bytes: u64,
+    /// Bytes of memory, for the whole command: its processes together and all that it holds in memory
+    /// without a process. Looked at several times a second.
+    pub memory_bytes: u64,
     /// Bytes of the largest file that may be written.
     pub file_size_bytes: u64,
     /// Open files, per process.
@@ -36,6 +39,7 @@ impl Limits {
         Self {
             cpu_seconds: timeout.as_secs() + 5,
             address_space_bytes: 4 << 30,
+            memory_bytes: 4 << 30,
             file_size_bytes: 1 << 30,
             open_files: 1024,
             processes: 512,

@@ -78,6 +78,8 @@ pub(crate) struct Outcome {
     pub(crate) status: i32,
     /// Whether the lifeline was closed before the command ended by itself.
     pub(crate) killed: bool,
+    /// Whether it was ended because all its processes together had too much memory.
+    pub(crate) memory_exceeded: bool,
     /// Of all its processes.
     pub(crate) cpu_micros: u64,
     /// Resident memory of its largest process.
@@ -180,7 +182,8 @@ mod tests {
             let received: Job = decode(&encode(&job)).unwrap();
             assert_eq!(format!("{received:?}"), format!("{job:?}"));
         }
-        let outcome = Outcome { status: 256, killed: true, cpu_micros: 7, peak_kib: 8 };
+        let outcome =
+            Outcome { status: 256, killed: true, memory_exceeded: true, cpu_micros: 7, peak_kib: 8 };
         let failed = Report::Failed(StepError::new(Step::Proc, libc::EPERM).into());
         let moved = Report::Failed(Failure::CoverMoved(not_utf8.into()));
         for report in [Report::Started, failed, moved, Report::Done(outcome)] {

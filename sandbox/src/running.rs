@@ -57,6 +57,8 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// Whether its lifeline ended it.
     pub killed: bool,
+    /// Whether it was ended because it had more memory than its limit.
+    pub memory_exceeded: bool,
     /// CPU time of all its processes.
     pub cpu_time: Duration,
     /// Resident memory of its largest process, in bytes; a little above zero even for an empty program.
@@ -82,6 +84,7 @@ fn exit(outcome: Outcome, tier: Tier) -> Exit {
         code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
         signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
         killed: outcome.killed,
+        memory_exceeded: outcome.memory_exceeded,
         cpu_time: Duration::from_micros(outcome.cpu_micros),
         peak_memory_bytes: outcome.peak_kib * 1024,
         tier,

@@ -56,6 +56,8 @@ pub struct CommandSettings {
     pub(crate) denied_words: Vec<String>,
     /// `AUTONOUS_TOOL_MIN_FREE_MB` (512): commands are killed when a root's disk has less left; in bytes.
     pub(crate) min_free_bytes: u64,
+    /// `AUTONOUS_TOOL_MAX_MEMORY_MB` (4096): the memory of a whole command; in bytes.
+    pub(crate) max_memory_bytes: u64,
     /// PATH, for commands and for the self-check.
     pub(crate) search_path: String,
     /// LANG, for commands.
@@ -165,6 +167,7 @@ impl CommandSettings {
                 .collect::<Result<_, _>>()?,
             network: network(variables)?,
             denied_words: list("AUTONOUS_TOOL_BASH_DENYLIST"),
+            max_memory_bytes: variables.number("AUTONOUS_TOOL_MAX_MEMORY_MB", 4096, 16..=1 << 30)? << 20,
             min_free_bytes: variables.number("AUTONOUS_TOOL_MIN_FREE_MB", 512, 0..=1 << 30)? << 20,
             search_path: variables.text("PATH").unwrap_or_default().to_owned(),
             language: variables.text("LANG").map(str::to_owned),

@@ -180,8 +180,14 @@ fn tool_context(
         }
         Err(reason) => Err(reason.clone()),
     };
-    let commands =
-        Commands::new(spawner, Arc::clone(&alone.roots), environment, output, commands.min_free_bytes);
+    let commands = Commands::new(
+        spawner,
+        Arc::clone(&alone.roots),
+        environment,
+        output,
+        commands.min_free_bytes,
+        commands.max_memory_bytes,
+    );
     Ok(ToolContext {
         search: SearchLimits::new(config.limits.search_max_entries),
         commands: Arc::new(commands),

@@ -47,6 +47,7 @@ impl ToolContext {
             Environment::new("", None, std::iter::empty(), &[]),
             output,
             0,
+            0,
         );
         Ok(Self {
             roots,

@@ -18,6 +18,7 @@ use rustix::thread::set_name;
 
 use super::context::CommandContext;
 use super::fd_passing::{self, HAND_OVER};
+use super::memory::MemoryWatch;
 use super::private_home::PrivateHome;
 use super::{command_mounts, covers, descriptors, landlock_rules, launch, limits, namespaces};
 use crate::messages::{Outcome, Report, read_job, socket_pair};
@@ -33,7 +34,7 @@ const REAP_BATCH: u32 = 64;
 
 pub(super) fn run(context: &CommandContext<'_>) -> ! {
     match prepare(context).map_err(Failure::from).and_then(|waiting| start(context, waiting)) {
-        Ok(Some(running)) => {
+        Ok(Some(mut running)) => {
             let outcome = running.reap_until_done(context);
             kill_everything();
             context.home.map(PrivateHome::delete);
@@ -117,7 +118,8 @@ fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option
     fd_passing::send(&socket, descriptors.each_ref().map(OwnedFd::as_fd)).during(Step::Request)?;
     // Only the command's own processes may hold its output open: the server reads it to its end.
     drop((descriptors, socket));
-    Ok(Some(RunningCommand { pid, child_signals }))
+    let memory = MemoryWatch::new(context.spawner.tier, job.limits().memory_bytes);
+    Ok(Some(RunningCommand { pid, child_signals, memory }))
 }
 
 /// Waits until the command is confined and there is a job for it; false if there will be none.
@@ -150,19 +152,27 @@ fn wait_for_job(context: &CommandContext<'_>, command: &OwnedFd) -> Result<bool,
 struct RunningCommand {
     pid: i32,
     child_signals: OwnedFd,
+    memory: MemoryWatch,
 }
 
 impl RunningCommand {
     /// Waits for the command, then briefly for its background processes. It checks the leash in every round:
     /// a fork bomb ends so many processes that reaping them all would leave no time for that.
-    fn reap_until_done(&self, context: &CommandContext<'_>) -> Outcome {
+    fn reap_until_done(&mut self, context: &CommandContext<'_>) -> Outcome {
         let mut ended: Option<(i32, Instant)> = None;
         let mut more = true;
         loop {
             let left = ended.map(|(_, deadline)| deadline.saturating_duration_since(Instant::now()));
-            let pulled = self.leash_pulled(&context.leash, if more { Some(Duration::ZERO) } else { left });
+            let next_look = self.memory.next_look();
+            let timeout =
+                if more { Duration::ZERO } else { left.map_or(next_look, |left| left.min(next_look)) };
+            let pulled = self.leash_pulled(&context.leash, timeout);
             if pulled || left.is_some_and(|left| left.is_zero()) {
                 break;
+            }
+            if self.memory.is_exceeded() {
+                let status = ended.map_or(libc::SIGKILL, |(status, _)| status);
+                return Outcome { status, memory_exceeded: true, ..Outcome::default() };
             }
             match reap(self.pid) {
                 Reaped::Everything => break,
@@ -179,11 +189,10 @@ impl RunningCommand {
     }
 
     /// Waits until a child ends or the monitor closes the leash; true if it closed.
-    fn leash_pulled(&self, leash: &OwnedFd, timeout: Option<Duration>) -> bool {
+    fn leash_pulled(&self, leash: &OwnedFd, timeout: Duration) -> bool {
         let mut watched =
             [PollFd::new(&self.child_signals, PollFlags::IN), PollFd::new(leash, PollFlags::IN)];
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let _ = poll(&mut watched, timeout.as_ref());
+        let _ = poll(&mut watched, Timespec::try_from(timeout).ok().as_ref());
         let _ = rustix::io::read(&self.child_signals, &mut [0_u8; 1024]);
         !watched[1].revents().is_empty()
     }

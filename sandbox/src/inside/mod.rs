@@ -25,6 +25,7 @@ mod init;
 mod landlock_rules;
 mod launch;
 mod limits;
+mod memory;
 mod monitor;
 mod mounts;
 mod namespaces;

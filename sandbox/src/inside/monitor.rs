@@ -96,5 +96,5 @@ fn follow(control: &OwnedFd, init: InitProcess, tier: Tier) -> Result<Outcome, S
     }
     let (_, usage) = syscalls::wait_for(pid).during(Step::Reaper)?;
     let (cpu_micros, peak_kib) = (usage.cpu_micros, usage.peak_kib);
-    Ok(Outcome { status: libc::SIGKILL, killed, cpu_micros, peak_kib })
+    Ok(Outcome { status: libc::SIGKILL, killed, cpu_micros, peak_kib, ..Outcome::default() })
 }

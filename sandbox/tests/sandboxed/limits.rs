@@ -66,6 +66,76 @@ fn memory_descriptors_and_file_sizes_are_bounded() {
     }
 }
 
+/// Each takes 300 MiB, holds it, and would end by itself.
+const HOARDERS: &[(&str, Tiers)] = &[
+    ("for i in {1..10}; do hoard 'x = bytearray(30 << 20)' & done; wait", Tiers::Both),
+    ("hoard 'x = bytearray(300 << 20)'", Tiers::Both),
+    ("hoard 'for n in range(10): f = os.memfd_create(str(n)); os.write(f, bytes(30 << 20))'", Tiers::Both),
+    (
+        "hoard 'f = os.memfd_create(str()); os.truncate(f, 300 << 20); m = mmap.mmap(f, 0); \
+         os.close(f); fill(m)'",
+        Tiers::Both,
+    ),
+    ("hoard 'm = mmap.mmap(-1, 300 << 20); fill(m)'", Tiers::Both),
+    ("head -c 200M /dev/zero > /tmp/a; head -c 100M /dev/zero > ~/b; hoard ''", Tiers::OnlyA),
+    ("head -c 60M /dev/zero > /dev/shm/a; hoard 'x = bytearray(240 << 20)'", Tiers::OnlyA),
+    ("exec 3> /tmp/a; rm /tmp/a; head -c 250M /dev/zero >&3; hoard 'x = bytearray(50 << 20)'", Tiers::OnlyA),
+    (
+        "hoard 'import ctypes as c; l = c.CDLL(None); l.shmat.restype = c.c_void_p; \
+      i = l.shmget(0, 300 << 20, 0o1600); a = l.shmat(i, None, 0); c.memset(a, 1, 300 << 20); \
+      l.shmdt(c.c_void_p(a))'",
+        Tiers::OnlyA,
+    ),
+];
+
+#[derive(PartialEq)]
+enum Tiers {
+    Both,
+    OnlyA,
+}
+
+const HOARD: &str = "hoard() { python3 -c \"
+import mmap, os, time
+def fill(m):
+    for at in range(0, len(m), 4096): m[at] = 1
+$1
+time.sleep(1)
+print('held')\"; }
+";
+
+#[test]
+fn the_memory_of_a_whole_command_is_bounded() {
+    let _exclusive = exclusive();
+    for fixture in Fixture::all() {
+        for (script, tiers) in HOARDERS {
+            if *tiers == Tiers::OnlyA && fixture.scenario.is_tier_b() {
+                continue;
+            }
+            let script = format!("{HOARD}{script}");
+            let run = fixture.run_with(&["--memory-mib", "200"], &script);
+            assert!(run.report.contains("memory exceeded true"), "{run:?}");
+            assert!(!run.output.contains("held"), "{run:?}");
+            if !fixture.scenario.is_root() {
+                continue;
+            }
+            let run = fixture.run_with(&["--memory-mib", "800"], &script);
+            assert!(run.report.contains("memory exceeded false"), "{run:?}");
+            assert!(run.output.contains("held"), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn memory_that_processes_share_counts_once() {
+    let _exclusive = exclusive();
+    let script = format!("{HOARD}hoard 'x = bytearray(100 << 20); [os.fork() for _ in range(3)]'");
+    for fixture in Fixture::all() {
+        let run = fixture.run_with(&["--memory-mib", "200"], &script);
+        assert!(run.report.contains("memory exceeded false"), "{run:?}");
+        assert_eq!(run.output, "held\n".repeat(8), "{run:?}");
+    }
+}
+
 #[test]
 fn private_directories_are_bounded() {
     for fixture in Fixture::in_tier_a() {

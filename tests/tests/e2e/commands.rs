@@ -153,6 +153,18 @@ fn a_command_ends_when_its_caller_disconnects() {
 }
 
 #[test]
+fn a_command_that_takes_too_much_memory_is_killed_and_told_why() {
+    let server = ToolServer::builder().variable("AUTONOUS_TOOL_MAX_MEMORY_MB", "200").start();
+    let hoard = "python3 -c 'import os, time; f = os.memfd_create(str()); os.write(f, bytes(300 << 20)); \
+                 time.sleep(10)'";
+    let ran = bash(&server, &format!("echo begun; {hoard}; echo held"));
+    let error = ran.meta.error.as_ref().unwrap();
+    assert!(error.message.contains("AUTONOUS_TOOL_MAX_MEMORY_MB"), "{}", error.message);
+    assert_eq!((ran.exit_code, ran.stdout.as_str()), (137, "begun\n"));
+    assert!(bash(&server, "python3 -c 'x = bytearray(100 << 20)'").ok);
+}
+
+#[test]
 fn control_files_that_appear_are_reported_in_the_answer_and_the_journal() {
     let server = server();
     let ran = bash(&server, "mkdir -p sub/.vscode; echo x > sub/.envrc");

@@ -56,6 +56,7 @@ pub(crate) struct Commands {
     environment: Environment,
     output: Arc<OutputStore>,
     min_free_bytes: u64,
+    max_memory_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -106,8 +107,9 @@ impl Commands {
         environment: Environment,
         output: Arc<OutputStore>,
         min_free_bytes: u64,
+        max_memory_bytes: u64,
     ) -> Self {
-        Self { spawner, roots, environment, output, min_free_bytes }
+        Self { spawner, roots, environment, output, min_free_bytes, max_memory_bytes }
     }
 
     /// Checks what the commands of a killed server left.
@@ -155,7 +157,7 @@ impl Commands {
             arguments: request.arguments,
             environment: self.environment.variables(),
             workdir: request.workdir,
-            limits: Limits::for_timeout(request.timeout),
+            limits: Limits { memory_bytes: self.max_memory_bytes, ..Limits::for_timeout(request.timeout) },
             covers: Vec::new(),
         };
         let (running, guarded) =
@@ -316,6 +318,12 @@ fn exit_code(exit: &Exit, stopped: Option<StopReason>) -> i32 {
 
 fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Option<ToolError> {
     let error = match (stopped, exit.code, exit.signal) {
+        (None, ..) if exit.memory_exceeded => ToolError::new(
+            ErrorCode::ExitNonzero,
+            "The command was killed because all its processes together had more memory than \
+             AUTONOUS_TOOL_MAX_MEMORY_MB allows.",
+        )
+        .with_hint("Files in /tmp, /dev/shm and the home directory count too. Do less at once."),
         (Some(StopReason::Deadline), ..) => {
             let message = format!(
                 "The command did not finish within {} s and was killed with all its processes.",
