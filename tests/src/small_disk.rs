@@ -47,9 +47,17 @@ pub struct SmallDisk {
 
 impl SmallDisk {
     pub fn mount(at: &Path, bytes: u64) -> Self {
-        let options = format!("size={bytes},mode=700");
+        Self::mount_with(at, &format!("size={bytes},mode=700"))
+    }
+
+    /// The same with room for only so many files.
+    pub fn mount_with_inodes(at: &Path, bytes: u64, inodes: u64) -> Self {
+        Self::mount_with(at, &format!("size={bytes},nr_inodes={inodes},mode=700"))
+    }
+
+    fn mount_with(at: &Path, options: &str) -> Self {
         let mut mount = Command::new("mount");
-        mount.env("PATH", SEARCH_PATH).args(["-t", "tmpfs", "-o", &options, "none"]).arg(at);
+        mount.env("PATH", SEARCH_PATH).args(["-t", "tmpfs", "-o", options, "none"]).arg(at);
         assert!(mount.status().is_ok_and(|status| status.success()), "a file system can be mounted here");
         Self { at: at.to_owned() }
     }

@@ -34,10 +34,14 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
         rules.push(Rule { number, cases: Vec::new(), otherwise: ABSENT });
     }
     rules.push(only(libc::SYS_clone, vec![vec![(0, Test::Without(NAMESPACES))]]));
+    let denied = TERMINAL_INPUT.iter().map(|request| (vec![(1, Test::Is(*request))], DENY));
+    let unsupported = RESERVE_SPACE.iter().map(|request| (vec![(1, Test::Is(*request))], UNSUPPORTED));
+    let cases = denied.chain(unsupported).collect();
+    rules.push(Rule { number: libc::SYS_ioctl, cases, otherwise: Verdict::Allow });
     rules.push(Rule {
-        number: libc::SYS_ioctl,
-        cases: TERMINAL_INPUT.iter().map(|request| (vec![(1, Test::Is(*request))], DENY)).collect(),
-        otherwise: Verdict::Allow,
+        number: libc::SYS_fallocate,
+        cases: vec![(vec![(1, Test::WithAny(GIVES_SPACE_BACK))], Verdict::Allow)],
+        otherwise: UNSUPPORTED,
     });
     rules.extend(set_id_files());
     match tier {
@@ -58,6 +62,16 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
     }
     rules
 }
+
+/// A single call could take the whole disk before anybody sees it. The C library writes instead, which can
+/// be limited and watched; other programs know file systems that cannot do it.
+const UNSUPPORTED: Verdict = Verdict::Errno(libc::EOPNOTSUPP);
+
+/// `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_COLLAPSE_RANGE`.
+const GIVES_SPACE_BACK: u32 = 0x02 | 0x08;
+
+/// `FS_IOC_RESVSP`, `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE`: the same as `fallocate`, as a request to a file.
+const RESERVE_SPACE: [u32; 3] = [0x4030_5828, 0x4030_582A, 0x4030_5839];
 
 /// The flags of `clone` that create namespaces; its other flags create threads and processes.
 const NAMESPACES: u32 = 0x7E02_0000;

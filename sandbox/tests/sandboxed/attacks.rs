@@ -86,6 +86,14 @@ const FILES: &[Attack] = &[
          stat -c %a suid",
         Prints("4755"),
     ),
+    attack("fallocate -l 1M taken; stat -c 'blocks %b' taken", Prints("blocks 2048")),
+    attack("fallocate -n -l 1M taken; stat -c 'blocks %b' taken", Prints("blocks 2048")),
+    attack(
+        "python3 -c \"import fcntl, struct; f = open('taken', 'wb'); \
+         fcntl.ioctl(f, 0x4030582a, struct.pack('hhqqiI4i', 0, 0, 0, 1 << 20, *[0] * 6))\"; \
+         stat -c 'blocks %b' taken",
+        Prints("blocks 2048"),
+    ),
     attack("echo PWNED >> ~/.bashrc", Creates(".bashrc")),
     attack("mkdir -p ~/.config/autostart && echo x > ~/.config/autostart/x.desktop", Creates(".config")),
     lost_in_tier_b(attack("chmod 777 {OUTSIDE}/secret.txt", ChangesMetadata)),

@@ -33,6 +33,8 @@ const ORDINARY_WORK: &[(&str, &str)] = &[
          git log --format=%s",
         "m\n",
     ),
+    ("fallocate --posix -l 64K f && stat -c %s f", "65536\n"),
+    ("head -c 8192 /dev/zero > f; fallocate -p -l 4096 f && echo given back", "given back\n"),
     ("echo $HOME; cd && touch file && ls ~", "file\n"),
     ("f=$(mktemp) && echo x > $f && cat $f", "x\n"),
     ("(sleep 0.05; echo late) & echo early", "early\nlate\n"),

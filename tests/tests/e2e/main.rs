@@ -54,6 +54,7 @@ mod interrupted;
 mod kill;
 mod killed_changes;
 mod misbehaving_children;
+mod reserve;
 
 // Start, settings and self-checks.
 mod bad_settings;

@@ -10,6 +10,7 @@ mod environment;
 mod excerpt;
 mod guarded;
 mod report;
+mod room;
 mod sanitize;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +21,6 @@ use std::time::{Duration, Instant};
 
 use protocol::journal::CreatedControlFile;
 use protocol::{ErrorCode, ToolError};
-use rustix::fs::statvfs;
 use sandbox::{CommandSpec, Exit, Lifeline, Limits, Running, SandboxError, Tier};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,6 +31,7 @@ use crate::output_store::OutputStore;
 use crate::roots::Roots;
 use capture::Capture;
 use report::ControlFileReport;
+use room::{Bound, Level, Room};
 
 pub(crate) use environment::{Environment, find_program, git_settings};
 pub(crate) use guarded::GuardedSpawner;
@@ -45,6 +46,9 @@ const MAX_STOP_TIME: Duration = Duration::from_secs(5);
 /// How often a running command's caller and disk are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The same for a command while the disk may be full within a moment.
+const TIGHT_POLL_INTERVAL: Duration = Duration::from_millis(10);
+
 /// The same for a command that was killed.
 const STOPPING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -55,7 +59,7 @@ pub(crate) struct Commands {
     roots: Arc<Roots>,
     environment: Environment,
     output: Arc<OutputStore>,
-    min_free_bytes: u64,
+    room: Room,
     max_memory_bytes: u64,
 }
 
@@ -109,7 +113,8 @@ impl Commands {
         min_free_bytes: u64,
         max_memory_bytes: u64,
     ) -> Self {
-        Self { spawner, roots, environment, output, min_free_bytes, max_memory_bytes }
+        let room = Room::new(Arc::clone(&roots), min_free_bytes);
+        Self { spawner, roots, environment, output, room, max_memory_bytes }
     }
 
     /// Checks what the commands of a killed server left.
@@ -150,14 +155,14 @@ impl Commands {
             ToolError::new(ErrorCode::ToolNotAllowed, format!("Commands cannot be sandboxed here: {reason}"))
                 .with_hint("GET /capabilities says what is missing and how to fix it; the file tools work.")
         })?;
-        self.require_room()?;
+        let bound = self.room.bound();
         let since = Instant::now();
         let mut command = CommandSpec {
             program: request.program.to_owned(),
             arguments: request.arguments,
             environment: self.environment.variables(),
             workdir: request.workdir,
-            limits: Limits { memory_bytes: self.max_memory_bytes, ..Limits::for_timeout(request.timeout) },
+            limits: self.limits(request.timeout, &bound),
             covers: Vec::new(),
         };
         let (running, guarded) =
@@ -166,11 +171,19 @@ impl Commands {
             call,
             until: since + request.timeout,
             capture: self.capture(call),
+            poll_interval: TIGHT_POLL_INTERVAL,
             stopped: None,
+            bound,
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
         let control_files = ControlFileReport::of(guarded);
         command.into_outcome(exit, control_files, since.elapsed(), request.timeout)
+    }
+
+    /// The limits of a command; one that is to free room may write to no file.
+    fn limits(&self, timeout: Duration, bound: &Bound) -> Limits {
+        let limits = Limits { memory_bytes: self.max_memory_bytes, ..Limits::for_timeout(timeout) };
+        if bound.is_for_freeing() { Limits { file_size_bytes: 0, ..limits } } else { limits }
     }
 
     fn capture(&self, call: &Call) -> Capture {
@@ -234,30 +247,18 @@ impl Commands {
         if lifeline.is_none() {
             return;
         }
+        let level = self.room.level(&command.bound);
+        command.poll_interval = if level == Level::Ample { POLL_INTERVAL } else { TIGHT_POLL_INTERVAL };
         command.stopped = if command.left().is_zero() {
             Some(StopReason::Deadline)
         } else if command.call.is_cancelled() {
             Some(StopReason::CallerGone)
-        } else if self.require_room().is_err() {
+        } else if level == Level::Short {
             Some(StopReason::DiskFull)
         } else {
             return;
         };
         *lifeline = None;
-    }
-
-    fn require_room(&self) -> Result<(), ToolError> {
-        let low = self.roots.paths().any(|root| {
-            statvfs(root).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < self.min_free_bytes)
-        });
-        if !low {
-            return Ok(());
-        }
-        let message = format!(
-            "The disk has less than {} MiB left (AUTONOUS_TOOL_MIN_FREE_MB), so commands cannot run.",
-            self.min_free_bytes >> 20
-        );
-        Err(ToolError::new(ErrorCode::IoError, message).with_hint("Free some space first."))
     }
 }
 
@@ -265,13 +266,17 @@ struct RunningCommand<'a> {
     call: &'a Call,
     until: Instant,
     capture: Capture,
+    /// How often its caller and disk are checked.
+    poll_interval: Duration,
+    /// What it must leave of the disk.
+    bound: Bound,
     stopped: Option<StopReason>,
 }
 
 impl RunningCommand<'_> {
     /// How long to wait for output or an exit before the next check.
     fn poll_interval(&self) -> Duration {
-        POLL_INTERVAL.min(self.left())
+        self.poll_interval.min(self.left())
     }
 
     fn left(&self) -> Duration {
@@ -288,6 +293,7 @@ impl RunningCommand<'_> {
         let (text, saved) = self.capture.finish();
         let data = data_of(&exit, control_files.files, self.stopped, duration);
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
+        notices.extend(self.bound.notice());
         notices.extend(control_files.notices);
         notices.extend(text.changes.notices());
         let shown = Success {
@@ -342,7 +348,8 @@ fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Opti
         (Some(StopReason::DiskFull), ..) => ToolError::new(
             ErrorCode::IoError,
             "The command was killed because the disk is nearly full (AUTONOUS_TOOL_MIN_FREE_MB).",
-        ),
+        )
+        .with_hint("Delete what is not needed: `bash` still can, but it can write to no file until then."),
         (None, Some(0), _) => return None,
         (None, Some(code), _) => {
             ToolError::new(ErrorCode::ExitNonzero, format!("The command ended with exit code {code}."))
