@@ -12,10 +12,6 @@ use clap::{Parser, Subcommand};
 use process::confinement::{Confinement, Powers, confine};
 use process::{Variables, hardening, logs, secrets};
 
-/// What must not stay in the environment, where other processes could read it.
-const SECRETS: &[&str] =
-    &["AUTONOUS_TOOL_TOKEN", "AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
-
 /// Asks a language model what to do, calls the tools, and answers.
 ///
 /// Without a command it speaks the supervisor's line protocol on stdin and stdout. Settings come from
@@ -54,7 +50,7 @@ fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<ExitCode> {
     hardening::harden()?;
-    secrets::leave_environment(SECRETS)?;
+    secrets::leave_environment(&[&["AUTONOUS_TOOL_TOKEN"], secrets::MODEL_KEYS.as_slice()].concat())?;
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;
     logs::start(&variables)?;

@@ -15,6 +15,9 @@ use std::process::Command;
 /// The variable with the number of the secrets' descriptor.
 pub const SECRETS_FD: &str = "AUTONOUS_SECRETS_FD";
 
+/// The keys of model providers. Only the worker keeps them.
+pub const MODEL_KEYS: [&str; 3] = ["AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
+
 /// More than any set of keys needs, and less than a pipe buffers without a reader.
 const MAX_SECRETS_BYTES: usize = 32 * 1024;
 

@@ -9,20 +9,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use process::secrets::MODEL_KEYS;
 use process::{Secret, VariableError, Variables};
 
 use crate::children::environment::ChildSettings;
 use crate::data_dir::DataDir;
 
+/// This program's own secrets, and the token that it would pass on if it did not generate one.
+const OWN_SECRETS: [&str; 3] = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TOOL_TOKEN"];
+
 /// The variables that hold secrets; they are removed from the environment first.
-pub(crate) const SECRET_VARIABLES: &[&str] = &[
-    "AUTONOUS_CONTROL_TOKEN",
-    "AUTONOUS_TELEGRAM_TOKEN",
-    "AUTONOUS_TOOL_TOKEN",
-    "AUTONOUS_MODEL_API_KEY",
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-];
+pub(crate) fn secret_variables() -> Vec<&'static str> {
+    OWN_SECRETS.into_iter().chain(MODEL_KEYS).collect()
+}
 
 /// The maximum size of `AUTONOUS.md`: a longer system prompt would leave no room for the task.
 const MAX_PROMPT_BYTES: usize = 256 * 1024;

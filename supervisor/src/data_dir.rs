@@ -3,9 +3,9 @@
 //! Everything is created readable by its owner only. Tools may see only the workspace and the state
 //! directory; the database, the tokens and the journal are outside all roots.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -81,6 +81,12 @@ impl DataDir {
                 .create(&directory)
                 .map_err(|error| DataDirError::Create(directory, error))?;
         }
+        // These are nobody else's, so they are closed even if they were made with another mode.
+        for part in ["db", "journal", "output"] {
+            let directory = self.0.join(part);
+            std::fs::set_permissions(&directory, Permissions::from_mode(0o700))
+                .map_err(|error| DataDirError::Create(directory, error))?;
+        }
         Ok(())
     }
 
@@ -113,14 +119,14 @@ impl DataDir {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
     fn everything_is_created_readable_by_its_owner_only() {
         let temporary = tempfile::tempdir().unwrap();
         let data = DataDir::at(temporary.path().join("data"));
+        data.create().unwrap();
+        std::fs::set_permissions(data.output(), Permissions::from_mode(0o755)).unwrap();
         data.create().unwrap();
         for directory in [data.path().to_owned(), data.workspace(), data.output()] {
             let mode = std::fs::metadata(&directory).unwrap().permissions().mode();

@@ -175,6 +175,9 @@ impl CommandSettings {
     }
 }
 
+/// The kernel starts no program with a longer variable than 128 KiB; most of that is enough.
+const MAX_VALUE_BYTES: usize = 100_000;
+
 fn sandbox_mode(variables: &Variables) -> Result<Mode, VariableError> {
     const NAME: &str = "AUTONOUS_TOOL_SANDBOX";
     match variables.text(NAME).unwrap_or("auto") {
@@ -211,9 +214,14 @@ fn command_variable(variables: &Variables, entry: &str) -> Result<(String, Strin
         None => (entry, variables.text(entry).unwrap_or_default()),
     };
     let plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    if name.is_empty() || !name.chars().all(plain) || SECRET_VARIABLES.contains(&name) {
+    let is_name = name.starts_with(|first: char| !first.is_ascii_digit()) && name.chars().all(plain);
+    if !is_name || SECRET_VARIABLES.contains(&name) {
         let expected = "NAME or NAME=value, separated by commas, and none of the server's own secrets";
         return Err(VariableError::new("AUTONOUS_TOOL_ENV", entry, expected));
+    }
+    if value.len() > MAX_VALUE_BYTES {
+        let expected = format!("values of at most {MAX_VALUE_BYTES} bytes");
+        return Err(VariableError::new("AUTONOUS_TOOL_ENV", format!("{name}=…"), expected));
     }
     Ok((name.to_owned(), value.to_owned()))
 }

@@ -39,17 +39,52 @@ pub(crate) fn forbidden_root_reason(root: &Path, config: &Config) -> Option<Stri
         return Some(format!("{system} belongs to the system"));
     }
     let files = &config.files;
+    let program = std::env::current_exe().ok().map(|program| (program, "the server's own program"));
+    let skills = (files.skills_dir.clone(), "the skills directory");
+    let output = (files.output_dir.clone(), "the output directory");
+    let within = private_files(config).into_iter().chain(program).chain([skills.clone()]);
+    match (first_within(root, within), first_above(root, [skills, output])) {
+        (Some(what), _) => Some(format!("it contains {what}, which tools must not reach")),
+        (None, Some(what)) => Some(format!("it is in {what}, which tools must not change")),
+        (None, None) => None,
+    }
+}
+
+/// Why commands must not read a directory, if so.
+pub(crate) fn forbidden_readonly_root_reason(root: &Path, config: &Config) -> Option<String> {
+    let data = &config.files.data_dir;
     let own = [
-        (std::env::current_exe().ok(), "the server's own program"),
-        (Some(files.data_dir.clone()), "the data directory itself"),
-        (Some(files.data_dir.join("db")), "the database"),
-        (Some(files.journal.clone()), "the journal"),
-        (Some(files.output_dir.clone()), "the output directory"),
+        (config.files.output_dir.clone(), "the output directory"),
+        (data.join("journal"), "the journal's directory"),
+        (data.join("db"), "the database's directory"),
     ];
-    own.into_iter().find_map(|(path, what)| {
-        let path = resolved(&path?);
-        path.starts_with(root).then(|| format!("it contains {what}, which tools must not reach"))
-    })
+    match (first_within(root, private_files(config)), first_above(root, own)) {
+        (Some(what), _) => Some(format!("it contains {what}")),
+        (None, Some(what)) => Some(format!("it is in {what}")),
+        (None, None) => None,
+    }
+}
+
+type Named = (PathBuf, &'static str);
+
+/// What no tool and no command may reach.
+fn private_files(config: &Config) -> [Named; 5] {
+    let files = &config.files;
+    [
+        (files.data_dir.clone(), "the data directory itself"),
+        (files.data_dir.join("db"), "the database"),
+        (files.data_dir.join("tokens"), "the tokens"),
+        (files.journal.clone(), "the journal"),
+        (files.output_dir.clone(), "the output directory"),
+    ]
+}
+
+fn first_within(root: &Path, own: impl IntoIterator<Item = Named>) -> Option<&'static str> {
+    own.into_iter().find(|(path, _)| resolved(path).starts_with(root)).map(|(_, what)| what)
+}
+
+fn first_above(root: &Path, own: impl IntoIterator<Item = Named>) -> Option<&'static str> {
+    own.into_iter().find(|(path, _)| root.starts_with(resolved(path))).map(|(_, what)| what)
 }
 
 /// A path with the links of its existing part resolved.

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use process::VariableError;
 use process::exit::BadSetting;
+use rustix::fs::{Mode as FileMode, OFlags};
 use sandbox::{Capabilities, Depth, Mode, SandboxError, Spawner, SpawnerSettings};
 
 use crate::command::{error_chain, git_settings};
@@ -40,12 +42,13 @@ impl StartupResources {
         })
         .and_then(|roots| roots.with_output(&files.output_dir))
         .context(BadSetting("AUTONOUS_TOOL_ALLOWED_ROOTS cannot be used"))?;
+        let readonly_roots = readonly_roots(config)?;
         if config.commands.disable_exec {
             let reason = "commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned();
             let capabilities = Capabilities::switched_off(&reason);
             return Ok(Self { roots, readonly_roots: Vec::new(), spawner: Err(reason), capabilities });
         }
-        let started = settings(config, &roots).and_then(|settings| {
+        let started = settings(config, &roots, readonly_roots).and_then(|settings| {
             let spawner = Spawner::start(&settings)?;
             let capabilities = spawner.self_check(depth)?;
             Ok((spawner, capabilities, settings.readonly_roots))
@@ -84,14 +87,33 @@ impl StartupResources {
     }
 }
 
-fn settings(config: &Config, roots: &Roots) -> Result<SpawnerSettings, SandboxError> {
-    let unreadable = SandboxError::Unreachable;
-    let mut readonly_roots = Vec::new();
-    for path in config.commands.readonly_roots.iter().chain([&config.files.skills_dir]) {
-        readonly_roots.push(readonly_root(path).map_err(unreadable)?);
+/// Opens the directories that commands may read: those of the operator, and the skills.
+fn readonly_roots(config: &Config) -> anyhow::Result<Vec<sandbox::Root>> {
+    const NAME: &str = "AUTONOUS_TOOL_READONLY_ROOTS";
+    let mut roots = Vec::new();
+    for path in &config.commands.readonly_roots {
+        let refused = |expected: String| VariableError::new(NAME, path.display().to_string(), expected);
+        let root = readonly_root(path)
+            .map_err(|error| refused(format!("directories that the server can open ({error})")))?;
+        if let Some(reason) = self_check::forbidden_readonly_root_reason(&root.path, config) {
+            return Err(refused(format!("directories that commands may read ({reason})")).into());
+        }
+        roots.push(root);
     }
+    let skills = &config.files.skills_dir;
+    let skills =
+        readonly_root(skills).with_context(|| format!("cannot open the skills in {}", skills.display()))?;
+    roots.push(skills);
+    Ok(roots)
+}
+
+fn settings(
+    config: &Config,
+    roots: &Roots,
+    readonly_roots: Vec<sandbox::Root>,
+) -> Result<SpawnerSettings, SandboxError> {
     Ok(SpawnerSettings {
-        roots: roots.for_sandbox().map_err(unreadable)?,
+        roots: roots.for_sandbox().map_err(SandboxError::Unreachable)?,
         readonly_roots,
         home_files: vec![(".gitconfig", git_settings(&config.commands.variables).into_bytes())],
         mode: config.commands.sandbox,
@@ -102,7 +124,8 @@ fn settings(config: &Config, roots: &Roots) -> Result<SpawnerSettings, SandboxEr
 
 fn readonly_root(path: &Path) -> std::io::Result<sandbox::Root> {
     let path = path.canonicalize()?;
-    let handle = std::fs::File::open(&path)?.into();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let handle = rustix::fs::open(&path, flags, FileMode::empty())?;
     Ok(sandbox::Root { path, handle })
 }
 

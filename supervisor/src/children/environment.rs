@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use process::secrets::MODEL_KEYS;
 use process::{Secret, Variables};
 
 /// The variables for the tool server that users may set.
@@ -52,9 +53,6 @@ pub(crate) const WORKER_VARIABLES: &[&str] = &[
     "AUTONOUS_CONTROL_MAX_RETRIES",
 ];
 
-/// The keys that only the worker gets.
-pub(crate) const WORKER_SECRETS: &[&str] = &["AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
-
 /// The users' settings for the children, before the supervisor adds its own.
 #[derive(Debug, Clone)]
 pub(crate) struct ChildSettings {
@@ -70,8 +68,7 @@ impl ChildSettings {
     pub(crate) fn from_variables(variables: &Variables, programs: PathBuf) -> Self {
         let mut tool_server = variables.pass_on(TOOL_SERVER_VARIABLES);
         tool_server.extend(named_for_commands(variables));
-        let keys =
-            WORKER_SECRETS.iter().filter_map(|name| Some(((*name).to_owned(), variables.secret(name)?)));
+        let keys = MODEL_KEYS.iter().filter_map(|name| Some(((*name).to_owned(), variables.secret(name)?)));
         Self {
             programs,
             tool_server,

@@ -12,7 +12,7 @@ use crate::cli::chat::{ChatArguments, chat};
 use crate::cli::next_steps::next_steps;
 use crate::cli::queue::CommandOutput;
 use crate::cli::{self, Arguments, Command, RunArguments, TokenArguments, WhichToken};
-use crate::config::{Config, SECRET_VARIABLES, data_dir_from};
+use crate::config::{Config, data_dir_from, secret_variables};
 use crate::data_dir::DataDir;
 use crate::run::RunError;
 use crate::terminal::Paint;
@@ -34,7 +34,7 @@ pub fn main() -> ExitCode {
 
 fn run_command() -> anyhow::Result<ExitCode> {
     process::hardening::harden()?;
-    process::secrets::leave_environment(SECRET_VARIABLES)?;
+    process::secrets::leave_environment(&secret_variables())?;
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;
     let data = data_dir_from(&variables, arguments.data_dir.as_deref())?;

@@ -59,6 +59,9 @@ pub enum StoreError {
         .0.display(), .1
     )]
     Damaged(PathBuf, rusqlite::Error),
+    /// Others could read the file, and that could not be changed.
+    #[error("could not make {} readable by its owner alone", .0.display())]
+    NotPrivate(PathBuf, #[source] std::io::Error),
     /// A newer program made the file.
     #[error(
         "the database {} has version {found}, but this program only knows version {known}. The file was not \
@@ -111,6 +114,7 @@ impl StoreError {
                     && !open::is_damage(error)
             }
             Self::Damaged(..)
+            | Self::NotPrivate(..)
             | Self::Newer { .. }
             | Self::Migration(_)
             | Self::Malformed(_)

@@ -1,6 +1,8 @@
 //! Opens the database file, for the one writer and for read-only commands.
 
-use std::path::Path;
+use std::fs::{self, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use include_dir::{Dir, include_dir};
@@ -35,6 +37,7 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 fn prepared(path: &Path) -> Result<Connection, StoreError> {
+    make_private(path)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let found: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
@@ -48,6 +51,24 @@ fn prepared(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "foreign_keys", true)?;
     Migrations::from_directory(&MIGRATIONS)?.to_latest(&mut connection)?;
     Ok(connection)
+}
+
+/// Lets only the owner read the database. SQLite gives the files beside it the mode of the database, which
+/// is 0644 unless it exists already.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    // If it cannot be created, SQLite says why.
+    let _ = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
+    for suffix in ["", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(suffix);
+        let file = PathBuf::from(file);
+        let Ok(metadata) = file.metadata() else { continue };
+        if metadata.permissions().mode() & 0o077 != 0 {
+            let private = fs::set_permissions(&file, Permissions::from_mode(0o600));
+            private.map_err(|error| StoreError::NotPrivate(file, error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the space of deleted rows to the disk. This rewrites the whole file, so nobody else may use it.
@@ -159,6 +180,25 @@ mod tests {
         ] {
             assert!(connection.execute(refused, []).is_err(), "{refused}");
         }
+    }
+
+    #[test]
+    fn only_the_owner_can_read_the_files_whoever_made_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        let modes = || {
+            let files = ["a.db", "a.db-wal", "a.db-shm"].map(|name| directory.path().join(name));
+            files.map(|file| file.metadata().unwrap().permissions().mode() & 0o777)
+        };
+        let connection = for_writing(&path).unwrap();
+        connection.execute("insert into kv values ('a', 'b')", []).unwrap();
+        assert_eq!(modes(), [0o600; 3]);
+        // As an earlier version left them.
+        for name in ["a.db", "a.db-wal", "a.db-shm"] {
+            fs::set_permissions(directory.path().join(name), Permissions::from_mode(0o644)).unwrap();
+        }
+        let _second = for_writing(&path).unwrap();
+        assert_eq!(modes(), [0o600; 3]);
     }
 
     #[test]
