@@ -55,7 +55,7 @@ bench: ## Measure speed and memory (release profile; the first build is slow)
 	@$(TARGET)/release/bench
 
 .PHONY: soak
-soak: ## Try huge files, odd trees, floods and daemons (6 GB and a million files in TMPDIR, ten minutes)
+soak: ## Try huge files, odd trees, floods and daemons (6 GB and two million files in TMPDIR, ten minutes)
 	@./setup.sh test
 	$(CARGO) build --locked -p tool-server -p e2e --bins
 	@$(TARGET)/debug/soak

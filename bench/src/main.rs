@@ -23,6 +23,7 @@ mod read;
 mod search;
 mod start;
 mod table;
+mod trees;
 mod turns;
 
 use std::io::Write as _;
@@ -39,7 +40,7 @@ fn main() -> anyhow::Result<()> {
         return bare::serve();
     }
     let sources = cargo_sources()?;
-    let sections: [(&'static str, Section<'_>); 13] = [
+    let sections: [(&'static str, Section<'_>); 14] = [
         ("A call: ls of 20 entries", &call::bench),
         ("A call: read of 50 kB", &read::bench),
         ("A directory of 100,000 entries", &listing::bench),
@@ -47,6 +48,7 @@ fn main() -> anyhow::Result<()> {
         ("Search in the sources of all crates", &|table| search::bench(table, &sources)),
         ("An edit of 1 MB, not synced", &edit::bench),
         ("A command: bash with true", &bash::bench),
+        ("A command in a root of many files", &trees::bench),
         ("The queue: store, claim, end", &queue::bench),
         ("A message to its first event", &first_event::bench),
         ("A database of 1,000,000 events", &archive::bench),

@@ -24,7 +24,7 @@ use super::{WatchError, WatchedRoot, file_system};
 const MAX_ROUNDS: usize = 100;
 
 /// How many names of a directory are looked at one by one before the whole directory is read.
-const MAX_NAMES: usize = 64;
+const MAX_NAMES: usize = 1000;
 
 /// A directory with a longer path is not entered: mounts need a whole path, of at most 4095 bytes.
 const MAX_PATH_BYTES: usize = 3500;

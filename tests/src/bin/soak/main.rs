@@ -1,7 +1,7 @@
 //! Calls the tools of the real server on inputs that are far too large, wide, deep or oddly named, and prints
 //! how long each call took and how much memory the server used.
 //!
-//! It writes about 6 GB and a million files to the temporary directory (`TMPDIR`) and deletes them
+//! It writes about 6 GB and two million files to the temporary directory (`TMPDIR`) and deletes them
 //! afterwards, so CI does not run it. It fails if any answer is wrong, late or takes too much memory.
 
 mod query;
@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     subjects::deep_tree(&mut soak);
     subjects::long_line(&mut soak);
     subjects::wide_directory(&mut soak);
+    subjects::large_tree(&mut soak);
     subjects::huge_file(&mut soak);
     let (asked, missed) = soak.end();
     println!("\n{asked} calls, {missed} missed");

@@ -112,6 +112,29 @@ pub(crate) fn wide_directory(soak: &mut Soak) {
     ask("delete", json!({"path": "wide", "dry_run": true}), Refused(ErrorCode::IsDirectory));
 }
 
+/// A million files in 50,000 directories, the last of which has a denied file: a command must not see it.
+pub(crate) fn large_tree(soak: &mut Soak) {
+    const WHAT: &str = "50,000 directories";
+    const FILES: usize = 20;
+    let root = soak.root().join("tree");
+    for number in 0..ENTRIES / FILES {
+        let directory = root.join(format!("{}/{}", number / 100, number % 100));
+        fs::create_dir_all(&directory).expect("the root is writable");
+        let first = directory.join("0");
+        File::create(&first).expect("the root is writable");
+        for file in 1..FILES {
+            fs::hard_link(&first, directory.join(file.to_string())).expect("the root is writable");
+        }
+    }
+    fs::write(root.join("499/99/.env"), "needle\n").expect("the root is writable");
+    let mut bash = |cmd, expected| drop(soak.ask(WHAT, "bash", &json!({"cmd": cmd}), expected));
+    bash("cat tree/499/99/.env | grep needle || echo hidden", Shows("hidden"));
+    bash("mv tree/499 tree/moved && echo moved", Shows("moved"));
+    bash("cat tree/moved/99/.env | grep needle || echo hidden", Shows("hidden"));
+    bash("mv tree moved && echo moved", Shows("moved"));
+    bash("cat moved/moved/99/.env | grep needle || echo hidden", Shows("hidden"));
+}
+
 /// 200 nested directories; the innermost has a file that contains `needle`.
 pub(crate) fn deep_tree(soak: &mut Soak) {
     const WHAT: &str = "200 levels";
