@@ -23,6 +23,7 @@ const LOSSES_OF_TIER_A: &[&str] = &[
      would execute is taken back when the command ends.",
     "A command can read a denied file by a second name (a hard link) that is not denied.",
     "A command can read what git has stored of a denied file (git show HEAD:.env).",
+    "A denied file that appears or is replaced while a command runs is hidden from the next command only.",
 ];
 
 const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor profile for the binary that \

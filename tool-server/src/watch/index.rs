@@ -53,16 +53,14 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn new(roots: Vec<WatchedRoot>, rules: Rules) -> Self {
-        let queue = Queue::open().inspect_err(|error| {
-            tracing::warn!(%error, "no inotify: every command looks at every directory of the roots");
-        });
+    /// Without a queue, every directory is asked for its change time.
+    pub(super) fn new(roots: Vec<WatchedRoot>, rules: Rules, queue: Option<Queue>) -> Self {
         let snapshot =
             Snapshot { roots: roots.iter().map(|root| root.path.clone()).collect(), entries: vec![] };
         let mut index = Self {
             roots,
             rules,
-            queue: queue.ok(),
+            queue,
             tree: Tree::default(),
             stale: BTreeMap::new(),
             overflowed: false,

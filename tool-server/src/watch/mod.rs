@@ -57,7 +57,14 @@ pub(crate) struct Watch {
 impl Watch {
     /// Reads nothing yet.
     pub(crate) fn new(roots: Vec<WatchedRoot>, rules: Rules) -> Self {
-        Self { index: Arc::new(Mutex::new(Index::new(roots, rules))), drainer: OnceLock::new() }
+        let queue = Queue::open().inspect_err(|error| {
+            tracing::warn!(%error, "no inotify: every command looks at every directory of the roots");
+        });
+        Self::with_queue(roots, rules, queue.ok())
+    }
+
+    fn with_queue(roots: Vec<WatchedRoot>, rules: Rules, queue: Option<Queue>) -> Self {
+        Self { index: Arc::new(Mutex::new(Index::new(roots, rules, queue))), drainer: OnceLock::new() }
     }
 
     /// Starts the thread that reads the roots for the first time; [`Watch::refresh`] waits for it.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::queue::Queue;
 use super::{EntryKind, Rules, Snapshot, Watch, WatchedRoot};
 
 struct Tree {
@@ -50,14 +51,18 @@ impl Tree {
 }
 
 fn watch(roots: &[(&Path, bool)]) -> Watch {
+    let watch = Watch::new(watched(roots), rules());
+    watch.start_thread().unwrap();
+    watch
+}
+
+fn watched(roots: &[(&Path, bool)]) -> Vec<WatchedRoot> {
     let root = |(path, writable): &(&Path, bool)| WatchedRoot {
         path: path.to_path_buf(),
         handle: File::open(path).unwrap().into(),
         writable: *writable,
     };
-    let watch = Watch::new(roots.iter().map(root).collect(), rules());
-    watch.start_thread().unwrap();
-    watch
+    roots.iter().map(root).collect()
 }
 
 fn is_denied(path: &Path) -> bool {
@@ -208,6 +213,21 @@ fn more_changes_than_the_queue_holds_are_found() {
     tree.denies(&["b/c/.env", "d/e/.env", "new/.env"]);
     tree.write("d/e/f/.env");
     tree.denies(&["b/c/.env", "d/e/.env", "d/e/f/.env", "new/.env"]);
+}
+
+#[test]
+fn directories_that_report_nothing_are_asked() {
+    let directory = TempDir::new().unwrap();
+    let watch = Watch::with_queue(watched(&[(directory.path(), true)]), rules(), None);
+    let denied = || of_kind(&watch.refresh().unwrap(), EntryKind::Denied).join(" ");
+    assert_eq!(denied(), "");
+    fs::create_dir_all(directory.path().join("a/b")).unwrap();
+    fs::write(directory.path().join("a/b/.env"), "x").unwrap();
+    assert_eq!(denied(), "a/b/.env");
+    fs::rename(directory.path().join("a/b"), directory.path().join("c")).unwrap();
+    assert_eq!(denied(), "c/.env");
+    fs::remove_file(directory.path().join("c/.env")).unwrap();
+    assert_eq!(denied(), "");
 }
 
 #[test]
@@ -371,14 +391,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn the_index_is_what_a_walk_finds(steps in prop::collection::vec(step(), 1..60)) {
-        let tree = Tree::new(|_| {});
+    fn the_index_is_what_a_walk_finds(
+        steps in prop::collection::vec(step(), 1..60),
+        // Without reports of the kernel, each directory is asked for its change time.
+        reports in any::<bool>(),
+    ) {
+        let directory = TempDir::new().unwrap();
+        let queue = reports.then(|| Queue::open().unwrap());
+        let watch = Watch::with_queue(watched(&[(directory.path(), true)]), rules(), queue);
         for step in &steps {
-            take(tree.directory.path(), &tree.watch, step);
+            take(directory.path(), &watch, step);
         }
         let mut expected = BTreeSet::new();
-        walk(tree.directory.path(), Path::new(""), &mut expected);
-        let snapshot = tree.snapshot();
+        walk(directory.path(), Path::new(""), &mut expected);
+        let snapshot = watch.refresh().unwrap();
         let found = snapshot.entries.iter().filter(|entry| entry.kind != EntryKind::NamesDenied);
         let found: BTreeSet<_> = found.map(|entry| (entry.path.clone(), entry.kind)).collect();
         prop_assert_eq!(found, expected);
