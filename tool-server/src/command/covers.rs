@@ -37,9 +37,7 @@ fn cover(snapshot: &Snapshot, entry: &Entry) -> Option<Cover> {
         EntryKind::Denied | EntryKind::Unreadable => CoverKind::Hide,
         // Under another name, the next command would see what is hidden.
         EntryKind::NamesDenied => CoverKind::Pin,
-        EntryKind::Control | EntryKind::InsideControl | EntryKind::DotGit | EntryKind::GitDirectory => {
-            return None;
-        }
+        EntryKind::Control | EntryKind::DotGit | EntryKind::GitDirectory => return None,
     };
     let Entry { device, inode, .. } = *entry;
     Some(Cover { path: snapshot.absolute(entry), device, inode, kind })

@@ -122,9 +122,7 @@ fn found(snapshot: &Snapshot) -> impl Iterator<Item = Found<'_>> + Clone {
             EntryKind::Control => FoundKind::Control,
             EntryKind::DotGit => FoundKind::DotGit,
             EntryKind::GitDirectory => FoundKind::GitDirectory,
-            EntryKind::Denied | EntryKind::NamesDenied | EntryKind::Unreadable | EntryKind::InsideControl => {
-                return None;
-            }
+            EntryKind::Denied | EntryKind::NamesDenied | EntryKind::Unreadable => return None,
         };
         Some(Found { root: entry.root, path: &entry.path, kind })
     })

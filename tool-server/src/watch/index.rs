@@ -128,8 +128,7 @@ impl Index {
                 for id in tree.at_watch(watch) {
                     let Some(directory) = tree.get(*id) else { continue };
                     let writable = roots[directory.root].writable;
-                    if is_directory || directory.inside_control || rules.may_matter(name.as_bytes(), writable)
-                    {
+                    if is_directory || rules.may_matter(name.as_bytes(), writable) {
                         mark(stale, *id, name.clone());
                     }
                 }
@@ -303,13 +302,12 @@ impl Index {
         appeared: &mut Vec<Id>,
     ) -> Result<(), Errno> {
         let Some(directory) = self.tree.get(id) else { return Ok(()) };
-        let (root, inside_control) = (directory.root, directory.inside_control);
-        let writable = self.roots[root].writable;
-        let matters = inside_control || self.rules.may_matter(name.as_bytes(), writable);
+        let writable = self.roots[directory.root].writable;
+        let matters = self.rules.may_matter(name.as_bytes(), writable);
         match known {
             Some((FileType::Directory, inode)) if !matters => {
                 if !self.has_child(id, name, |identity| identity.inode == inode) {
-                    self.enter(id, name, None, false, appeared);
+                    self.enter(id, name, None, appeared);
                 }
                 return Ok(());
             }
@@ -325,13 +323,12 @@ impl Index {
         };
         let (identity, file_type) = (Identity::of(&stat), FileType::from_raw_mode(stat.st_mode));
         let path = path.join(name);
-        let kind = if matters { self.rules.kind(&path, writable, inside_control) } else { None };
+        let kind = if matters { self.rules.kind(&path, writable) } else { None };
         self.record(id, name, kind, identity, file_type);
         if file_type != FileType::Directory || kind == Some(EntryKind::Denied) {
             self.leave(id, name);
         } else if !self.has_child(id, name, |before| before.same_file(identity)) {
-            let inside = matches!(kind, Some(EntryKind::Control | EntryKind::InsideControl));
-            self.enter(id, name, Some(identity), inside, appeared);
+            self.enter(id, name, Some(identity), appeared);
         } else if known.is_none() {
             // It may have been away, or be another one with the same number.
             appeared.extend(self.tree.get(id).and_then(|directory| directory.children.get(name)));
@@ -370,14 +367,7 @@ impl Index {
     }
 
     /// Takes up a directory that was not there before.
-    fn enter(
-        &mut self,
-        parent: Id,
-        name: &OsStr,
-        identity: Option<Identity>,
-        inside_control: bool,
-        appeared: &mut Vec<Id>,
-    ) {
+    fn enter(&mut self, parent: Id, name: &OsStr, identity: Option<Identity>, appeared: &mut Vec<Id>) {
         self.leave(parent, name);
         let Some(above) = self.tree.get(parent) else { return };
         let directory = Directory {
@@ -386,7 +376,6 @@ impl Index {
             name: name.into(),
             path_bytes: above.path_bytes + 1 + name.len(),
             identity,
-            inside_control,
             ..Directory::default()
         };
         appeared.push(self.tree.insert(directory));

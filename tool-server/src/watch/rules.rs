@@ -41,7 +41,7 @@ impl Rules {
     }
 
     /// Why an entry is of interest by its path, if it is.
-    pub(super) fn kind(&self, path: &Path, writable: bool, inside_control: bool) -> Option<EntryKind> {
+    pub(super) fn kind(&self, path: &Path, writable: bool) -> Option<EntryKind> {
         let name = path.file_name().unwrap_or_default().as_bytes();
         if (self.may_be_denied)(name) && (self.is_denied)(path) {
             Some(EntryKind::Denied)
@@ -49,8 +49,6 @@ impl Rules {
             None
         } else if (self.may_be_control)(name) && (self.is_control)(path) {
             Some(EntryKind::Control)
-        } else if inside_control {
-            Some(EntryKind::InsideControl)
         } else {
             is_dot_git(name).then_some(EntryKind::DotGit)
         }

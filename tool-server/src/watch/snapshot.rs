@@ -15,8 +15,6 @@ pub(crate) enum EntryKind {
     Unreadable,
     /// A control file by its name, or a directory of them.
     Control,
-    /// An entry of a directory of control files.
-    InsideControl,
     /// Called `.git`, in any letter case: a repository, or a file or link that leads to one.
     DotGit,
     /// A directory that git takes for a repository, whatever its name: by its layout.

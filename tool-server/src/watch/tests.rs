@@ -116,7 +116,6 @@ fn entries_are_found_at_any_depth_and_in_any_place() {
     assert_eq!(of_kind(&snapshot, EntryKind::Denied), denied);
     assert_eq!(of_kind(&snapshot, EntryKind::NamesDenied), ["home/.docker"]);
     assert_eq!(of_kind(&snapshot, EntryKind::Control), ["a/.git/hooks"]);
-    assert_eq!(of_kind(&snapshot, EntryKind::InsideControl), ["a/.git/hooks/pre-commit"]);
     assert_eq!(of_kind(&snapshot, EntryKind::DotGit), ["a/.git", "a/sub/.git"]);
     assert_eq!(of_kind(&snapshot, EntryKind::GitDirectory), ["a/.git"]);
     tree.write("bare/refs/x");

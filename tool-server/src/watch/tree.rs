@@ -60,7 +60,6 @@ pub(super) struct Directory {
     /// On a file system that others may change unseen by this kernel.
     pub(super) remote: bool,
     pub(super) watch: Option<i32>,
-    pub(super) inside_control: bool,
     /// Its entries cannot be looked at.
     pub(super) unreadable: bool,
     /// Which names of a repository's layout it has.
