@@ -142,7 +142,7 @@ pub enum SandboxError {
         source: io::Error,
     },
     /// A cover's file is gone, or another one is at its path. Nothing was run.
-    #[error("{} moved before it could be hidden or protected", .0.display())]
+    #[error("{0:?} moved before it could be hidden or protected")]
     CoverMoved(PathBuf),
     #[error("cannot reach the spawner")]
     Unreachable(#[source] io::Error),

@@ -97,7 +97,8 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         words: "shutdown reboot halt poweroff telinit init kexec rtcwake passwd chpasswd chage useradd \
-                userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup vipw vigr login chsh chfn chroot unshare nsenter setcap capsh pivot_root setpriv bwrap insmod \
+                userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup vipw vigr \
+                login chsh chfn chroot unshare nsenter setcap capsh pivot_root setpriv bwrap insmod \
                 rmmod modprobe depmod crontab at batch systemd-run",
         form: Form::Unless("-l --list -S --status --print --dump -n --dry-run --show-depends"),
         reason: "it changes the machine or its accounts, and commands cannot.",
@@ -122,8 +123,8 @@ pub static RULES: &[Rule] = &[
         form: Form::When("when it changes filters, interfaces, routes or settings", machine::changes_network),
         reason: "it changes the machine, and commands cannot.",
         hint: "Do without it; `ip addr`, `ifconfig <name>`, `route -n` and `sysctl <name>` work.",
-        refused: "iptables -F · nft add table x · ufw disable · ifconfig eth0 down · route add default gw x · \
-                  sysctl -w vm.swappiness=1",
+        refused: "iptables -F · nft add table x · ufw disable · ifconfig eth0 down · \
+                  route add default gw x · sysctl -w vm.swappiness=1",
         passed: "iptables -L -n · ifconfig eth0 · ifconfig -a · route -n · sysctl -a · sysctl -aN",
     },
     Rule {
@@ -156,7 +157,8 @@ pub static RULES: &[Rule] = &[
         reason: "an editor needs a terminal, and there is none.",
         hint: "Change a file with the tool `edit` or `multi_edit`, create one with `write`.",
         refused: "vim src/main.rs · EDITOR=x nano a · v''i a · git status && emacs -nw x · command vi a",
-        passed: "vim -es -c 'wq' a · vim +PlugInstall +qall · vim -c '%s/a/b/' -c wq a · emacs --batch -l x.el · command -v vim · vim --version | head -1",
+        passed: "vim -es -c 'wq' a · vim +PlugInstall +qall · vim -c '%s/a/b/' -c wq a · \
+                 emacs --batch -l x.el · command -v vim · vim --version | head -1",
     },
     Rule {
         words: "top htop btop iotop nmon glances watch powertop iftop nethogs tmux screen minicom picocom \
@@ -224,7 +226,8 @@ pub static RULES: &[Rule] = &[
         reason: "the tool `ls` does the same.",
         hint: "Call `ls` with `path` (`include_hidden`, `recursive`, `long`).",
         refused: "ls · ls src · cd src && ls -a · # look⏎ls -R",
-        passed: "ls | wc -l · ls -la · ls main.rs · ls *.rs · ls; pwd · ls \"$dir\" · ls /usr/include · LC_ALL=C ls",
+        passed: "ls | wc -l · ls -la · ls main.rs · ls *.rs · ls; pwd · ls \"$dir\" · \
+                 ls /usr/include · LC_ALL=C ls",
     },
     Rule {
         words: "cat less head tail sed",
@@ -235,7 +238,8 @@ pub static RULES: &[Rule] = &[
         reason: "the tool `read` does the same.",
         hint: "Call `read` with `path` (`start_line`, `limit`).",
         refused: "cat a.txt · less a · head -20 a · tail -n +5 log · sed -n '1,5p' a · cd x && cat a",
-        passed: "cat a | grep x · tail -n 5 log · git log | less · man ls · cat a b · cat -A a · cat > f <<'EOF'⏎x⏎EOF · head -c 9 a",
+        passed: "cat a | grep x · tail -n 5 log · git log | less · man ls · cat a b · \
+                 cat -A a · cat > f <<'EOF'⏎x⏎EOF · head -c 9 a",
     },
     Rule {
         words: "grep egrep fgrep rg",

@@ -32,10 +32,11 @@ const ENTRIES_PER_CHECK: usize = 4096;
 
 /// Lists a directory: one entry per line, sorted, directories ending in `/`.
 ///
-/// Use it to see what is there before you read or change anything. Set `recursive` to see a whole tree;
-/// paths are then relative to the listed directory. Set `long` for types, sizes and times. If there is more, the result has `next_page_cursor`: call
-/// again with the same arguments and that `cursor`. Links are shown and not followed. Names with control
-/// characters or invalid UTF-8 are shown escaped, and every tool accepts them in that form.
+/// Use it to see what is there before you read or change anything. Set `recursive` to see a whole tree; paths
+/// are then relative to the listed directory. Set `long` for types, sizes and times. If there is more, the
+/// result has `next_page_cursor`: call again with the same arguments and that `cursor`. Links are shown and
+/// not followed. Names with control characters or invalid UTF-8 are shown escaped, and every tool accepts
+/// them in that form.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LsArguments {

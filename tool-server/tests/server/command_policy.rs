@@ -266,7 +266,8 @@ fn a_reading_command_passes_where_the_tool_differs() {
         "cat · cat -n a · cat ../a · cat ~/a · cat /workspace/main-evil/a · cat a > b · cat \"$a\" · \
          cat *.md · cat {a,b} · cd \"$d\" && cat a · cd .. && cat a · cd - && cat a · cat a; true · \
          cat a & · ! cat a · env ls · head -n 0 a · head -n -5 a · head -n 9999 a · head a b · tail -f a · \
-         tail -c 5 a · tail a · tail -n 5 a · tail -20 a · less -N a · less a b · ls Cargo.toml · sed -n 5,1p a · sed -n '1,5p;7p' a · sed -n 0p a · sed 1,5p a · sed -n '$p' a · \
+         tail -c 5 a · tail a · tail -n 5 a · tail -20 a · less -N a · less a b · ls Cargo.toml · \
+         sed -n 5,1p a · sed -n '1,5p;7p' a · sed -n 0p a · sed 1,5p a · sed -n '$p' a · \
          ls -l · ls -t · ls -d a · ls a b · ls --color · grep x · grep x a b · grep -c x a · grep -w x a · \
          grep -A 1 x a · grep -C 9 x a · grep 'f(x)' a · grep '*' a · grep 'a.*b' a · grep 'a[b]' a · \
          grep 'a\\.b' a · grep 'x\\+' a · grep 'a|b.' a · grep -E 'a+?' a · grep -E 'a{2}' a · \

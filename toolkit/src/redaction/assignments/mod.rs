@@ -57,7 +57,8 @@ pub(super) static RULES: &[Rule] = rules! {
             "if token == \"FAKEx1y2z3a4b5c6\"", "password: \"sha256\"", "if token != \"FAKEx1y2z3a4b5c6\"",
             "encryption_key: \"aes256gcm\"", "signing_key = \"secp256k1\"", "private_key: \"x25519\"",
             "unset DB_PASSWORD NAME=\"hello\"", "var token string = \"bearer\""
-    rule "variable of an environment", NAME_ENDINGS, r#"[+.?]?=((?:[^\s"'`\\]|\\[^\s"'`\\nrtu])*[^\s"'`\\;,)])"#,
+    rule "variable of an environment", NAME_ENDINGS,
+        r#"[+.?]?=((?:[^\s"'`\\]|\\[^\s"'`\\nrtu])*[^\s"'`\\;,)])"#,
         is_environment_secret, Start::Name;
         redacts "DB_PASSWORD=«FAKE" "InLdgJCNegFHk9DBrLk6!»"
         redacts "export API_TOKEN=«abc;" "def&1»;"
@@ -101,7 +102,8 @@ pub(super) static RULES: &[Rule] = rules! {
         concat!(
             r"(?:[ \t][^<>\r\n]{0,80})?>",
             // The element may have a line of its own, with what tools put before it.
-            r"(?:(?:\r?\n|\\{1,2}r?\\{0,2}n)(?:[^\s<>]{0,100}[:-])?(?:[ ]*[0-9]{1,7}[:\t-])?(?:[ \t]|\\{1,2}t)*)?",
+            r"(?:(?:\r?\n|\\{1,2}r?\\{0,2}n)(?:[^\s<>]{0,100}[:-])?(?:[ ]*[0-9]{1,7}[:\t-])?",
+            r"(?:[ \t]|\\{1,2}t)*)?",
             r"([^<>\s\\]+)(?:\s|\\{1,2}[rnt]|[^\s<>]{1,100}[:-][0-9]{1,7}[:-]|[0-9]{1,7}\t){0,40}</",
         ),
         is_chosen_secret, Start::Name;

@@ -11,7 +11,8 @@ pub(super) static RULES: &[Rule] = rules! {
     rule "signed web token", &["eyj"], concat!(
             r"(?:(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{16,})",
             // Without a signature: the algorithm is `none`, and the claims are all there is.
-            r"|(eyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{14,}\.[A-Za-z0-9_-]{0,15})(?:[^A-Za-z0-9_<${\[*-]|\z))",
+            r"|(eyJ[A-Za-z0-9_-]{14,}\.eyJ[A-Za-z0-9_-]{14,}\.[A-Za-z0-9_-]{0,15})",
+            r"(?:[^A-Za-z0-9_<${\[*-]|\z))",
         ),
         is_not_dummy, Start::Run;
         redacts "«eyJhbGciOiJIUzI1NiJ9" ".eyJzdWIiOiJGQUtFIn0.AB7UnQQArZlVJUlJd9LDwwg-ILNDd0OBn6LnfY0POeq»"

@@ -200,7 +200,8 @@ pub(super) static RULES: &[Rule] = rules! {
             ".atlasv1.AOkHs0GnG5mAldOKMgwKOOUcSAaYatTSJa6tz1gLaQbmlFXJKr3P5IGjKmAMhjkHWGg»"
     rule "hosting token",
         &[
-            "hrku-", "fo1_", "fm1_", "fm1a_", "fm1r_", "fm2_", "nfp_", "rnd_", "sbp_", "sb_secret_", "pscale_", "napi_",
+            "hrku-", "fo1_", "fm1_", "fm1a_", "fm1r_", "fm2_",
+            "nfp_", "rnd_", "sbp_", "sb_secret_", "pscale_", "napi_",
             "vercel_", "pul-", "dp.",
         ],
         concat!(
@@ -213,7 +214,8 @@ pub(super) static RULES: &[Rule] = rules! {
         is_random;
         redacts "«HRKU-" "8a9783bf-0867-4e6e-a0eb-61232d8050fe»"
         redacts "«fo1_" "FAKEbgek8HF0DNBZZdPaRXLujTpwrkcrOg258LewmCN»"
-        redacts "«fm1r_" "lJPEFAKEAAAAAAAAADxjMQybdo4zLW9cCdNppock7L2lua530DtAMq94F8epRyRTLoAtz4TFbY3pflkwyla4=»"
+        redacts "«fm1r_" "lJPEFAKEAAAAAAAAADxjMQybdo4zLW9cCdNp"
+            "pock7L2lua530DtAMq94F8epRyRTLoAtz4TFbY3pflkwyla4=»"
         redacts "«fm2_" "FAKEybdo4zLW9cCdNppock7L2lua530DtAMq94F8epRyRTLoAtz4TFbY3pflkwyla4szJxhvI3yvzPe9»"
         redacts "«nfp_" "FAKEhB06wJpymDswpBcrQbvZjpTifmrI1YiJ»"
         redacts "«rnd_" "FAKECD1YZpkxwnUzyO9Lnt8EGno2»"
@@ -317,7 +319,8 @@ pub(super) static RULES: &[Rule] = rules! {
             "live_51FAKEjSqygxwQZHHtCQfrzsCShCOEUZlWHjaRixFHQpNxHvZyqbJmaKqdLltTIr6uqpq1CfHOF2fmiB9Ys"
             "NXx6cTCyx»"
         redacts "«rk_" "live_FAKEcTWsABPMZqwpy2Li7Nm2»"
-        leaves "sk_test_connection_timeout", "rk_live_update_handler_of_rows", "sk_test_...", "sk_live_xxxxxxxxxxxxxxxxxxxxxxxx", "pk_live_51FAKEx1y2z3a4b5c6d7e8f9"
+        leaves "sk_test_connection_timeout", "rk_live_update_handler_of_rows", "sk_test_...",
+            "sk_live_xxxxxxxxxxxxxxxxxxxxxxxx", "pk_live_51FAKEx1y2z3a4b5c6d7e8f9"
     rule "webhook secret", &["whsec_"], "whsec_[A-Za-z0-9+/=]{24,}";
         redacts "«whsec_" "FAKETLxeQnv3efWCyzHAF75PWYbgLKD7»"
     rule "hexadecimal secret key", &["sk_"], r"sk_[0-9a-f]{32,64}\b";
@@ -387,8 +390,8 @@ pub(super) static RULES: &[Rule] = rules! {
             "u.FAKEpP5Eq3adgQy1xpsbECFhhDJTFfzhFE7l6oBCdhmerxCEp7vJdeGoEVnKN3972yhd8BHdpHkG3ungfEqD78"
             "DYUieZCOugnrQYxehTEEqlGaOPZG5bPERVcIPoXFQMiP»"
     rule "Facebook app token", &["access_token", "facebook", "fb_"],
-        r"(?i:access_token|facebook|fb_)[^\r\n]{0,40}?\b[0-9]{15,16}(?:\||%7C)([A-Za-z0-9_-]{27,40})", is_random,
-        Start::Anywhere;
+        r"(?i:access_token|facebook|fb_)[^\r\n]{0,40}?\b[0-9]{15,16}(?:\||%7C)([A-Za-z0-9_-]{27,40})",
+        is_random, Start::Anywhere;
         redacts "access_token=123456789012345|«FAKE" "ex1z2NBZ3dPaR4LujT5wrkc6»"
         redacts "facebook: 1234567890123456%7C«FAKE" "ex1z2NBZ3dPaR4LujT5wrkc6»"
         leaves "access_token 123456789012345|the-name-of-a-column-in-a-table"
