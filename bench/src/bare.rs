@@ -1,7 +1,6 @@
 //! The bare route: what axum alone takes to read a request and to answer with a body of the same size.
 //!
-//! It runs in its own process with as many threads as the tool server has, so that the two differ only in
-//! what the tool server does.
+//! It runs in its own process with two threads, so that the two differ only in what the tool server does.
 
 use std::io::{BufRead, Read, Write};
 use std::net::SocketAddr;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use toolkit::{Registry, arguments};
 
 use crate::bare::Bare;
-use crate::files::fill;
+use crate::files::{fill, source};
 use crate::http::{Connection, throughput};
 use crate::in_process::{self, InProcess};
 use crate::measure::{Durations, us};
@@ -20,6 +20,9 @@ use crate::table::Table;
 const BODY: &str = r#"{"path":"."}"#;
 
 const ENTRIES: usize = 20;
+
+const READ_BODY: &str = r#"{"path":"source.rs"}"#;
+const READ_BYTES: usize = 5_000;
 
 const CALLS: usize = 10_000;
 const CONNECTIONS: usize = 64;
@@ -38,12 +41,27 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     table.note("bare route, 1 connection, p99", us(bare_time.percentile_us(99)));
     table.note("POST /tools/ls, 1 connection, p50", us(ls_time.p50_us()));
     table.note("POST /tools/ls, 1 connection, p99", us(ls_time.percentile_us(99)));
-    table.bound("ratio of the p50s", ls_time.p50_us() / bare_time.p50_us(), 8.0, "times");
+    table.bound("ratio of the p50s", ls_time.p50_us() / bare_time.p50_us(), 4.0, "times");
     let bare_rate = throughput(CONNECTIONS, || Connection::post(bare.address, "/", BODY))?;
     let ls_rate = throughput(CONNECTIONS, || served.post("ls", BODY))?;
     table.note("bare route, 64 connections", format!("{bare_rate:.0}/s"));
     table.note("POST /tools/ls, 64 connections", format!("{ls_rate:.0}/s"));
+    table.reach("ratio of the rates", ls_rate / bare_rate, 0.25, "times");
+    small_read(table)?;
     pieces(table, &served, &answer, ls_time.p50_us())
+}
+
+/// `read` of 5 kB beside a bare route that sends as many bytes.
+fn small_read(table: &mut Table) -> anyhow::Result<()> {
+    let served = ServedRoot::start(|root| Ok(std::fs::write(root.join("source.rs"), source(READ_BYTES))?))?;
+    let mut read = served.post("read", READ_BODY)?;
+    let bare = Bare::start(read.exchange()?)?;
+    let mut bare_route = Connection::post(bare.address, "/", READ_BODY)?;
+    let [bare_time, read_time] =
+        Durations::in_turns(CALLS, [&mut || bare_route.call(), &mut || read.call()])?;
+    table.note("POST /tools/read of 5 kB, 1 connection, p50", us(read_time.p50_us()));
+    table.bound("ratio to the bare route", read_time.p50_us() / bare_time.p50_us(), 5.0, "times");
+    Ok(())
 }
 
 fn pieces(table: &mut Table, served: &ServedRoot, answer: &[u8], call_us: f64) -> anyhow::Result<()> {

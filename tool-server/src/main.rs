@@ -34,6 +34,9 @@ struct Cli {
     command: Option<Command>,
 }
 
+/// Two that are always free, and one for each quick call that may run on a thread of the runtime.
+const THREADS: usize = 6;
+
 #[derive(Subcommand)]
 enum Command {
     /// Serve the tools (also without any command).
@@ -111,7 +114,7 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     let log_redactor = Arc::clone(&redactor);
     logs::start_to(&variables, move || RedactingWriter::new(std::io::stderr(), Arc::clone(&log_redactor)))?;
     let server = Server::open(&config, listen, resources, redactor)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     let served = runtime.block_on(server.serve(end(lifeline)));
     runtime.shutdown_background();
     served

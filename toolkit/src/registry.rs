@@ -34,6 +34,7 @@ pub enum RegistryError {
 pub(crate) trait AnyTool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
     fn slot(&self) -> Slot;
+    fn is_quick(&self) -> bool;
     fn example(&self) -> Value;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
@@ -75,6 +76,10 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     fn slot(&self) -> Slot {
         T::SLOT
+    }
+
+    fn is_quick(&self) -> bool {
+        T::QUICK
     }
 
     fn example(&self) -> Value {

@@ -34,6 +34,9 @@ pub trait Tool: Send + Sync + 'static {
     /// Which slots its calls take.
     const SLOT: Slot;
 
+    /// Whether a call usually ends within a millisecond. It then starts without a change of threads.
+    const QUICK: bool = false;
+
     /// Arguments that work in any root, for the docs and for trying the tool out.
     fn example() -> Value;
 

@@ -12,7 +12,7 @@ use protocol::journal::FIRST_PREV;
 use rustix::fs::{FlockOperation, flock};
 
 use super::archives::{archives, open_own};
-use super::tail::Tail;
+use super::tail::{Tail, identity_and_length};
 
 /// How long a second server waits for the first to exit.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
@@ -45,7 +45,8 @@ pub(super) fn open(path: &Path, max_bytes: u64) -> Result<(Tail, u64), JournalEr
     let mut file = open_own(path).map_err(failed)?;
     let (length, cut_bytes) = cut_torn_line(&mut file).map_err(failed)?;
     let last_hash = last_hash(path, &mut file, length).map_err(failed)?;
-    let tail = Tail { path: path.to_owned(), file, length, max_bytes, last_hash, _lock: lock_file };
+    let (identity, _) = identity_and_length(&file).map_err(failed)?;
+    let tail = Tail { path: path.to_owned(), file, identity, length, max_bytes, last_hash, _lock: lock_file };
     Ok((tail, cut_bytes))
 }
 

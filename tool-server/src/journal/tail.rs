@@ -13,6 +13,8 @@ use super::archives;
 pub(super) struct Tail {
     pub(super) path: PathBuf,
     pub(super) file: File,
+    /// The file's device and inode.
+    pub(super) identity: (u64, u64),
     pub(super) length: u64,
     pub(super) max_bytes: u64,
     pub(super) last_hash: String,
@@ -43,15 +45,15 @@ impl Tail {
     /// Goes on in a new file when somebody removed or replaced this one: nobody could find the records of one
     /// that has no name. The supervisor notices that the older ones are gone.
     fn reopen_if_gone(&mut self) -> io::Result<()> {
-        let own = self.file.metadata()?;
         match fs::metadata(&self.path) {
-            Ok(named) if (named.dev(), named.ino()) == (own.dev(), own.ino()) => return Ok(()),
+            Ok(named) if (named.dev(), named.ino()) == self.identity => return Ok(()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(_) | Err(_) => {}
         }
         tracing::error!("the journal's file was removed or replaced; its records go on in a new one");
-        self.file = archives::open_own(&self.path)?;
-        self.length = self.file.metadata()?.len();
+        let file = archives::open_own(&self.path)?;
+        (self.identity, self.length) = identity_and_length(&file)?;
+        self.file = file;
         Ok(())
     }
 
@@ -60,9 +62,17 @@ impl Tail {
         if self.length == 0 || self.length.saturating_add(needed) <= self.max_bytes {
             return;
         }
-        match self.file.sync_data().and_then(|()| archives::rotate(&self.path)) {
-            Ok(file) => (self.file, self.length) = (file, 0),
+        let next = self.file.sync_data().and_then(|()| archives::rotate(&self.path));
+        match next.and_then(|file| Ok((identity_and_length(&file)?, file))) {
+            Ok(((identity, length), file)) => {
+                (self.file, self.identity, self.length) = (file, identity, length);
+            }
             Err(error) => tracing::error!(%error, "cannot archive the full journal; it keeps growing"),
         }
     }
+}
+
+pub(super) fn identity_and_length(file: &File) -> io::Result<((u64, u64), u64)> {
+    let metadata = file.metadata()?;
+    Ok(((metadata.dev(), metadata.ino()), metadata.len()))
 }

@@ -95,6 +95,7 @@ impl Tool for Ls {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
+    const QUICK: bool = true;
 
     fn example() -> Value {
         json!({"path": "."})

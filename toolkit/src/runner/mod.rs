@@ -10,7 +10,8 @@
 //! 6. **idempotency**: the call's key is new; a known key gets the first answer.
 //! 7. **slot and deadline**: not too many calls are running.
 //!
-//! **Execute**: the start is recorded, and only then the tool runs, within its deadline.
+//! **Execute**: the start is recorded, and only then the tool runs, within its deadline, on a thread that may
+//! block. A [quick](quick) call begins on the runtime's own thread.
 //!
 //! **Finalise**: the outcome becomes an envelope, secrets are replaced in it, and the end is recorded.
 //!
@@ -20,13 +21,14 @@
 mod call;
 mod envelope;
 mod guards;
+mod quick;
 
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use protocol::journal::{CallEnded, CallReplayed, CallStarted};
@@ -35,6 +37,7 @@ use serde_json::{Map, Value};
 
 use self::call::{CallInfo, CancelOnDrop, PendingCall};
 use self::guards::{Check, Guard, Stop, guards};
+use self::quick::QuickCalls;
 use crate::locks::Locks;
 use crate::{Bounds, Call, Outcome, Redactor, Registry, Success};
 
@@ -131,6 +134,7 @@ pub struct Runner {
     locks: Arc<Locks>,
     recorder: Arc<dyn Recorder>,
     redactor: Arc<Redactor>,
+    quick: OnceLock<Arc<QuickCalls>>,
 }
 
 impl Runner {
@@ -142,7 +146,15 @@ impl Runner {
         redactor: Arc<Redactor>,
     ) -> io::Result<Self> {
         let guards = guards(&settings)?;
-        Ok(Self { registry, settings, guards, locks: Arc::default(), recorder, redactor })
+        Ok(Self {
+            registry,
+            settings,
+            guards,
+            locks: Arc::default(),
+            recorder,
+            redactor,
+            quick: OnceLock::new(),
+        })
     }
 
     /// Forgets what has expired. Call it hourly.
@@ -168,8 +180,14 @@ impl Runner {
         let (info, timeout, caller) = (Arc::clone(&call.info), call.timeout, CancelOnDrop::new(&call));
         let deadline = info.since + timeout + DEADLINE_GRACE;
         let runner = Arc::clone(self);
-        let work = tokio::task::spawn_blocking(move || runner.execute(call, passed));
-        let envelope = match tokio::time::timeout_at(deadline.into(), work).await {
+        let is_quick = passed.is_ok() && call.tool.as_ref().is_ok_and(|tool| tool.is_quick());
+        let quick = self.quick.get_or_init(QuickCalls::of_this_runtime);
+        let work = move || runner.execute(call, passed);
+        let ended = match is_quick.then(|| quick.take()).flatten() {
+            Some(place) => place.run(deadline, work).await,
+            None => tokio::time::timeout_at(deadline.into(), tokio::task::spawn_blocking(work)).await,
+        };
+        let envelope = match ended {
             Ok(Ok(envelope)) => envelope,
             Ok(Err(panicked)) => self.finalise(&info, Err(internal(&info, &panicked.to_string()).into())),
             Err(_) => self.finalise(&info, Err(timed_out(timeout).into())),
@@ -310,6 +328,8 @@ mod tests {
     use protocol::{Annotations, Risk};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
 
     use super::*;
     use crate::{Slot, Tool};
@@ -332,6 +352,7 @@ mod tests {
         const RISK: Risk = Risk::Low;
         const ANNOTATIONS: Annotations = Annotations::READS;
         const SLOT: Slot = Slot::File;
+        const QUICK: bool = true;
 
         fn example() -> Value {
             serde_json::json!({})
@@ -362,6 +383,79 @@ mod tests {
         }
 
         fn ended(&self, _: &CallIds, _: CallEnded) {}
+    }
+
+    /// Waits until the test lets it go on, as for a file that does not answer.
+    struct Stuck(Mutex<std::sync::mpsc::Receiver<()>>);
+
+    impl Tool for Stuck {
+        type Arguments = Nothing;
+        type Data = NoData;
+        const NAME: &'static str = "stuck";
+        const RISK: Risk = Risk::Low;
+        const ANNOTATIONS: Annotations = Annotations::READS;
+        const SLOT: Slot = Slot::File;
+        const QUICK: bool = true;
+
+        fn example() -> Value {
+            serde_json::json!({})
+        }
+
+        fn run(&self, _: Nothing, _: &Call) -> Outcome<NoData> {
+            let _ = self.0.lock().unwrap().recv();
+            Ok(Success::default())
+        }
+    }
+
+    /// A server on a port that runs a tool by its first letter and answers with one byte.
+    async fn serve(runner: Arc<Runner>, listener: TcpListener) {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let runner = Arc::clone(&runner);
+            tokio::spawn(async move {
+                let mut letter = [0];
+                connection.read_exact(&mut letter).await.unwrap();
+                let tool = if letter == *b"s" { "stuck" } else { "watching" };
+                let answer = runner.run(Request::new(tool, "{}")).await;
+                connection.write_all(if answer.ok { b"k" } else { b"t" }).await.unwrap();
+            });
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn quick_calls_that_are_slow_keep_nobody_waiting_and_end_at_their_deadline() {
+        let (release, stuck) = std::sync::mpsc::channel();
+        let watched = Arc::default();
+        let registry = Registry::new().with(Watching(Arc::clone(&watched))).unwrap();
+        let registry = registry.with(Stuck(Mutex::new(stuck))).unwrap();
+        let directory = std::env::temp_dir().join(format!("runner-{}", TaskId::new()));
+        let timeout = Duration::from_secs(3);
+        let settings = RunnerSettings { timeout, ..RunnerSettings::of_test(directory.clone()) };
+        let redactor = Arc::new(Redactor::new([]));
+        let runner = Arc::new(Runner::new(registry, settings, Arc::new(Unrecorded), redactor).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(serve(runner, listener));
+        // Threads of their own, so that nothing but the connections wakes the runtime.
+        let ask = move |letter: u8| {
+            let mut connection = std::net::TcpStream::connect(address).unwrap();
+            connection.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+            std::io::Write::write_all(&mut connection, &[letter]).unwrap();
+            let mut answer = [0];
+            std::io::Read::read_exact(&mut connection, &mut answer).unwrap();
+            answer[0]
+        };
+        let asked = std::thread::spawn(move || {
+            let began = std::time::Instant::now();
+            let slow: Vec<_> = (0..8).map(|_| std::thread::spawn(move || ask(b's'))).collect();
+            assert!((0..100).all(|_| ask(b'q') == b'k'));
+            let all = slow.into_iter().map(|slow| slow.join().unwrap()).collect::<Vec<_>>();
+            (began.elapsed(), all)
+        });
+        let (took, slow) = tokio::task::spawn_blocking(|| asked.join().unwrap()).await.unwrap();
+        assert_eq!(slow, [b't'; 8], "each is answered at its deadline");
+        assert!(took < 3 * timeout, "{took:?}: others waited for them");
+        drop(release);
+        std::fs::remove_dir_all(directory).unwrap();
     }
 
     #[tokio::test]

@@ -107,6 +107,7 @@ impl Tool for Read {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
+    const QUICK: bool = true;
 
     fn example() -> Value {
         json!({"path": "notes/hello.txt"})

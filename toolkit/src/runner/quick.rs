@@ -1,0 +1,176 @@
+//! Quick calls: those that usually end within a millisecond run on the runtime's thread that received them.
+//!
+//! Handing such a call to a thread that may block, and its answer back, takes longer than the call: two
+//! threads have to wake up. But a file can be slow, and a thread of the runtime that waits for one must not
+//! keep other calls waiting. So only as many run like that as leave two threads free, and a watcher wakes one
+//! of those as soon as a call turns out to be slow: it goes on with everything else, and with the call's
+//! deadline.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout_at;
+
+/// The threads of the runtime that never run a call.
+const FREE_THREADS: usize = 2;
+
+/// A call that takes longer is slow. The watcher looks this often.
+const SLOW: Duration = Duration::from_millis(1);
+
+/// Without a call for this long, the watcher sleeps until there is one.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// The places of quick calls of one runtime.
+pub(super) struct QuickCalls {
+    places: Vec<Place>,
+    watcher: OnceLock<Thread>,
+    /// The watcher sleeps, or is about to.
+    sleeps: AtomicBool,
+    since: Instant,
+}
+
+#[derive(Default)]
+struct Place {
+    /// When its call began, in microseconds after `since`; zero while it is free.
+    began_us: AtomicU64,
+    slow: Notify,
+}
+
+/// A place that a call has taken. It is free again when this is dropped.
+pub(super) struct Taken {
+    calls: Arc<QuickCalls>,
+    index: usize,
+}
+
+impl QuickCalls {
+    /// The places of the runtime that this is called on; none on one with too few threads.
+    pub(super) fn of_this_runtime() -> Arc<Self> {
+        let runtime = Handle::try_current().ok();
+        let runtime = runtime.filter(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+        let threads = runtime.map_or(0, |runtime| runtime.metrics().num_workers());
+        let places = (FREE_THREADS..threads).map(|_| Place::default()).collect();
+        Arc::new(Self {
+            places,
+            watcher: OnceLock::new(),
+            sleeps: AtomicBool::new(true),
+            since: Instant::now(),
+        })
+    }
+
+    /// A free place, if there is one and somebody watches it.
+    pub(super) fn take(self: &Arc<Self>) -> Option<Taken> {
+        let now = self.now_us();
+        let is_taken = |place: &&Place| {
+            place.began_us.compare_exchange(0, now, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        };
+        let index = self.places.iter().position(|place| is_taken(&place))?;
+        let taken = Taken { calls: Arc::clone(self), index };
+        self.wake_watcher().then_some(taken)
+    }
+
+    /// False if there is no watcher.
+    fn wake_watcher(self: &Arc<Self>) -> bool {
+        let watcher = match self.watcher.get() {
+            Some(watcher) => watcher,
+            None => match watch(Arc::downgrade(self)) {
+                Ok(watcher) => self.watcher.get_or_init(|| watcher),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot start the watcher of quick calls");
+                    return false;
+                }
+            },
+        };
+        if self.sleeps.load(Ordering::SeqCst) {
+            watcher.unpark();
+        }
+        true
+    }
+
+    /// Never zero.
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX).saturating_add(1)
+    }
+
+    /// Wakes whoever waits for a call that is slow; returns whether any call runs.
+    fn look(&self) -> bool {
+        let slow_since = self.now_us().saturating_sub(u64::try_from(SLOW.as_micros()).unwrap_or(0));
+        let mut any = false;
+        for place in &self.places {
+            let began = place.began_us.load(Ordering::SeqCst);
+            any |= began > 0;
+            if began > 0 && began < slow_since {
+                place.slow.notify_one();
+            }
+        }
+        any
+    }
+}
+
+impl Drop for QuickCalls {
+    fn drop(&mut self) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher.unpark();
+        }
+    }
+}
+
+impl Taken {
+    /// Runs a call on this thread as soon as the caller waits for it. The deadline counts once it is slow.
+    pub(super) async fn run<T: Send + 'static>(
+        self,
+        deadline: Instant,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Result<T, JoinError>, Elapsed> {
+        let (calls, index) = (Arc::clone(&self.calls), self.index);
+        let mut work: JoinHandle<T> = tokio::spawn(async move {
+            let _taken = self;
+            work()
+        });
+        tokio::select! {
+            biased;
+            ended = &mut work => Ok(ended),
+            () = calls.places[index].slow.notified() => timeout_at(deadline.into(), work).await,
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.calls.places[self.index].began_us.store(0, Ordering::SeqCst);
+    }
+}
+
+fn watch(calls: Weak<QuickCalls>) -> std::io::Result<Thread> {
+    let watching = move || {
+        let mut last_call = Instant::now();
+        while let Some(calls) = calls.upgrade() {
+            if calls.look() {
+                last_call = Instant::now();
+            }
+            if last_call.elapsed() < QUIET {
+                drop(calls);
+                thread::sleep(SLOW);
+                continue;
+            }
+            // A call that begins after this either sees that the watcher sleeps, or is seen here.
+            calls.sleeps.store(true, Ordering::SeqCst);
+            let is_quiet = !calls.look();
+            let sleeper = Arc::downgrade(&calls);
+            drop(calls);
+            if is_quiet {
+                thread::park();
+            }
+            let Some(calls) = sleeper.upgrade() else { return };
+            calls.sleeps.store(false, Ordering::SeqCst);
+            last_call = Instant::now();
+        }
+    };
+    let spawned = thread::Builder::new().name("quick-calls".to_owned()).spawn(watching)?;
+    Ok(spawned.thread().clone())
+}
