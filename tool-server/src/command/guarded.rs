@@ -122,7 +122,8 @@ fn found(snapshot: &Snapshot) -> impl Iterator<Item = Found<'_>> + Clone {
             EntryKind::Control => FoundKind::Control,
             EntryKind::DotGit => FoundKind::DotGit,
             EntryKind::GitDirectory => FoundKind::GitDirectory,
-            EntryKind::Denied | EntryKind::NamesDenied | EntryKind::Unreadable => return None,
+            EntryKind::Denied => FoundKind::Denied,
+            EntryKind::NamesDenied | EntryKind::Unreadable => return None,
         };
         Some(Found { root: entry.root, path: &entry.path, kind })
     })

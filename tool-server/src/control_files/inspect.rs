@@ -37,6 +37,8 @@ pub(crate) enum FoundKind {
     DotGit,
     /// A directory with the layout of a git directory.
     GitDirectory,
+    /// Denied by its name, so the index has not looked into it.
+    Denied,
 }
 
 /// Which settings and links are followed to what they name.
@@ -94,9 +96,14 @@ impl<'a> Inspector<'a> {
             configs: BTreeSet::new(),
         };
         for Found { root, path, kind } in found {
+            // Commands change nothing in what they may only read.
+            if !inspector.tree.has_root(root) {
+                continue;
+            }
             match kind {
                 FoundKind::DotGit => inspector.dot_git(root, path),
                 FoundKind::GitDirectory => inspector.todo.push((root, path.to_owned())),
+                FoundKind::Denied => inspector.denied(root, path),
                 FoundKind::Control if is_inside_git(path) => {}
                 FoundKind::Control => inspector.control(root, path),
             }
@@ -106,6 +113,26 @@ impl<'a> Inspector<'a> {
         }
         inspector.hooks_elsewhere();
         inspector.inspection
+    }
+
+    /// Git directories in a directory with a denied name: the first command that makes it is not kept out.
+    fn denied(&mut self, root: usize, path: &Path) {
+        if !self.is_directory(root, path) {
+            return;
+        }
+        let Some(names) = self.tree.names(root, path) else { return };
+        let has = |name: &str| names.iter().any(|entry| entry == name);
+        if has("HEAD") && (has("commondir") || has("objects") && has("refs")) {
+            return self.todo.push((root, path.to_owned()));
+        }
+        for name in names.iter() {
+            let path = path.join(name);
+            if name.eq_ignore_ascii_case(".git") {
+                self.dot_git(root, &path);
+            } else {
+                self.denied(root, &path);
+            }
+        }
     }
 
     /// An entry called `.git`: a git directory, or what leads to one.

@@ -66,6 +66,10 @@ impl Tree {
         Ok(Self { roots, handles, known: HashMap::new() })
     }
 
+    pub(super) fn has_root(&self, root: usize) -> bool {
+        root < self.handles.len()
+    }
+
     pub(super) fn absolute(&self, root: usize, path: &Path) -> PathBuf {
         self.handles[root].0.join(path)
     }

@@ -106,6 +106,10 @@ const ATTACKS: &[(&[&str], &str)] = &[
     ),
     (&["git clone -q repo made; git -C made config core.fsmonitor $EVIL"], "cd made && git status"),
     (
+        &["mkdir -p x/.aws; git init -q x/.aws/made; git -C x/.aws/made config core.fsmonitor $EVIL"],
+        "cd x/.aws/made && git status",
+    ),
+    (
         &["git init -q made; git -C made config core.fsmonitor $EVIL; tar cf t made; rm -r made", "tar xf t"],
         "cd made && git status",
     ),
