@@ -239,7 +239,7 @@ impl ControlGuard {
         let paths: BTreeSet<String> = state
             .stuck
             .keys()
-            .map(|hazard| state.tree.absolute(hazard.root, &hazard.path).display().to_string())
+            .map(|hazard| format!("{:?}", state.tree.absolute(hazard.root, &hazard.path)))
             .collect();
         Err(GuardError::Stuck(paths.into_iter().take(8).collect::<Vec<_>>().join(", ")))
     }
