@@ -28,6 +28,8 @@ const SHOWN_BYTES: usize = 1 << 20;
 
 const COST_ROUNDS: usize = 200;
 
+const AT_ONCE: usize = 8;
+
 const END_OF_RUN: &str = "end of run";
 
 /// The variables that are passed to the program.
@@ -273,12 +275,33 @@ fn compare_cost(spawner: &Spawner, options: &Options) -> Result<(), SandboxError
         let [min, p50, p90] = [0, COST_ROUNDS / 2, COST_ROUNDS * 9 / 10].map(|index| times[index]);
         println!("{name}: min {min:.2?}, p50 {p50:.2?}, p90 {p90:.2?}");
     }
+    for threads in [1, AT_ONCE] {
+        let rate = throughput(spawner, options, threads)?;
+        println!("{threads} at once: {rate:.0}/s");
+    }
     let status =
         std::fs::read_to_string(format!("/proc/{}/status", spawner.process_id())).unwrap_or_default();
     let memory: Vec<_> =
         status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("RssAnon")).collect();
     println!("spawner: {}", memory.join(" "));
     Ok(())
+}
+
+/// How many commands end in a second with so many threads that run one after the other.
+fn throughput(spawner: &Spawner, options: &Options, threads: usize) -> Result<f64, SandboxError> {
+    let began = Instant::now();
+    thread::scope(|scope| {
+        let runners: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    (0..COST_ROUNDS).try_for_each(|_| start(spawner, options)?.exit.wait().map(drop))
+                })
+            })
+            .collect();
+        runners.into_iter().try_for_each(|runner| runner.join().expect("a runner ends"))
+    })?;
+    let commands = u32::try_from(threads * COST_ROUNDS).expect("few");
+    Ok(f64::from(commands) / began.elapsed().as_secs_f64())
 }
 
 /// Denies what a container engine or an old kernel denies, for this process and its descendants.

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{Shutdown, shutdown};
 
 use crate::messages::{Outcome, Report};
@@ -68,6 +69,12 @@ pub struct Exit {
 }
 
 impl PendingExit {
+    /// Waits at most this long; true if [`PendingExit::wait`] will not block.
+    pub fn is_there_within(&self, timeout: Duration) -> bool {
+        let mut watched = [PollFd::new(&*self.control, PollFlags::IN)];
+        poll(&mut watched, Timespec::try_from(timeout).ok().as_ref()).is_ok_and(|ready| ready > 0)
+    }
+
     /// Blocks until the command and all its processes are gone.
     pub fn wait(self) -> Result<Exit, SandboxError> {
         match receive(&self.control)? {

@@ -15,13 +15,11 @@ mod sanitize;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use protocol::journal::CreatedControlFile;
 use protocol::{ErrorCode, ToolError};
-use sandbox::{CommandSpec, Exit, Lifeline, Limits, Running, SandboxError, Tier};
+use sandbox::{CommandSpec, Exit, Lifeline, Limits, PendingExit, Running, SandboxError, Tier};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolkit::output::Full;
@@ -193,52 +191,53 @@ impl Commands {
     /// Reads a command's output until it exits, and kills it when it must.
     fn follow(&self, command: &mut RunningCommand<'_>, running: Running) -> Result<Exit, SandboxError> {
         let Running { stdout, stderr, lifeline, exit } = running;
-        let (told, end) = mpsc::channel();
-        thread::spawn(move || told.send(exit.wait()));
         command.capture.attach(stdout, stderr);
         let mut lifeline = Some(lifeline);
         let mut give_up = None;
-        let mut exit = None;
+        let mut ended = false;
         loop {
             let open = command.capture.read(if lifeline.is_some() {
                 command.poll_interval()
             } else {
                 STOPPING_POLL_INTERVAL
             });
-            if exit.is_none() {
-                exit = if open { end.try_recv().ok() } else { self.await_end(command, &end, &mut lifeline) };
-                give_up = exit.as_ref().map(|_| Instant::now() + LINGER);
+            if !ended {
+                ended = if open {
+                    exit.is_there_within(Duration::ZERO)
+                } else {
+                    self.await_end(command, &exit, &mut lifeline)
+                };
+                if ended {
+                    give_up = Some(Instant::now() + LINGER);
+                }
             }
-            if exit.is_some() && (!open || give_up.is_some_and(|until| Instant::now() >= until)) {
-                break;
+            if ended && (!open || give_up.is_some_and(|until| Instant::now() >= until)) {
+                return exit.wait();
             }
             self.stop_if_due(command, &mut lifeline);
             if lifeline.is_none() && give_up.is_none() {
                 give_up = Some(Instant::now() + MAX_STOP_TIME);
             }
-            if exit.is_none() && give_up.is_some_and(|until| Instant::now() >= until) {
+            if !ended && give_up.is_some_and(|until| Instant::now() >= until) {
                 return Err(SandboxError::NoReport);
             }
         }
-        exit.unwrap_or(Err(SandboxError::NoReport))
     }
 
-    /// Waits for the exit of a command that has closed its output.
+    /// Waits for the exit of a command that has closed its output; false if it was killed and did not end.
     fn await_end(
         &self,
         command: &mut RunningCommand<'_>,
-        end: &Receiver<Result<Exit, SandboxError>>,
+        exit: &PendingExit,
         lifeline: &mut Option<Lifeline>,
-    ) -> Option<Result<Exit, SandboxError>> {
+    ) -> bool {
         loop {
-            match end.recv_timeout(command.poll_interval()) {
-                Ok(exit) => return Some(exit),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Some(Err(SandboxError::NoReport)),
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            if exit.is_there_within(command.poll_interval()) {
+                return true;
             }
             self.stop_if_due(command, lifeline);
             if lifeline.is_none() {
-                return end.recv_timeout(MAX_STOP_TIME).ok();
+                return exit.is_there_within(MAX_STOP_TIME);
             }
         }
     }
