@@ -18,11 +18,12 @@ const BODY: &str = r#"{"cmd":"true"}"#;
 const CALLS: usize = 300;
 const AT_ONCE: usize = 8;
 
-/// How much faster eight at once must be than one after the other, on two cores.
-const LEAST_GAIN: f64 = 1.5;
+/// How much faster eight at once should be than one after the other. While one command runs, the sandbox of a
+/// later one is prepared, so even a lone caller keeps two cores busy; only more cores can reach this.
+const LEAST_GAIN: f64 = 3.0;
 
-/// The most that the sandbox and the server may add to a bare command, in milliseconds.
-const MOST_ADDED_MS: f64 = 4.0;
+/// The most that the sandbox and the server may add to a bare command, in milliseconds: at p50 and at p99.
+const MOST_ADDED_MS: [f64; 2] = [1.5, 3.0];
 
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|_| Ok(()))?;
@@ -39,7 +40,10 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
         Durations::in_turns(CALLS, [&mut || succeed(&mut bare), &mut || call.call()])?;
     table.note("bash -c true from this program, p50", format!("{:.2} ms", bare_time.p50_ms()));
     table.note("POST /tools/bash, p50", format!("{:.2} ms", call_time.p50_ms()));
-    table.bound("added, p50", call_time.p50_ms() - bare_time.p50_ms(), MOST_ADDED_MS, "ms");
+    for (percent, most) in [50, 99].into_iter().zip(MOST_ADDED_MS) {
+        let added = call_time.percentile_us(percent) - bare_time.percentile_us(percent);
+        table.bound(&format!("added, p{percent}"), added / 1e3, most, "ms");
+    }
     against_bubblewrap(table, &served.root, &mut call)?;
 
     let one = throughput(1, || served.post("bash", BODY))?;
