@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::time::Duration;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, openat};
 use rustix::net::{AddressFamily, SendFlags, SocketType, sendto, socket};
 
 use crate::messages::ProbePlan;
@@ -85,6 +85,11 @@ const ATTEMPTS: &[Attempt] = &[
 const LIMIT_ATTEMPTS: &[Attempt] = &[
     attack("memory", "allocate unlimited memory", |_| {
         Vec::<u8>::new().try_reserve_exact(TOO_MUCH_MEMORY).map_err(io::Error::other)
+    }),
+    attack("fallocate", "take disk space in a single call", |plan| {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = openat(CWD, &plan.root, flags, Mode::from_raw_mode(0o600))?;
+        Ok(fallocate(file, FallocateFlags::KEEP_SIZE, 0, 4096)?)
     }),
     attack("processes", "start unlimited processes", |_| fork_too_many()),
 ];
