@@ -12,6 +12,7 @@ pub mod open_files;
 pub mod public_address;
 pub mod seccomp;
 pub mod secrets;
+pub mod self_check;
 pub mod shutdown;
 pub mod variables;
 

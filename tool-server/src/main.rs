@@ -133,7 +133,8 @@ fn check(json: bool) -> anyhow::Result<()> {
     scratch.close()?;
     // This process has nothing more to open, so it can try the server's own confinement on itself.
     let confinement = confine(&Powers::default())?;
-    let checks = self_check::run(&config, confinement, &resources.capabilities);
+    let mut checks = self_check::run(&config, confinement, &resources.capabilities);
+    checks.push(self_check::own_confinement());
     let report = ServiceReport { checks, confinement, capabilities: resources.capabilities };
     let text = if json { serde_json::to_string_pretty(&report.capabilities())? } else { report.to_text() };
     writeln!(std::io::stdout(), "{}", text.trim_end())?;

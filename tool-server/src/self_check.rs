@@ -126,6 +126,17 @@ fn landlock(confinement: Confinement) -> Check {
     }
 }
 
+/// Whether a confinement without any power holds: the caller is confined so, and all that fails.
+pub fn own_confinement() -> Check {
+    let (through, tried) = process::self_check::escapes();
+    let detail = if through.is_empty() {
+        format!("{tried} ways out of the server's own confinement are closed")
+    } else {
+        format!("the server's own confinement does not stop: {}", through.join(", "))
+    };
+    Check { name: "own confinement", ok: through.is_empty(), required: false, detail }
+}
+
 fn commands(capabilities: &Capabilities) -> Check {
     let detail = match (capabilities.tier, &capabilities.reason, capabilities.remedy) {
         (Some(tier), None, _) => format!("commands run in sandbox tier {tier}"),

@@ -4,11 +4,12 @@
 //! rename between the server's look and the mount would leave the file open to the command.
 
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::mounts;
 use super::system_mounts::MASKS;
@@ -23,8 +24,11 @@ pub(super) fn mount(covers: &[Cover]) -> Result<(), Failure> {
     let root = mounts::open(Path::new("/")).during(Step::Covers)?;
     for cover in covers {
         let moved = || Failure::CoverMoved(cover.path.clone());
-        let (place, is_directory) = open(&root, cover).during(Step::Covers)?.ok_or_else(moved)?;
-        match attach(cover.kind, &place, is_directory) {
+        let (place, file_type) = open(&root, cover).during(Step::Covers)?.ok_or_else(moved)?;
+        if file_type.is_socket() && is_dead(&place).during(Step::Covers)? {
+            continue;
+        }
+        match attach(cover.kind, &place, file_type.is_dir()) {
             // It was removed since it was opened.
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Err(moved()),
             attached => attached.during(Step::Covers)?,
@@ -33,16 +37,24 @@ pub(super) fn mount(covers: &[Cover]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file to cover and whether it is a directory; none if it is gone or another one.
-fn open(root: &OwnedFd, cover: &Cover) -> io::Result<Option<(OwnedFd, bool)>> {
+/// The file to cover and what it is; none if it is gone or another one.
+fn open(root: &OwnedFd, cover: &Cover) -> io::Result<Option<(OwnedFd, FileType)>> {
     let place = match mounts::open_without_links(root.as_fd(), mounts::relative(&cover.path)) {
         Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
         other => other?,
     };
     let found = fstat(&place)?;
-    let is_directory = FileType::from_raw_mode(found.st_mode).is_dir();
     let is_meant = (found.st_dev, found.st_ino) == (cover.device, cover.inode);
-    Ok(is_meant.then_some((place, is_directory)))
+    Ok(is_meant.then_some((place, FileType::from_raw_mode(found.st_mode))))
+}
+
+/// Whether nobody answers on a socket any more. Nobody ever will: a name is bound once. Without a cover, a
+/// command can remove what an earlier one left.
+fn is_dead(place: &OwnedFd) -> io::Result<bool> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let itself = SocketAddrUnix::new(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
+    Ok(connect(&socket, &itself) == Err(Errno::CONNREFUSED))
 }
 
 fn attach(kind: CoverKind, place: &OwnedFd, is_directory: bool) -> io::Result<()> {

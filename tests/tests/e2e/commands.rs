@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::time::{Duration, Instant};
 
 use harness::http::Request;
@@ -273,4 +274,32 @@ fn floods_are_killed_and_other_callers_are_answered_meanwhile() {
     let hog = "python3 -c 'a = []\nwhile True: a.append(bytearray(1 << 20))'";
     let ended = server.call("bash", &json!({"cmd": hog, "timeout_seconds": 30}));
     assert_eq!(code(&ended), ErrorCode::ExitNonzero, "the memory limit ends it: {}", ended.stderr);
+}
+
+#[test]
+fn a_socket_of_the_machine_that_lies_in_a_root_is_out_of_reach() {
+    const CONNECT: &str = "python3 -c \"import socket, sys; s = socket.socket(socket.AF_UNIX); \
+         s.connect(sys.argv[1]); print('connected')\" ";
+    let server = server();
+    let root = server.root();
+    let early = UnixListener::bind(root.join("early.sock")).unwrap();
+    assert!(!bash(&server, &format!("{CONNECT} early.sock")).stdout.contains("connected"));
+    fs::create_dir(root.join("deep")).unwrap();
+    let later = UnixListener::bind(root.join("deep/later.sock")).unwrap();
+    let datagrams = UnixDatagram::bind(root.join("datagrams.sock")).unwrap();
+    assert!(!bash(&server, &format!("{CONNECT} deep/later.sock")).stdout.contains("connected"));
+    let renamed = format!("mv deep other && {CONNECT} other/later.sock; ln early.sock x && {CONNECT} x");
+    assert!(!bash(&server, &renamed).stdout.contains("connected"));
+    let send = "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); \
+         s.sendto(b'x', 'datagrams.sock')\"";
+    bash(&server, send);
+    datagrams.set_nonblocking(true).unwrap();
+    assert!(datagrams.recv(&mut [0; 8]).is_err(), "a datagram arrived");
+    // What the command makes itself works, and what nobody answers on any more can be removed.
+    let own = "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.bind('own.sock'); \
+         s.listen(); c = socket.socket(socket.AF_UNIX); c.connect('own.sock'); print('own')\"";
+    assert_eq!(bash(&server, own).stdout, "own\n");
+    drop((early, later));
+    let removed = bash(&server, "rm -rf own.sock early.sock deep other && ls *.sock");
+    assert_eq!(removed.stdout, "datagrams.sock\n", "{}", removed.stderr);
 }

@@ -34,7 +34,7 @@ fn cover(snapshot: &Snapshot, entry: &Entry) -> Option<Cover> {
         return None;
     }
     let kind = match entry.kind {
-        EntryKind::Denied | EntryKind::Unreadable => CoverKind::Hide,
+        EntryKind::Denied | EntryKind::Unreadable | EntryKind::Socket => CoverKind::Hide,
         // Under another name, the next command would see what is hidden.
         EntryKind::NamesDenied => CoverKind::Pin,
         EntryKind::Control | EntryKind::DotGit | EntryKind::GitDirectory => return None,

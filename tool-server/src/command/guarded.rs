@@ -123,7 +123,7 @@ fn found(snapshot: &Snapshot) -> impl Iterator<Item = Found<'_>> + Clone {
             EntryKind::DotGit => FoundKind::DotGit,
             EntryKind::GitDirectory => FoundKind::GitDirectory,
             EntryKind::Denied => FoundKind::Denied,
-            EntryKind::NamesDenied | EntryKind::Unreadable => return None,
+            EntryKind::NamesDenied | EntryKind::Socket | EntryKind::Unreadable => return None,
         };
         Some(Found { root: entry.root, path: &entry.path, kind })
     })

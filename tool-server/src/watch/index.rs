@@ -116,7 +116,7 @@ impl Index {
 
     /// Takes the reports out of the kernel's queue.
     pub(super) fn drain(&mut self) -> Result<(), WatchError> {
-        let Self { queue: Some(queue), tree, stale, rules, roots, overflowed, .. } = self else {
+        let Self { queue: Some(queue), tree, stale, overflowed, .. } = self else {
             return Ok(());
         };
         let taken = queue.drain(|change| match change {
@@ -124,13 +124,10 @@ impl Index {
             Change::Unwatched { watch } => {
                 stale.extend(tree.unwatched(watch).into_iter().map(|id| (id, Stale::Everything)));
             }
-            Change::Entry { watch, name, is_directory } => {
-                for id in tree.at_watch(watch) {
-                    let Some(directory) = tree.get(*id) else { continue };
-                    let writable = roots[directory.root].writable;
-                    if is_directory || rules.may_matter(name.as_bytes(), writable) {
-                        mark(stale, *id, name.clone());
-                    }
+            // Also of an ordinary name: it may be a socket's.
+            Change::Entry { watch, name } => {
+                for id in tree.at_watch(watch).iter().filter(|id| tree.get(**id).is_some()) {
+                    mark(stale, *id, name.clone());
                 }
             }
         });
@@ -197,11 +194,14 @@ impl Index {
             self.give_up(id);
             return Ok(());
         }
+        // By name, each entry of interest says by itself what changed.
+        let by_name = matches!(stale, Stale::Names(_)) && !directory_is_new(&self.tree, id);
+        let layout_before = directory.layout;
         let path = self.tree.path(id);
         let looked = self.open(id, &path).and_then(|handle| match handle {
             None => Ok(false),
             Some(handle) => match stale {
-                Stale::Names(names) if !directory_is_new(&self.tree, id) => {
+                Stale::Names(names) if by_name => {
                     let mut names = names.iter();
                     names
                         .try_for_each(|name| self.examine(id, &handle, &path, name, None, appeared))
@@ -211,7 +211,11 @@ impl Index {
             },
         });
         match looked {
-            Ok(true) => self.changed |= self.tree.note(id),
+            Ok(true) => {
+                let is_noted = self.tree.note(id);
+                let layout = self.tree.get(id).map(|directory| directory.layout);
+                self.changed |= is_noted && (!by_name || layout != Some(layout_before));
+            }
             Ok(false) => self.lost(id),
             Err(error) if file_system::is_gone(error) => self.lost(id),
             Err(error) if file_system::is_ours(error) => {
@@ -311,7 +315,7 @@ impl Index {
                 }
                 return Ok(());
             }
-            Some((file_type, _)) if !matters && file_type != FileType::Unknown => {
+            Some((file_type, _)) if !matters && !may_be_socket(file_type) => {
                 self.forget(id, name);
                 return Ok(());
             }
@@ -323,7 +327,10 @@ impl Index {
         };
         let (identity, file_type) = (Identity::of(&stat), FileType::from_raw_mode(stat.st_mode));
         let path = path.join(name);
-        let kind = if matters { self.rules.kind(&path, writable) } else { None };
+        let mut kind = if matters { self.rules.kind(&path, writable) } else { None };
+        if file_type == FileType::Socket && kind != Some(EntryKind::Denied) {
+            kind = Some(EntryKind::Socket);
+        }
         self.record(id, name, kind, identity, file_type);
         if file_type != FileType::Directory || kind == Some(EntryKind::Denied) {
             self.leave(id, name);
@@ -445,6 +452,11 @@ impl Index {
 
 fn directory_is_new(tree: &Tree, id: Id) -> bool {
     tree.get(id).is_none_or(|directory| directory.identity.is_none() || directory.unreadable)
+}
+
+/// Only a look at the entry itself tells what `Unknown` is.
+fn may_be_socket(file_type: FileType) -> bool {
+    matches!(file_type, FileType::Socket | FileType::Unknown)
 }
 
 fn mark(stale: &mut BTreeMap<Id, Stale>, id: Id, name: OsString) {

@@ -26,7 +26,7 @@ pub(super) struct Queue {
 /// What the kernel reports.
 pub(super) enum Change {
     /// Something happened to this name in the directory of this watch.
-    Entry { watch: i32, name: OsString, is_directory: bool },
+    Entry { watch: i32, name: OsString },
     /// The watch is gone, with its directory.
     Unwatched { watch: i32 },
     /// There were more changes than the queue holds.
@@ -74,7 +74,7 @@ impl Queue {
                 take(Change::Unwatched { watch });
             } else if let Some(name) = event.file_name() {
                 let name = OsString::from_vec(name.to_bytes().to_vec());
-                take(Change::Entry { watch, name, is_directory: flags.contains(ReadFlags::ISDIR) });
+                take(Change::Entry { watch, name });
             }
         }
     }

@@ -11,6 +11,8 @@ pub(crate) enum EntryKind {
     Denied,
     /// A directory whose name is a part of what makes an entry below it denied.
     NamesDenied,
+    /// A unix socket: somebody outside of the sandbox may answer on it.
+    Socket,
     /// A directory that cannot be searched, so nobody knows what is in it.
     Unreadable,
     /// A control file by its name, or a directory of them.

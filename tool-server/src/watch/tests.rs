@@ -409,3 +409,16 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 }
+
+#[test]
+fn a_socket_is_found_whatever_its_name_is() {
+    let tree = Tree::new(|root| {
+        fs::create_dir(root.join("run")).unwrap();
+        std::os::unix::net::UnixListener::bind(root.join("run/first")).unwrap();
+    });
+    assert_eq!(of_kind(&tree.snapshot(), EntryKind::Socket), ["run/first"]);
+    std::os::unix::net::UnixListener::bind(tree.path("second")).unwrap();
+    assert_eq!(of_kind(&tree.snapshot(), EntryKind::Socket), ["run/first", "second"]);
+    fs::remove_file(tree.path("run/first")).unwrap();
+    assert_eq!(of_kind(&tree.snapshot(), EntryKind::Socket), ["second"]);
+}

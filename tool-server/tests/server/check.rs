@@ -14,6 +14,7 @@ fn check_needs_no_settings_and_leaves_nothing_behind() {
         .unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(stdout.contains("Attempts of the self-check"), "{stdout}{stderr}");
+    assert!(stdout.contains("10 ways out of the server's own confinement are closed"), "{stdout}");
     assert!(stderr.contains("AUTONOUS_TOOL_ALLOWED_ROOTS is not set"), "{stderr}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{stdout}{stderr}");
 }
