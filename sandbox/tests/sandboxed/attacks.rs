@@ -87,7 +87,6 @@ const FILES: &[Attack] = &[
         Prints("4755"),
     ),
     attack("fallocate -l 1M taken; stat -c 'blocks %b' taken", Prints("blocks 2048")),
-    attack("fallocate -n -l 1M taken; stat -c 'blocks %b' taken", Prints("blocks 2048")),
     attack(
         "python3 -c \"import fcntl, struct; f = open('taken', 'wb'); \
          fcntl.ioctl(f, 0x4030582a, struct.pack('hhqqiI4i', 0, 0, 0, 1 << 20, *[0] * 6))\"; \
