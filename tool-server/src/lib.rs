@@ -10,6 +10,7 @@ pub mod config;
 pub mod control_files;
 mod cursor;
 mod entry_type;
+pub mod guard_check;
 pub mod http;
 pub mod journal;
 pub mod output_store;

@@ -13,6 +13,7 @@ use sandbox::Depth;
 use tool_server::change::Durability;
 use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::control_files::ControlFiles;
+use tool_server::guard_check;
 use tool_server::journal::{Chain, verify};
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DeniedPaths, Roots};
@@ -122,15 +123,19 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
 
 /// Starts as a server would, runs the whole self-check, and prints what it found.
 fn check(json: bool) -> anyhow::Result<()> {
-    let mut config = Config::for_check(&Variables::without_secrets(), &std::env::current_dir()?)?;
+    let read_config = || Config::for_check(&Variables::without_secrets(), &std::env::current_dir()?);
+    let mut config = read_config()?;
     let scratch = tempfile::tempdir()?;
     if config.files.roots.is_empty() {
         let note = "AUTONOUS_TOOL_ALLOWED_ROOTS is not set; checking with an empty temporary directory";
         writeln!(std::io::stderr(), "tool-server: {note}")?;
         config = config.with_scratch(scratch.path())?;
     }
-    let resources = StartupResources::acquire(&config, Depth::Full)?;
+    let mut resources = StartupResources::acquire(&config, Depth::Full)?;
     scratch.close()?;
+    if resources.spawner.is_ok() {
+        resources.capabilities.findings.extend(guard_check::findings(read_config()?));
+    }
     // This process has nothing more to open, so it can try the server's own confinement on itself.
     let confinement = confine(&Powers::default())?;
     let mut checks = self_check::run(&config, confinement, &resources.capabilities);
@@ -142,6 +147,9 @@ fn check(json: bool) -> anyhow::Result<()> {
         resources.spawner.is_ok() || config.commands.disable_exec,
         "this machine cannot sandbox commands"
     );
+    if let (Ok(_), Some(escape)) = (&resources.spawner, report.capabilities.escape()) {
+        anyhow::bail!("a guard of the tool server does not hold: {}", escape.attempt);
+    }
     Ok(())
 }
 

@@ -81,6 +81,18 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call that nobody sent, such as one of a self-check.
+    pub fn own(timeout: Duration) -> Self {
+        Self {
+            id: EventId::new(),
+            session: SessionId::default_session(),
+            deadline: Instant::now() + timeout,
+            bounds: Bounds::default(),
+            locks: Arc::default(),
+            cancelled: Arc::default(),
+        }
+    }
+
     /// What this session has last seen of a file.
     pub fn last_seen(&self, path: &Path) -> Option<Fingerprint> {
         self.locks.last_seen(&self.session, path)
