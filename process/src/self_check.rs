@@ -8,8 +8,10 @@ use std::process::Command;
 
 use rustix::net::{AddressFamily, Protocol, SocketType, socket};
 use rustix::process::{
-    Pid, PidfdFlags, PidfdGetfdFlags, getppid, pidfd_getfd, pidfd_open, test_kill_process,
+    DumpableBehavior, Pid, PidfdFlags, PidfdGetfdFlags, dumpable_behavior, getppid, pidfd_getfd, pidfd_open,
+    test_kill_process,
 };
+use rustix::thread::no_new_privs;
 
 /// `IPPROTO_MPTCP`.
 const MULTIPATH_TCP: u32 = 262;
@@ -36,12 +38,22 @@ const ATTEMPTS: &[Attempt] = &[
         Ok(socket(AddressFamily::INET, SocketType::STREAM, protocol).map(drop)?)
     }),
     ("make a unix socket", || UnixDatagram::unbound().map(drop)),
+    ("be looked into by processes of its user", || {
+        unless(dumpable_behavior()? == DumpableBehavior::NotDumpable)
+    }),
+    ("gain privileges by executing a program", || unless(no_new_privs()?)),
 ];
 
-/// The attempts that got through, of a program that was confined without any power, and their number.
-pub fn escapes() -> (Vec<&'static str>, usize) {
-    let through = ATTEMPTS.iter().filter(|(_, attempt)| attempt().is_ok()).map(|(name, _)| *name);
-    (through.collect(), ATTEMPTS.len())
+/// The attempts that got through, of a program that was hardened and confined without any power, and those
+/// that did not.
+pub fn escapes() -> (Vec<&'static str>, Vec<&'static str>) {
+    let (through, stopped): (Vec<_>, Vec<_>) = ATTEMPTS.iter().partition(|(_, attempt)| attempt().is_ok());
+    let names = |attempts: Vec<&Attempt>| attempts.into_iter().map(|(name, _)| *name).collect();
+    (names(through), names(stopped))
+}
+
+fn unless(is_stopped: bool) -> io::Result<()> {
+    if is_stopped { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
 }
 
 fn parent() -> io::Result<Pid> {
@@ -51,4 +63,23 @@ fn parent() -> io::Result<Pid> {
 /// A refusal by the other side means that the connection was tried.
 fn answered(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::ConnectionRefused { Ok(()) } else { Err(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ordinary_program_is_not_confined() {
+        let (through, _) = escapes();
+        for name in [
+            "open a file of the machine",
+            "start a program",
+            "make a socket for UDP",
+            "make a unix socket",
+            "be looked into by processes of its user",
+        ] {
+            assert!(through.contains(&name), "{name}: {through:?}");
+        }
+    }
 }

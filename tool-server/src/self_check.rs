@@ -128,9 +128,12 @@ fn landlock(confinement: Confinement) -> Check {
 
 /// Whether a confinement without any power holds: the caller is confined so, and all that fails.
 pub fn own_confinement() -> Check {
-    let (through, tried) = process::self_check::escapes();
+    let (through, stopped) = process::self_check::escapes();
     let detail = if through.is_empty() {
-        format!("{tried} ways out of the server's own confinement are closed")
+        format!(
+            "a process that is confined like the server, but has no directories, cannot {}",
+            stopped.join(", ")
+        )
     } else {
         format!("the server's own confinement does not stop: {}", through.join(", "))
     };
