@@ -20,6 +20,8 @@ pub struct DeniedPaths {
     /// How many directories above a match each pattern names, in the order of the patterns.
     parents: Vec<usize>,
     names: NameFilter,
+    /// A name that a pattern without a slash matches.
+    example: Option<String>,
 }
 
 impl DeniedPaths {
@@ -28,20 +30,27 @@ impl DeniedPaths {
         let mut set = GlobSetBuilder::new();
         let mut parents = Vec::new();
         let mut names = NameFilter::default();
+        let mut example = None;
         for pattern in patterns {
             let name = pattern.trim_end_matches('/');
             let from_root = name.trim_start_matches('/');
             let glob = if name.contains('/') { from_root.to_owned() } else { format!("**/{name}") };
             set.add(GlobBuilder::new(&glob).case_insensitive(true).build()?);
             parents.push(named_parents(&glob));
+            example = example.or_else(|| example_of(name));
             names.admit(name.rsplit('/').next().unwrap_or(name));
         }
-        Ok(Self { patterns: set.build()?, parents, names })
+        Ok(Self { patterns: set.build()?, parents, names, example })
     }
 
     /// Whether an entry of this name can be denied at all: a cheap first check for every entry of a walk.
     pub(crate) fn may_cover_name(&self, name: &[u8]) -> bool {
         self.names.may_match(name)
+    }
+
+    /// A name that is denied in every directory, if the patterns have one that is easily found.
+    pub(crate) fn example(&self) -> Option<&str> {
+        self.example.as_deref()
     }
 
     /// Whether a path beneath a root is denied, by itself or by a directory above it.
@@ -64,6 +73,12 @@ impl DeniedPaths {
         let by_each = self.patterns.matches(beneath).into_iter().map(|pattern| self.parents[pattern]);
         by_each.min().unwrap_or(0).min(above)
     }
+}
+
+/// A name that a pattern without a slash matches, if nothing but stars is special in it.
+fn example_of(pattern: &str) -> Option<String> {
+    let name = pattern.replace('*', "x");
+    (!name.is_empty() && name.bytes().all(|byte| is_literal(&byte))).then_some(name)
 }
 
 /// How many directories a pattern names above its last part; all of them, if it matches from the root.
@@ -236,6 +251,16 @@ mod tests {
         assert!(denied("private/*.key", "private/a.key"));
         assert!(!denied("private/*.key", "sub/private/a.key"));
         assert!(!denied("", "private/a.key"));
+    }
+
+    #[test]
+    fn an_example_is_denied_in_every_directory() {
+        for (patterns, expected) in [(DEFAULT_DENIED, ".env"), ("private/*.key,[ab],*.pem", "x.pem")] {
+            let denied = DeniedPaths::new(patterns.split(',')).unwrap();
+            assert_eq!(denied.example(), Some(expected));
+            assert!(denied.covers_entry(&Path::new("a/b").join(expected)), "{patterns}");
+        }
+        assert_eq!(DeniedPaths::new(["private/*.key"]).unwrap().example(), None);
     }
 
     #[test]
