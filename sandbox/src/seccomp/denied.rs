@@ -70,7 +70,7 @@ const UNSUPPORTED: Verdict = Verdict::Errno(libc::EOPNOTSUPP);
 /// `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_COLLAPSE_RANGE`.
 const GIVES_SPACE_BACK: u32 = 0x02 | 0x08;
 
-/// `FS_IOC_RESVSP`, `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE`: the same as `fallocate`, as a request to a file.
+/// `FS_IOC_RESVSP`, `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE`: as `fallocate`, but a request to a file.
 const RESERVE_SPACE: [u32; 3] = [0x4030_5828, 0x4030_582A, 0x4030_5839];
 
 /// The flags of `clone` that create namespaces; its other flags create threads and processes.
