@@ -72,6 +72,11 @@ impl DataDir {
         self.0.join("skills")
     }
 
+    /// The directories whose files the supervisor itself reads and changes; each may be a link to elsewhere.
+    pub(crate) fn own_directories(&self) -> Vec<PathBuf> {
+        ["", "db", "journal"].map(|part| self.0.join(part)).into()
+    }
+
     pub(crate) fn create(&self) -> Result<(), DataDirError> {
         for part in ["", "db", "journal", "output", "workspace", "state", "skills"] {
             let directory = self.0.join(part);

@@ -73,7 +73,6 @@ pub(crate) async fn run(
     stop: CancellationToken,
     announce: impl FnOnce(&Tokens) + Send + 'static,
 ) -> Result<(), RunError> {
-    config.data.create()?;
     let _lock = config.data.lock()?;
     let Some(store) = open_store(&config.data.database(), &stop).await? else { return Ok(()) };
     let ports = Ports {

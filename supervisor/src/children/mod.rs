@@ -5,6 +5,7 @@
 
 pub(crate) mod child_supervisor;
 pub(crate) mod environment;
+pub(crate) mod launcher;
 pub(crate) mod link;
 pub(crate) mod restart;
 pub(crate) mod spawn;

@@ -11,6 +11,9 @@ use std::sync::Mutex;
 use command_fds::{CommandFdExt, FdMapping, FdMappingCollision};
 use process::secrets::{self, SECRETS_FD, SecretsError};
 use tokio::process::Child;
+use tokio::runtime::Handle;
+
+use super::launcher;
 
 /// One child at a time: a descriptor for one child must not be open while another is forked.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -68,6 +71,10 @@ pub(crate) fn spawn(spawn_spec: SpawnSpec) -> Result<Child, SpawnError> {
         .stderr(if spawn_spec.reads_stderr { Stdio::piped() } else { Stdio::inherit() })
         .process_group(0)
         .fd_mappings(mappings)?;
-    let mut command = tokio::process::Command::from(command);
-    command.kill_on_drop(true).spawn().map_err(|error| SpawnError::Start(spawn_spec.program, error))
+    let runtime = Handle::current();
+    let started = launcher::run(move || {
+        let _entered = runtime.enter();
+        tokio::process::Command::from(command).kill_on_drop(true).spawn()
+    });
+    started.map_err(|error| SpawnError::Start(spawn_spec.program, error))
 }

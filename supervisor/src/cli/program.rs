@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::children::launcher;
 use crate::cli::audit::AuditArguments;
 use crate::cli::backup::BackupArguments;
 use crate::cli::chat::{ChatArguments, chat};
@@ -20,6 +21,7 @@ use crate::tokens::Tokens;
 use anyhow::Context;
 use clap::Parser;
 use process::Variables;
+use process::confinement::{Confinement, Powers, confine_files_of_thread};
 use process::exit::BadSetting;
 use protocol::visible;
 use tokio_util::sync::CancellationToken;
@@ -74,6 +76,8 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
         };
         print(&text);
     };
+    config.data.create()?;
+    confine_files(&config.data)?;
     runtime()?.block_on(async {
         let stop = CancellationToken::new();
         tokio::spawn(cancel_on_request(stop.clone()));
@@ -86,6 +90,25 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
     })?;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// From here on only the launcher, which starts the children, reaches files outside the data directory; the
+/// other threads also read what resolving names needs. All of `/etc` is readable, because a rule belongs to
+/// a file and not to its name, and `/etc/resolv.conf` is replaced while we run.
+fn confine_files(data: &DataDir) -> anyhow::Result<()> {
+    launcher::start().context("could not start the thread that starts the other programs")?;
+    let powers =
+        Powers { read_write: data.own_directories(), read_only: vec!["/etc".into()], connections: true };
+    match confine_files_of_thread(&powers)? {
+        Confinement::Full => {}
+        Confinement::Partial => tracing::warn!(
+            "this kernel knows only some of Landlock's rights; a newer one confines the supervisor fully"
+        ),
+        Confinement::None => tracing::error!(
+            "this kernel has no Landlock: the supervisor's files are not confined to its data directory"
+        ),
+    }
+    Ok(())
 }
 
 async fn cancel_on_request(stop: CancellationToken) {

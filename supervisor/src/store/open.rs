@@ -40,6 +40,7 @@ fn prepared(path: &Path) -> Result<Connection, StoreError> {
     make_private(path)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    keep_temporary_data_in_memory(&connection)?;
     let found: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
     let known = known_version();
     if found > known {
@@ -73,7 +74,8 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
 
 /// Returns the space of deleted rows to the disk. This rewrites the whole file, so nobody else may use it.
 pub(crate) fn make_smaller(path: &Path) -> Result<(), StoreError> {
-    Ok(for_writing(path)?.execute_batch("vacuum")?)
+    // The copy would not fit into memory.
+    Ok(for_writing(path)?.execute_batch("pragma temp_store = default; vacuum")?)
 }
 
 /// Opens the database for reading, whether a supervisor runs or not.
@@ -81,7 +83,13 @@ pub(crate) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    keep_temporary_data_in_memory(&connection)?;
     Ok(connection)
+}
+
+/// A running supervisor cannot reach the directories in which SQLite makes temporary files.
+fn keep_temporary_data_in_memory(connection: &Connection) -> Result<(), StoreError> {
+    Ok(connection.pragma_update(None, "temp_store", "memory")?)
 }
 
 #[cfg(test)]
