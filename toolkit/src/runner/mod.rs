@@ -11,7 +11,7 @@
 //! 7. **slot and deadline**: not too many calls are running.
 //!
 //! **Execute**: the start is recorded, and only then the tool runs, within its deadline, on a thread that may
-//! block. A [quick](quick) call begins on the runtime's own thread.
+//! block. A [quick] call begins on the runtime's own thread.
 //!
 //! **Finalise**: the outcome becomes an envelope, secrets are replaced in it, and the end is recorded.
 //!
