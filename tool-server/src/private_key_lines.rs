@@ -126,7 +126,8 @@ fn begins(line: &[u8]) -> bool {
     let is_block = || {
         memmem::find(line, b"PRIVATE KEY").is_some_and(|at| memmem::find(&line[..at], b"BEGIN ").is_some())
     };
-    is_block() || memmem::find(line, b"Private-Lines:").is_some()
+    // Every line of a file is asked, and hardly one has this letter.
+    memchr::memchr(b'P', line).is_some() && (is_block() || memmem::find(line, b"Private-Lines:").is_some())
 }
 
 /// `Proc-Type: 4,ENCRYPTED`

@@ -155,6 +155,10 @@ fn describe(value: &Value) -> String {
 
 /// The first `max_chars` characters of a text, with `…` where it was cut.
 pub fn elide(text: &str, max_chars: usize) -> String {
+    // A text has at most as many characters as bytes.
+    if text.len() <= max_chars {
+        return text.to_owned();
+    }
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
