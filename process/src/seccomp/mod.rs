@@ -14,6 +14,6 @@ pub mod machine;
 pub use install::install;
 pub use program::{assemble, verdict_on};
 pub use rules::{
-    ABSENT, DENY, KERNEL_AND_OTHERS, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs, deny, only,
-    only_on_self, sockets, without_fast_open,
+    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs,
+    deny, only, only_on_self, sockets, without_fast_open,
 };

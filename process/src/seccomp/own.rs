@@ -5,33 +5,18 @@
 
 use super::machine;
 use super::rules::{
-    ABSENT, DENY, KERNEL_AND_OTHERS, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs, deny, only,
-    only_on_self, sockets, without_fast_open,
+    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs,
+    deny, only, only_on_self, sockets, without_fast_open,
 };
 
-/// Programs, other processes, and memory that is shared with them by name.
+/// Programs, and signals to other processes.
 const PROCESSES: &[i64] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
-    libc::SYS_ptrace,
-    libc::SYS_process_mrelease,
     libc::SYS_pidfd_send_signal,
     libc::SYS_tkill,
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_semget,
-    libc::SYS_semctl,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_msgget,
-    libc::SYS_msgctl,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
 ];
 
 /// Calls that change a file's owner or attributes, which Landlock does not look at. `machine::SETS_MODE` has
@@ -56,6 +41,7 @@ const CONNECTIONS: &[i64] = &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bin
 pub(crate) fn rules(own_pid: u32, connections: bool, files: bool) -> Vec<Rule> {
     let mut rules = deny(KERNEL_AND_OTHERS);
     rules.extend(deny(machine::OWN_DENIED));
+    rules.extend(deny(OTHERS_BY_NAME));
     rules.extend(deny(PROCESSES));
     rules.extend(deny(machine::FORKS));
     // Its flags are in memory, which a filter cannot read. The C library falls back to `clone`.

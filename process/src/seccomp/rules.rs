@@ -109,6 +109,26 @@ pub const KERNEL_AND_OTHERS: &[i64] = &[
     libc::SYS_move_pages,
 ];
 
+/// Tracing, and memory and messages that are shared by name: what only a namespace keeps from other processes
+/// of the same user.
+pub const OTHERS_BY_NAME: &[i64] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_mrelease,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// Calls that change scheduling or limits of a process, with the arguments that mean the caller itself.
 const ONLY_ON_SELF: &[(i64, &[(u32, Test)])] = &[
     (libc::SYS_prlimit64, &[(0, Test::Is(0))]),

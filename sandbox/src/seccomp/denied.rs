@@ -1,30 +1,11 @@
 //! The rules for commands: which calls are denied, and which ones only with certain arguments.
 
 use process::seccomp::{
-    ABSENT, DENY, KERNEL_AND_OTHERS, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs, deny, machine,
-    only, only_on_self, sockets, without_fast_open,
+    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs,
+    deny, machine, only, only_on_self, sockets, without_fast_open,
 };
 
 use crate::settings::{Network, Tier};
-
-/// Calls that tier A isolates by its namespaces and tier B must deny.
-const WITHOUT_NAMESPACES: &[i64] = &[
-    libc::SYS_ptrace,
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_semget,
-    libc::SYS_semctl,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_msgget,
-    libc::SYS_msgctl,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-    libc::SYS_process_mrelease,
-];
 
 pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
     let mut rules = deny(KERNEL_AND_OTHERS);
@@ -54,7 +35,7 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
             rules.push(only(libc::SYS_prlimit64, vec![vec![(0, Test::Is(0))]]));
         }
         Tier::B => {
-            rules.extend(deny(WITHOUT_NAMESPACES));
+            rules.extend(deny(OTHERS_BY_NAME));
             rules.extend(only_on_self());
             rules.push(only(libc::SYS_socket, if network == Network::All { internet() } else { Vec::new() }));
             rules.push(connected_pairs());

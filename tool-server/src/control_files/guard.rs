@@ -146,8 +146,8 @@ impl ControlGuard {
         let inspection = if state.running.iter().all(|other| other == call) {
             let inspection = Inspector::inspect(&mut state.tree, Allowed::All, found);
             state.tree.forget_unused();
-            let known: BTreeSet<Hazard> = inspection.hazards.keys().cloned().collect();
-            if state.known.as_ref() != Some(&known) {
+            if state.known.as_ref().is_none_or(|known| !known.iter().eq(inspection.hazards.keys())) {
+                let known: BTreeSet<Hazard> = inspection.hazards.keys().cloned().collect();
                 self.records.save_known(&state.tree, &known).map_err(GuardError::Note)?;
                 state.known = Some(known);
             }
@@ -193,10 +193,12 @@ impl ControlGuard {
         call: &GuardedCall,
         found: impl Iterator<Item = Found<'f>> + Clone,
     ) -> Vec<LeftBehind> {
-        let known = state.known.clone().unwrap_or_default();
+        let before = state.known.take();
+        let nothing = BTreeSet::new();
+        let known = before.as_ref().unwrap_or(&nothing);
         let mut left = Vec::new();
         for _ in 0..MAX_PASSES {
-            let inspection = Inspector::inspect(&mut state.tree, Allowed::Only(&known), found.clone());
+            let inspection = Inspector::inspect(&mut state.tree, Allowed::Only(known), found.clone());
             let new: BTreeMap<Hazard, String> = inspection
                 .hazards
                 .into_iter()
@@ -209,6 +211,7 @@ impl ControlGuard {
             left.extend(more);
             state.stuck.extend(stuck.into_iter().map(|hazard| (hazard, call.clone())));
         }
+        state.known = before;
         if !left.is_empty()
             && let Err(error) = self.quarantine.sweep(SystemTime::now())
         {
