@@ -59,7 +59,7 @@ impl Agent {
             match repetition.observe(fingerprint) {
                 LoopStatus::Progressing => {}
                 LoopStatus::Repeating => conversation.messages.push(Message::User(WARNING.to_owned())),
-                LoopStatus::Stalled => return Err(StopReason::Stalled),
+                LoopStatus::Stalled(cycle) => return Err(StopReason::Stalled(cycle)),
             }
         }
     }

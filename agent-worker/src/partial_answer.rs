@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use protocol::Outcome;
 
 use crate::budget::{Limit, Limits};
-use crate::repetition::EQUAL_TURNS;
+use crate::repetition::EQUAL_ROUNDS;
 use crate::task_progress::{CallRecord, TaskProgress};
 
 const MAX_CALLS: usize = 20;
@@ -30,9 +30,9 @@ pub(crate) fn at_limit(limits: &Limits, limit: Limit, progress: &TaskProgress) -
 
 /// The answer when the same calls kept leading to the same results.
 pub(crate) fn stalled(progress: &TaskProgress) -> String {
-    let (done, turns) = (done(progress), EQUAL_TURNS);
+    let (done, rounds) = (done(progress), EQUAL_ROUNDS);
     format!(
-        "I had to stop: I made the same calls {turns} times in a row with the same results.\
+        "I had to stop: I made the same calls {rounds} times in a row with the same results.\
          {done}{OPEN}Rephrase the request, or tell me what I am missing."
     )
 }

@@ -10,7 +10,7 @@ use crate::breaker::{FAILURES_TO_OPEN, Paused};
 use crate::budget::{Limit, Limits};
 use crate::model::ModelError;
 use crate::partial_answer;
-use crate::repetition::EQUAL_TURNS;
+use crate::repetition::EQUAL_ROUNDS;
 use crate::retry;
 use crate::task_progress::TaskProgress;
 use crate::tool_client::ToolServerError;
@@ -18,8 +18,8 @@ use crate::tool_client::ToolServerError;
 #[derive(Debug)]
 pub(crate) enum StopReason {
     Limit(Limit),
-    /// The same calls led to the same results turn after turn.
-    Stalled,
+    /// The same calls led to the same results, in rounds of this many turns.
+    Stalled(usize),
     Cancelled,
     Model(ModelError),
     /// The model provider failed too often and is paused.
@@ -47,7 +47,10 @@ impl StopReason {
                 let (limit, value) = (limit.as_str().to_owned(), limits.describe(*limit));
                 Some(ControlLimitReached { limit, value }.into())
             }
-            Self::Stalled => Some(ProgressStalled { equal_turns: EQUAL_TURNS }.into()),
+            Self::Stalled(cycle) => {
+                let equal_turns = u32::try_from(cycle * EQUAL_ROUNDS).unwrap_or(u32::MAX);
+                Some(ProgressStalled { equal_turns }.into())
+            }
             Self::Cancelled | Self::Model(_) | Self::Paused(_) | Self::Tools(_) => None,
         }
     }
@@ -55,7 +58,7 @@ impl StopReason {
     pub(crate) fn end(&self, limits: &Limits, progress: &TaskProgress) -> TaskEnd {
         match self {
             Self::Limit(limit) => TaskEnd::done("limit", partial_answer::at_limit(limits, *limit, progress)),
-            Self::Stalled => TaskEnd::done("stalled", partial_answer::stalled(progress)),
+            Self::Stalled(_) => TaskEnd::done("stalled", partial_answer::stalled(progress)),
             Self::Cancelled => TaskEnd {
                 last_event: LastEvent::Failed(AgentFailure::Ended { end: "cancelled".to_owned() }),
                 outcome: Outcome::Cancelled { reply: partial_answer::cancelled(progress) },

@@ -14,6 +14,8 @@ use crate::model::fallback::Fallback;
 use crate::model::json_protocol::JsonProtocol;
 use crate::model::openai::{self, OpenAi};
 use crate::model::scripted::{self, Scripted};
+use crate::model::text_calls::TextCalls;
+use crate::model::thoughts::WithoutThoughts;
 
 const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
 const NAME: &str = "AUTONOUS_MODEL_NAME";
@@ -121,7 +123,8 @@ impl ModelConfig {
 
     pub(super) fn into_model(self) -> anyhow::Result<Box<dyn Model>> {
         let with_protocol = |model: Box<dyn Model>| -> Box<dyn Model> {
-            if self.is_json { Box::new(JsonProtocol(model)) } else { model }
+            let model: Box<dyn Model> = Box::new(WithoutThoughts::new(model));
+            if self.is_json { Box::new(JsonProtocol(model)) } else { Box::new(TextCalls(model)) }
         };
         let Remote { vendor, first, second } = match self.provider {
             Provider::Direct => return Ok(Box::new(Direct)),

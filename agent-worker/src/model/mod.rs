@@ -11,6 +11,8 @@ pub(crate) mod fallback;
 pub(crate) mod json_protocol;
 pub mod openai;
 pub(crate) mod scripted;
+pub(crate) mod text_calls;
+pub(crate) mod thoughts;
 
 use std::pin::Pin;
 

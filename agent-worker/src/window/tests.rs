@@ -17,7 +17,7 @@ fn turn(number: usize, results: &[usize]) -> Vec<Message> {
     let asked = Message::Assistant { text: format!("turn {number}"), calls };
     let result = |(index, size): (usize, &usize)| Message::ToolResult {
         call_id: id(index),
-        text: format!("exit 0\n<untrusted w>\n{}\n</untrusted w>", "x".repeat(*size)),
+        text: format!("exit 0\n<untrusted-w>\n{}\n</untrusted-w>", "x".repeat(*size)),
     };
     [asked].into_iter().chain(results.iter().enumerate().map(result)).collect()
 }

@@ -4,6 +4,7 @@
 
 mod anthropic;
 mod by_hand;
+mod clumsy;
 mod context;
 mod failures;
 mod json_protocol;

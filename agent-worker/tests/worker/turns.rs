@@ -98,8 +98,9 @@ fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
     let result = messages[4]["content"].as_str().unwrap();
     let lines: Vec<&str> = result.lines().collect();
     assert_eq!((lines[0], lines[2]), ("exit 0", "a.txt"));
-    let word = lines[1].strip_prefix("<untrusted ").and_then(|line| line.strip_suffix('>')).unwrap();
-    assert_eq!(lines[3], format!("</untrusted {word}>"));
+    let name = lines[1].strip_prefix('<').and_then(|line| line.strip_suffix('>')).unwrap();
+    assert!(name.starts_with("untrusted-"), "{name}");
+    assert_eq!(lines[3], format!("</{name}>"));
 }
 
 #[test]

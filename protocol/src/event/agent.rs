@@ -126,7 +126,7 @@ pub struct ControlLimitReached {
 /// The model repeats itself without progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressStalled {
-    /// How many turns in a row were equal.
+    /// How many turns the repetition took: three equal rounds of one to three turns each.
     pub equal_turns: u32,
 }
 

@@ -6,9 +6,11 @@
 
 mod parse;
 
+use super::text_calls::{self, Meaning};
 use super::{Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request, ToolCall};
 use parse::ParsedReply;
 use protocol::ToolSpec;
+use serde_json::Value;
 
 const RULES: &str = include_str!("../../../prompts/json_protocol.md");
 
@@ -29,20 +31,25 @@ impl JsonProtocol {
             return Ok(without_tools(first));
         }
         let (first_text, first_usage) = (first.text.clone(), first.usage);
-        if let Some(reply) = understood(first) {
-            return Ok(reply);
+        match understood(first, request) {
+            Understood::Reply(reply) => return Ok(reply),
+            Understood::PerhapsAnswer(_) | Understood::Nothing => {}
         }
         tracing::warn!("asking the model to follow the JSON protocol");
         // Some providers refuse an empty message.
         let text = if first_text.trim().is_empty() { "{}".to_owned() } else { first_text };
         messages.push(Message::Assistant { text, calls: Vec::new() });
         messages.push(Message::User(TRY_AGAIN.to_owned()));
-        let mut reply = understood(self.chat(&system, &messages).await?).ok_or_else(|| {
-            let detail = "the reply does not follow the JSON protocol, not even when asked again";
-            ModelError::new(ModelErrorClass::InvalidReply, detail)
-        })?;
-        reply.usage += first_usage;
-        Ok(reply)
+        match understood(self.chat(&system, &messages).await?, request) {
+            Understood::Reply(mut reply) | Understood::PerhapsAnswer(mut reply) => {
+                reply.usage += first_usage;
+                Ok(reply)
+            }
+            Understood::Nothing => {
+                let detail = "the reply does not follow the JSON protocol, not even when asked again";
+                Err(ModelError::new(ModelErrorClass::InvalidReply, detail))
+            }
+        }
     }
 
     async fn chat(&self, system: &str, messages: &[Message]) -> Result<Reply, ModelError> {
@@ -60,25 +67,54 @@ impl Model for JsonProtocol {
     }
 }
 
-/// What a reply of the plain chat means; none if it is unusable.
-fn understood(reply: Reply) -> Option<Reply> {
+/// What a reply of the plain chat means.
+enum Understood {
+    Reply(Reply),
+    /// A text with a call in it that may be an example.
+    PerhapsAnswer(Reply),
+    Nothing,
+}
+
+fn understood(reply: Reply, request: Request<'_>) -> Understood {
     if reply.cut {
         // A cut reply may hold half a call. Text is shown as far as it goes, half a protocol object never.
         let text = if parse::looks_like_protocol(&reply.text) { String::new() } else { reply.text };
-        return Some(Reply { text, ..reply });
+        return Understood::Reply(Reply { text, ..reply });
     }
     let (text, calls) = match parse::parse(&reply.text) {
         ParsedReply::Answer(text) => (text, Vec::new()),
-        ParsedReply::Calls { said, calls } => (said, calls),
-        ParsedReply::Unusable => return None,
+        ParsedReply::Calls { calls, answer, .. } if !answer.is_empty() && were_answered(&calls, request) => {
+            (answer, Vec::new())
+        }
+        ParsedReply::Calls { said, calls, .. } => (said, calls),
+        ParsedReply::Unusable => return Understood::Nothing,
+        ParsedReply::Plain(text) => match text_calls::meaning(&text, request) {
+            Meaning::Calls { said, calls } => (said, calls),
+            Meaning::Answer => (text, Vec::new()),
+            Meaning::Unclear => return Understood::PerhapsAnswer(Reply { text, ..reply }),
+            Meaning::Nothing => return Understood::Nothing,
+        },
     };
-    Some(Reply { text, calls, ..reply })
+    Understood::Reply(Reply { text, calls, ..reply })
+}
+
+/// Whether each of these calls was made before in this conversation, so that the model knows its result.
+fn were_answered(calls: &[ToolCall], request: Request<'_>) -> bool {
+    let arguments = |call: &ToolCall| serde_json::from_str::<Value>(&call.arguments).ok();
+    let before = || {
+        request.messages.iter().flat_map(|message| match message {
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            Message::User(_) | Message::ToolResult { .. } => &[],
+        })
+    };
+    let is_same = |a: &ToolCall, b: &ToolCall| a.name == b.name && arguments(a) == arguments(b);
+    calls.iter().all(|call| before().any(|other| is_same(call, other)))
 }
 
 /// Without tools, every reply is an answer.
 fn without_tools(reply: Reply) -> Reply {
     match parse::parse(&reply.text) {
-        ParsedReply::Answer(text) => Reply { text, ..reply },
+        ParsedReply::Answer(text) | ParsedReply::Plain(text) => Reply { text, ..reply },
         ParsedReply::Calls { .. } | ParsedReply::Unusable => reply,
     }
 }
@@ -154,6 +190,41 @@ mod tests {
         assert_eq!(ask(&[r#"{"tool_calls":[{"name":"ls"#, "done"]).await.unwrap().text, "done");
     }
 
+    #[tokio::test]
+    async fn a_bare_call_is_made_and_an_example_is_asked_about() {
+        let call = r#"{"name":"ls","arguments":{}}"#;
+        assert_eq!(ask(&[call]).await.unwrap().calls, [ToolCall::new("call_0", "ls", "{}")]);
+        let example = format!("For example: {call}");
+        assert_eq!(ask(&[&example, call]).await.unwrap().calls.len(), 1);
+        assert_eq!(ask(&[&example, &example]).await.unwrap().text, example);
+        let quoting = json!({"final_answer": call}).to_string();
+        assert_eq!(ask(&[&quoting]).await.unwrap(), Reply::answer(call));
+    }
+
+    #[test]
+    fn an_answer_counts_beside_calls_that_were_answered_before() {
+        let calls = vec![ToolCall::new("a", "ls", "{\"path\": \".\"}")];
+        let messages = [
+            Message::User("go".into()),
+            Message::Assistant { text: String::new(), calls },
+            Message::ToolResult { call_id: "a".into(), text: "exit 0\na.txt".into() },
+        ];
+        let request = Request { system: "", messages: &messages, tools: &tools() };
+        let check = |calls: Value, answer: &str, expected: (&str, usize)| {
+            let text = json!({"tool_calls": calls, "final_answer": answer}).to_string();
+            let Understood::Reply(reply) = understood(Reply::answer(&text), request) else {
+                panic!("{text}")
+            };
+            assert_eq!((reply.text.as_str(), reply.calls.len()), expected, "{text}");
+        };
+        let known = json!({"name": "ls", "arguments": {"path": "."}});
+        let new = json!({"name": "ls", "arguments": {"path": "src"}});
+        check(json!([known]), "a.txt", ("a.txt", 0));
+        check(json!([known]), "", ("", 1));
+        check(json!([new]), "a.txt", ("", 1));
+        check(json!([known, new]), "a.txt", ("", 2));
+    }
+
     #[test]
     fn a_reply_that_was_cut_calls_nothing() {
         for (text, left) in [
@@ -161,7 +232,12 @@ mod tests {
             (r#"{"tool_calls":[{"name":"ls","argu"#, ""),
             ("There are three", "There are three"),
         ] {
-            let reply = understood(Reply { cut: true, ..Reply::answer(text) }).unwrap();
+            let reply = Reply { cut: true, ..Reply::answer(text) };
+            let Understood::Reply(reply) =
+                understood(reply, Request { system: "", messages: &[], tools: &[] })
+            else {
+                panic!("{text}")
+            };
             assert_eq!((reply.text.as_str(), reply.calls.len(), reply.cut), (left, 0, true), "{text}");
         }
     }

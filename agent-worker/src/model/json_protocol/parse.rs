@@ -1,8 +1,7 @@
 //! Parses a reply in the JSON protocol, tolerating the habits of small models.
 //!
-//! It accepts code fences, words before and after, thoughts in front, arguments as a string, and a single
-//! call instead of a list. Calls take precedence over an answer. A text without the protocol's object is an
-//! answer, even if it is other JSON; only a malformed attempt at the object is unusable.
+//! It accepts code fences, words before and after, arguments as a string, and a single call instead of a
+//! list. A text without the protocol's object is plain; only a malformed attempt at the object is unusable.
 
 use serde_json::{Deserializer, Map, Value, json};
 
@@ -16,16 +15,23 @@ const ANSWER: &str = "final_answer";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParsedReply {
+    /// A text without the protocol's object.
+    Plain(String),
     Answer(String),
-    Calls { said: String, calls: Vec<ToolCall> },
+    /// Calls, with an answer beside them that may be empty.
+    Calls {
+        said: String,
+        calls: Vec<ToolCall>,
+        answer: String,
+    },
     Unusable,
 }
 
 pub(super) fn parse(text: &str) -> ParsedReply {
-    let text = text.rsplit_once("</think>").map_or(text, |(_, after)| after).trim();
+    let text = text.trim();
     let Some((said, object)) = protocol_object(text) else {
-        let is_answer = !text.is_empty() && !looks_like_protocol(text);
-        return if is_answer { ParsedReply::Answer(text.to_owned()) } else { ParsedReply::Unusable };
+        let is_plain = !text.is_empty() && !looks_like_protocol(text);
+        return if is_plain { ParsedReply::Plain(text.to_owned()) } else { ParsedReply::Unusable };
     };
     let answer = match &object[ANSWER] {
         Value::Null => String::new(),
@@ -33,7 +39,7 @@ pub(super) fn parse(text: &str) -> ParsedReply {
         other => other.to_string(),
     };
     match calls(&object[CALLS]) {
-        Some(calls) if !calls.is_empty() => ParsedReply::Calls { said: without_fence(said), calls },
+        Some(calls) if !calls.is_empty() => ParsedReply::Calls { said: without_fence(said), calls, answer },
         Some(_) if !answer.is_empty() => ParsedReply::Answer(answer),
         Some(_) | None => ParsedReply::Unusable,
     }
@@ -112,7 +118,12 @@ mod tests {
     }
 
     fn check_call(text: &str, said: &str, arguments: &str) {
-        let expected = ParsedReply::Calls { said: said.into(), calls: vec![call(arguments)] };
+        check_call_with_answer(text, said, arguments, "");
+    }
+
+    fn check_call_with_answer(text: &str, said: &str, arguments: &str, answer: &str) {
+        let calls = vec![call(arguments)];
+        let expected = ParsedReply::Calls { said: said.into(), calls, answer: answer.into() };
         assert_eq!(parse(text), expected, "{text}");
     }
 
@@ -123,7 +134,6 @@ mod tests {
         check_call(object, "", arguments);
         check_call(&format!("```json\n{object}\n```"), "", arguments);
         check_call(&format!("I look {{first}}:\n```\n{object}\n```\nDone!"), "I look {first}:", arguments);
-        check_call(&format!("<think>{{\"tool_calls\":[]}} hm</think>\n{object}"), "", arguments);
         check_call(&format!("{{\"a\":{object}}} {object}"), &format!("{{\"a\":{object}}}"), arguments);
     }
 
@@ -131,20 +141,17 @@ mod tests {
     fn calls_are_accepted_in_the_forms_that_models_write() {
         check_call(r#"{"tool_calls":{"name":"ls","arguments":"{\"path\":"}}"#, "", "{\"path\":");
         check_call(r#"{"tool_calls":[{"type":"function","function":{"name":"ls"}}]}"#, "", "{}");
-        check_call(
-            r#"{"tool_calls":[{"name":" ls ","arguments":" "}],"final_answer":"too early"}"#,
-            "",
-            "{}",
-        );
+        let with_answer = r#"{"tool_calls":[{"name":" ls ","arguments":" "}],"final_answer":"too early"}"#;
+        check_call_with_answer(with_answer, "", "{}", "too early");
         check_call(r#"{"tool_calls":[{"name":"ls","arguments":[1]}]}"#, "", "[1]");
     }
 
     #[test]
-    fn a_text_without_the_protocols_object_is_an_answer() {
+    fn a_text_without_the_protocols_object_is_plain() {
         for text in
             ["There are 3 files.", r#"{"files":["a","b"]}"#, r#"{"name":"ls","arguments":{}}"#, "{", "[1]"]
         {
-            assert_eq!(parse(text), ParsedReply::Answer(text.into()));
+            assert_eq!(parse(text), ParsedReply::Plain(text.into()));
         }
         assert_eq!(parse(r#"Sure: {"final_answer":" 3 files "}"#), ParsedReply::Answer("3 files".into()));
         assert_eq!(
@@ -158,7 +165,6 @@ mod tests {
         for text in [
             "",
             "  \n",
-            "<think>hm</think>",
             r#"{"tool_calls":[],"final_answer":" "}"#,
             r#"{"tool_calls":[{"name":"ls","arguments":{"path":"#,
             r#"{"tool_calls":[{"arguments":{}}]}"#,
@@ -175,7 +181,8 @@ mod tests {
             let call = call(&json!({"path": path}).to_string());
             let text = written(said.trim(), std::slice::from_ref(&call));
             let said = said.trim().to_owned();
-            prop_assert_eq!(parse(&text), ParsedReply::Calls { said, calls: vec![call] });
+            let expected = ParsedReply::Calls { said, calls: vec![call], answer: String::new() };
+            prop_assert_eq!(parse(&text), expected);
         }
 
         #[test]
