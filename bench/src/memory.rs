@@ -8,7 +8,8 @@ use crate::program::{Program, children_of, path_of, resident_mib, until_ready};
 use crate::table::Table;
 
 /// The most that each program may have, in MiB.
-const TARGETS: [(&str, f64); 3] = [("tool-server", 20.0), ("agent-worker", 20.0), ("supervisor", 40.0)];
+const TARGETS: [(&str, f64); 4] =
+    [("tool-server", 20.0), ("agent-worker", 20.0), ("launcher", 20.0), ("supervisor", 40.0)];
 
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
@@ -23,6 +24,9 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
         .status()?;
     anyhow::ensure!(said.success(), "the system did not answer");
     let mut processes = children_of(supervisor.pid())?;
+    for (child, _) in processes.clone() {
+        processes.extend(children_of(child)?);
+    }
     processes.push((supervisor.pid(), "supervisor".to_owned()));
     for (name, most) in TARGETS {
         let (pid, _) = processes

@@ -1,13 +1,14 @@
 //! What somebody would do who has taken over a program: tries everything that the confinement is to refuse,
 //! and a little that it must allow, and prints one line for each: its name, and `done` or the error.
 //!
-//! `intruder worker|free VICTIM_PID DATA_DIRECTORY TCP_PORT UNIX_SOCKET`: confined as the worker is, or not.
+//! `intruder worker|supervisor|free VICTIM_PID DATA_DIRECTORY TCP_PORT UNIX_SOCKET`: confined as one of them
+//! is, or not.
 //! `intruder victim [harden]` waits to be looked into.
 #![expect(unsafe_code, reason = "the attempts are system calls that no crate has in a safe form")]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
@@ -100,6 +101,7 @@ const ATTEMPTS: &[Attempt] = &[
         child => checked(child.into()),
     }),
     ("connect to a unix socket", |target| UnixStream::connect(&target.unix).map(drop)),
+    ("listen on a port", |_| TcpListener::bind(("127.0.0.1", 0)).map(drop)),
     ("multipath TCP", |_| socket(libc::AF_INET, libc::SOCK_STREAM, 262)),
     ("packets of its own", |_| socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP)),
     ("new user namespace", |_| {
@@ -138,9 +140,18 @@ fn main() {
             let _ = io::stdin().read(&mut [0]);
         }
         [mode, pid, data, port, unix] => {
-            if mode == "worker" {
+            let powers = match mode {
+                "worker" => Some(Powers::only_connections()),
+                "supervisor" => Some(Powers {
+                    read_write: vec![data.into()],
+                    read_only: vec!["/etc".into()],
+                    connections: true,
+                }),
+                _ => None,
+            };
+            if let Some(powers) = powers {
                 harden().expect("a program can harden itself");
-                confine(&Powers::only_connections()).expect("a program can confine itself");
+                confine(&powers).expect("a program can confine itself");
             }
             let pid = pid.parse().expect("a process ID");
             let port = port.parse().expect("a port");

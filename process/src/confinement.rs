@@ -109,21 +109,9 @@ pub fn confine(powers: &Powers) -> Result<Confinement, ConfineError> {
     Ok(landlock)
 }
 
-/// Confines only the files of this thread and of those that it starts from now on, and leaves signals, the
-/// network and system calls alone. A thread that ran before keeps its powers, and so do processes that it
-/// starts.
-pub fn confine_files_of_thread(powers: &Powers) -> Result<Confinement, ConfineError> {
-    let rules = Ruleset::default().handle_access(AccessFs::from_all(NEWEST_ABI));
-    let rules = rules.and_then(Ruleset::create).map_err(ConfineError::Create)?;
-    restrict(rules, powers)
-}
-
 fn confine_files(powers: &Powers) -> Result<Confinement, ConfineError> {
     let tcp = if powers.connections { AccessNet::BindTcp.into() } else { all_tcp() };
-    restrict(ruleset(CompatLevel::BestEffort, tcp).map_err(ConfineError::Create)?, powers)
-}
-
-fn restrict(rules: RulesetCreated, powers: &Powers) -> Result<Confinement, ConfineError> {
+    let rules = ruleset(CompatLevel::BestEffort, tcp).map_err(ConfineError::Create)?;
     let mut rights: BitFlags<AccessFs> = AccessFs::from_all(NEWEST_ABI);
     rights.remove(AccessFs::Execute);
     let reading = AccessFs::ReadFile | AccessFs::ReadDir;

@@ -5,6 +5,7 @@
 
 pub mod confinement;
 pub mod exit;
+pub mod fd_passing;
 pub mod hardening;
 pub mod lifeline;
 pub mod logs;

@@ -1,4 +1,5 @@
-//! Somebody takes the worker's place, as its user and with its confinement, beside a whole running system.
+//! Somebody takes the place of the worker or of the supervisor, as its user and with its confinement, beside
+//! a whole running system.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -17,8 +18,32 @@ const STRANGER: u32 = 61_234;
 const INTO_PROCESSES: [&str; 5] =
     ["memory by file", "memory by system call", "trace", "take a descriptor", "environment"];
 
+/// What the supervisor may do: work with the files of its data directory, and read settings of the machine.
+const OF_THE_SUPERVISOR: [&str; 11] = [
+    "read the tokens",
+    "read the database",
+    "read the journal",
+    "list the workspace",
+    "list the skills",
+    "list the outputs",
+    "write the database",
+    "write the journal",
+    "plant a file",
+    "change a mode",
+    "read the accounts",
+];
+
 #[test]
 fn whoever_takes_the_place_of_the_worker_reaches_nothing_but_the_network() {
+    check("worker", &[]);
+}
+
+#[test]
+fn whoever_takes_the_place_of_the_supervisor_starts_no_program_and_reaches_only_its_files() {
+    check("supervisor", &OF_THE_SUPERVISOR);
+}
+
+fn check(mode: &str, allowed: &[&str]) {
     let system = System::start();
     let socket = system.workspace().join("host.sock");
     let _listener = UnixListener::bind(&socket).unwrap();
@@ -28,7 +53,7 @@ fn whoever_takes_the_place_of_the_worker_reaches_nothing_but_the_network() {
         command.arg(mode).arg(system.supervisor_pid().to_string()).arg(system.dir().data());
         results(command.arg(port.to_string()).arg(&socket))
     };
-    let (free, confined) = (intrude("free"), intrude("worker"));
+    let (free, confined) = (intrude("free"), intrude(mode));
     assert!(free.len() > 25 && free.keys().eq(confined.keys()), "{free:#?} {confined:#?}");
     let (attacks, work): (Vec<&String>, Vec<&String>) =
         free.keys().partition(|name| !name.starts_with("work: "));
@@ -40,7 +65,8 @@ fn whoever_takes_the_place_of_the_worker_reaches_nothing_but_the_network() {
         let hardening = INTO_PROCESSES.contains(&name.as_str()) || name == "packets of its own";
         let proven = rustix::process::getuid().is_root() || !hardening;
         assert!(!proven || free[name] == "done", "{name} proves nothing: {}", free[name]);
-        assert_ne!(confined[name], "done", "{name} gets through");
+        let is_allowed = allowed.contains(&name.as_str());
+        assert_eq!(confined[name] == "done", is_allowed, "{name}: {}", confined[name]);
     }
 }
 

@@ -22,6 +22,7 @@ mod ports;
 mod queries;
 mod retention;
 mod run;
+mod startup_resources;
 mod store;
 mod terminal;
 mod tokens;

@@ -19,26 +19,25 @@ use crate::channels::local::{self, Local};
 use crate::channels::sender;
 use crate::channels::telegram::Telegram;
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
+use crate::children::launcher::Launcher;
 use crate::children::tool_server::ToolServer;
 use crate::children::{ChildState, ChildrenStates};
 use crate::config::{ChannelSettings, Config};
 use crate::control::{self, Control};
-use crate::data_dir::DataDirError;
 use crate::dispatch::Dispatcher;
 use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
 use crate::journal::{self, Journal};
 use crate::ports::{Port, PortError};
+use crate::startup_resources::StartupResources;
 use crate::store::{Store, StoreError, events, tool_calls};
-use crate::tokens::{self, Tokens, TokensError};
+use crate::tokens::{Tokens, TokensError};
 
 /// The pause before a locked database is tried again; each attempt waits as well.
 const LOCKED_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
@@ -49,12 +48,12 @@ pub(crate) enum RunError {
     DamagedMeanwhile(PathBuf),
     #[error(transparent)]
     Tokens(#[from] TokensError),
-    #[error("could not read random bytes")]
-    Randomness(#[from] getrandom::Error),
     #[error(transparent)]
     Port(#[from] PortError),
     #[error("invalid settings for the {0}; see its error above")]
     BadSettings(&'static str),
+    #[error("the launcher of the other programs has ended; start the supervisor again")]
+    LauncherGone,
     #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
 }
@@ -70,16 +69,12 @@ pub(crate) fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<C
 /// Runs until `stop`. `announce` is called once, when both children are ready for the first time.
 pub(crate) async fn run(
     config: Config,
+    resources: StartupResources,
     stop: CancellationToken,
     announce: impl FnOnce(&Tokens) + Send + 'static,
 ) -> Result<(), RunError> {
-    let _lock = config.data.lock()?;
+    let StartupResources { lock: _lock, control_port, tool_port, tokens, launcher } = resources;
     let Some(store) = open_store(&config.data.database(), &stop).await? else { return Ok(()) };
-    let ports = Ports {
-        control: Port::open("AUTONOUS_CONTROL_LISTEN", config.control_listen)?,
-        tool: Port::open("AUTONOUS_TOOL_LISTEN", config.tool_listen)?,
-    };
-    let tokens = make_tokens(&config, &ports)?;
     tokens.write(&config.data.tokens())?;
     let run = tokio::select! {
         () = stop.cancelled() => return Ok(()),
@@ -94,38 +89,29 @@ pub(crate) async fn run(
     let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
     let inbound = Inbound { store: store.clone(), run: run.clone(), cancel_signal: cancel_signal.clone() };
     let channels = channels(&config.channels, inbound)?;
-    let system =
-        System { config, store, run, journal, tokens, channels, cancel_signal, rejection, stop, tracker };
-    let children = system.start_children(ports.tool).await?;
-    system.start_channels(ports.control, &children)?;
+    let system = System {
+        config,
+        launcher,
+        store,
+        run,
+        journal,
+        tokens,
+        channels,
+        cancel_signal,
+        rejection,
+        stop,
+        tracker,
+    };
+    let children = system.start_children(tool_port).await?;
+    system.start_channels(control_port, &children)?;
     system.announce_when_ready(children, announce);
-    let is_damaged = system.until_stopped().await;
+    let ended = system.until_stopped().await;
     // The children have exited: read what the tool server wrote last.
     system.dispatcher().requeue_at_shutdown().await;
     stop_journal.cancel();
     let _ = following.await;
-    if is_damaged {
-        return Err(RunError::DamagedMeanwhile(system.config.data.database()));
-    }
+    ended?;
     system.rejection.child().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
-}
-
-struct Ports {
-    control: Port,
-    tool: Port,
-}
-
-fn make_tokens(config: &Config, ports: &Ports) -> Result<Tokens, RunError> {
-    let control_token = match &config.control_token {
-        Some(given) => given.expose().to_owned(),
-        None => tokens::random_token()?,
-    };
-    Ok(Tokens {
-        control_token,
-        tool_token: tokens::random_token()?,
-        control_url: ports.control.url(),
-        tool_url: ports.tool.url(),
-    })
 }
 
 async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunError> {
@@ -162,6 +148,7 @@ async fn open_store(path: &Path, stop: &CancellationToken) -> Result<Option<Stor
 
 struct System {
     config: Config,
+    launcher: Arc<Launcher>,
     store: Store,
     run: EventId,
     journal: Journal,
@@ -179,11 +166,7 @@ impl System {
         dispatcher.requeue_abandoned("The supervisor was restarted during the task.").await;
         let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
         let tool_server = ToolServer {
-            settings: self.config.children.clone(),
-            data: self.config.data.clone(),
-            roots: self.config.roots.clone(),
             socket: port.listener,
-            address: port.address,
             url: self.tokens.tool_url.clone(),
             token: Secret::from(self.tokens.tool_token.as_str()),
             client: reqwest::Client::builder().no_proxy().build()?,
@@ -192,8 +175,7 @@ impl System {
             settled_until,
         };
         let worker = Worker {
-            settings: self.config.children.clone(),
-            tool_url: self.tokens.tool_url.clone(),
+            secrets: self.config.children.worker_secrets.clone(),
             tool_token: Secret::from(self.tokens.tool_token.as_str()),
             dispatcher,
         };
@@ -205,7 +187,8 @@ impl System {
     }
 
     fn child_supervisor(&self) -> (ChildSupervisor, watch::Receiver<ChildState>) {
-        ChildSupervisor::new(self.store.clone(), self.run.clone(), self.rejection.clone())
+        let launcher = Arc::clone(&self.launcher);
+        ChildSupervisor::new(launcher, self.store.clone(), self.run.clone(), self.rejection.clone())
     }
 
     fn dispatcher(&self) -> Dispatcher {
@@ -279,15 +262,16 @@ impl System {
         });
     }
 
-    /// Returns whether a damaged database ended the run.
-    async fn until_stopped(&self) -> bool {
-        let is_damaged = tokio::select! {
-            () = self.stop.cancelled() => false,
-            () = self.store.given_up() => true,
+    /// An error says what ended the run if nobody asked for that.
+    async fn until_stopped(&self) -> Result<(), RunError> {
+        let ended = tokio::select! {
+            () = self.stop.cancelled() => Ok(()),
+            () = self.store.given_up() => Err(RunError::DamagedMeanwhile(self.config.data.database())),
+            () = self.launcher.gone() => Err(RunError::LauncherGone),
         };
         self.stop.cancel();
         self.tracker.close();
         self.tracker.wait().await;
-        is_damaged
+        ended
     }
 }

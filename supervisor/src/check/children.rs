@@ -3,20 +3,24 @@
 //! What only they know (how commands are sandboxed, whether the model answers) is asked of them, with the
 //! settings that they would be started with.
 
-use std::collections::HashMap;
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use process::confinement::is_landlock_complete;
+use process::secrets;
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Finding, Verdict};
 use crate::children::environment::ChildSettings;
-use crate::children::spawn::{SpawnSpec, spawn};
+use crate::children::spawn::{Given, Program, SpawnError, command};
 use crate::children::tool_server;
 use crate::config::Config;
 use crate::error_chain::error_chain;
+
+/// The pipe with the secrets of one must not be open while another is forked.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// How long a child's own check may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,7 +29,7 @@ pub(super) async fn programs(settings: &ChildSettings) -> Finding {
     const NAME: &str = "programs";
     let own = env!("CARGO_PKG_VERSION");
     for program in ["tool-server", "agent-worker"] {
-        let answered = ask(spawn_spec(settings, program, &["--version"])).await;
+        let answered = ask(asked(settings, program, &["--version"])).await;
         let remedy = format!("Install {program} {own} in {}.", settings.programs.display());
         match answered {
             Err(error) => return Finding::fail(NAME, error, remedy),
@@ -49,7 +53,7 @@ pub(super) async fn sandbox(config: &Config) -> Finding {
             "`supervisor run` creates the default roots; create any others yourself.",
         );
     }
-    let mut asked = spawn_spec(&config.children, "tool-server", &["check", "--json"]);
+    let mut asked = asked(&config.children, "tool-server", &["check", "--json"]);
     asked.environment = tool_server::environment(&config.children, &config.data, &config.roots);
     quiet(&mut asked.environment);
     let answer = match ask(asked).await {
@@ -86,12 +90,12 @@ pub(super) fn confinement() -> Finding {
 
 pub(super) async fn model(settings: &ChildSettings) -> Finding {
     const NAME: &str = "model";
-    let mut asked = spawn_spec(settings, "agent-worker", &["check", "--json"]);
+    let mut asked = asked(settings, "agent-worker", &["check", "--json"]);
     asked.environment.clone_from(&settings.worker);
     quiet(&mut asked.environment);
     let keys = settings.worker_secrets.iter();
-    asked.secrets = keys.map(|(name, key)| (name.clone(), key.expose().to_owned())).collect();
-    let answer = match ask(asked).await {
+    let secrets = keys.map(|(name, key)| (name.clone(), key.expose().to_owned())).collect();
+    let answer = match ask_with(asked, Given { secrets, ..Given::default() }).await {
         Ok(answer) => answer,
         Err(error) => return Finding::fail(NAME, error, "Run `agent-worker check`."),
     };
@@ -113,15 +117,13 @@ pub(super) async fn model(settings: &ChildSettings) -> Finding {
     }
 }
 
-fn spawn_spec(settings: &ChildSettings, program: &str, arguments: &'static [&'static str]) -> SpawnSpec {
-    SpawnSpec {
-        program: settings.programs.join(program),
-        arguments,
+fn asked(settings: &ChildSettings, program: &str, arguments: &[&str]) -> Program {
+    Program {
+        name: program.to_owned(),
+        path: settings.programs.join(program),
+        arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
         environment: Vec::new(),
-        secrets: HashMap::new(),
-        descriptors: Vec::new(),
         reads_stdout: true,
-        reads_stderr: true,
     }
 }
 
@@ -130,14 +132,29 @@ fn quiet(environment: &mut Vec<(String, String)>) {
     environment.push(("RUST_LOG".to_owned(), "error".to_owned()));
 }
 
-async fn ask(spawn_spec: SpawnSpec) -> Result<Output, String> {
-    let program = spawn_spec.program.display().to_string();
-    let mut child = spawn(spawn_spec).map_err(|error| error_chain(&error))?;
-    drop(child.stdin.take());
+async fn ask(program: Program) -> Result<Output, String> {
+    ask_with(program, Given::default()).await
+}
+
+async fn ask_with(program: Program, given: Given) -> Result<Output, String> {
+    let child = start(&program, given).map_err(|error| error_chain(&error))?;
+    let path = program.path.display();
     match timeout(PATIENCE, child.wait_with_output()).await {
-        Err(_) => Err(format!("{program} did not answer within {} s", PATIENCE.as_secs())),
-        Ok(answer) => answer.map_err(|error| format!("{program}: {error}")),
+        Err(_) => Err(format!("{path} did not answer within {} s", PATIENCE.as_secs())),
+        Ok(answer) => answer.map_err(|error| format!("{path}: {error}")),
     }
+}
+
+/// This command is not confined and needs no launcher.
+fn start(program: &Program, given: Given) -> Result<tokio::process::Child, SpawnError> {
+    let _only = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut descriptors = given.descriptors;
+    descriptors.push(secrets::into_pipe(&given.secrets)?);
+    let streams = [Stdio::null(), Stdio::piped(), Stdio::piped()];
+    let command = command(program, streams, descriptors).map_err(std::io::Error::other);
+    let started =
+        command.and_then(|command| tokio::process::Command::from(command).kill_on_drop(true).spawn());
+    started.map_err(|error| SpawnError::Start(program.path.clone(), error))
 }
 
 fn stdout(answer: &Output) -> String {

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use protocol::event::{CrashLoopDetected, WorkerExited, WorkerSpawned};
 use protocol::{Event, EventBody, EventId, millis};
-use tokio::process::Child;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::ChildState;
+use super::child::Child;
+use super::launcher::Launcher;
 use super::restart::{Exit, RestartPolicy};
-use super::spawn::{SpawnError, SpawnSpec, spawn};
+use super::spawn::{Given, SpawnError};
 use super::terminate::{ExitReport, terminate};
 use crate::error_chain::error_chain;
 use crate::store::{Store, events};
@@ -21,8 +22,8 @@ pub(crate) trait ManagedChild: Send {
     /// The program's name.
     const NAME: &'static str;
 
-    /// What to start it with; asked for before each start.
-    fn spawn_spec(&self) -> Result<SpawnSpec, SpawnError>;
+    /// What to give it; asked for before each start.
+    fn given(&self) -> Result<Given, SpawnError>;
 
     /// Works with a running child, owns its stdin, and reports when it is ready. Returns when the child has
     /// exited or has to be ended.
@@ -38,6 +39,7 @@ pub(crate) trait ManagedChild: Send {
 
 /// Restarts one child until the supervisor stops.
 pub(crate) struct ChildSupervisor {
+    launcher: Arc<Launcher>,
     store: Store,
     run: EventId,
     state: watch::Sender<ChildState>,
@@ -62,13 +64,14 @@ impl SettingsRejection {
 impl ChildSupervisor {
     /// Also returns a receiver for the child's state.
     pub(crate) fn new(
+        launcher: Arc<Launcher>,
         store: Store,
         run: EventId,
         rejection: SettingsRejection,
     ) -> (Self, watch::Receiver<ChildState>) {
         let (state, receiver) = watch::channel(ChildState::Starting);
         let (began, policy) = (Instant::now(), RestartPolicy::default());
-        (Self { store, run, state, rejection, began, policy }, receiver)
+        (Self { launcher, store, run, state, rejection, began, policy }, receiver)
     }
 
     /// Starts the child and restarts it whenever it exits, until `stop`; then ends it. A child that rejects
@@ -97,14 +100,18 @@ impl ChildSupervisor {
     async fn run_once<A: ManagedChild>(&mut self, managed: &mut A, stop: &CancellationToken) -> ExitReport {
         self.state.send_replace(ChildState::Starting);
         let began = Instant::now();
-        let mut child = match managed.spawn_spec().and_then(spawn) {
+        let started = match managed.given() {
+            Ok(given) => self.launcher.launch(A::NAME, given).await,
+            Err(error) => Err(error),
+        };
+        let mut child = match started {
             Ok(child) => child,
             Err(error) => {
                 tracing::error!(child = A::NAME, error = error_chain(&error), "could not start a child");
                 return ExitReport::never_started();
             }
         };
-        let pid = child.id();
+        let pid = Some(child.pid());
         let spawned = self.record(WorkerSpawned { child: A::NAME.to_owned(), pid }, None).await;
         tokio::select! {
             () = stop.cancelled() => {}

@@ -1,8 +1,10 @@
 //! Starts, watches, restarts and ends the two other processes.
 //!
-//! Each gets an environment built from nothing and only its own secrets. No child outlives the supervisor:
-//! its stdin is a pipe that closes when the supervisor exits, however it does.
+//! A small process of our own starts them ([`launcher`]), because this one cannot. Each gets an environment
+//! built from nothing and only its own secrets. No child outlives the supervisor: its stdin is a pipe that
+//! closes when the supervisor exits, however it does.
 
+pub(crate) mod child;
 pub(crate) mod child_supervisor;
 pub(crate) mod environment;
 pub(crate) mod launcher;

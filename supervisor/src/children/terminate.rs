@@ -5,8 +5,8 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use process::exit::BAD_SETTINGS;
-use rustix::process::{Pid, Signal, kill_process};
-use tokio::process::Child;
+
+use super::child::Child;
 
 /// How long a child may take to exit once its stdin is closed.
 const AFTER_STDIN: Duration = Duration::from_secs(3);
@@ -23,11 +23,14 @@ pub(crate) struct ExitReport {
 
 /// Waits for a child whose stdin is closed, signals it if it takes too long, and reaps it.
 pub(crate) async fn terminate(child: &mut Child) -> ExitReport {
-    for (patience, signal) in [(AFTER_STDIN, Signal::TERM), (AFTER_TERM, Signal::KILL)] {
+    let steps: [(_, fn(&mut Child) -> _); 2] = [(AFTER_STDIN, Child::terminate), (AFTER_TERM, Child::kill)];
+    for (patience, signal) in steps {
         if let Ok(waited) = tokio::time::timeout(patience, child.wait()).await {
             return ExitReport::of(waited.ok());
         }
-        send(child, signal);
+        if let Err(error) = signal(child) {
+            tracing::warn!(%error, "could not signal a child");
+        }
     }
     ExitReport::of(child.wait().await.ok())
 }
@@ -45,14 +48,5 @@ impl ExitReport {
         };
         let code = exit.and_then(|exit| exit.code());
         Self { status, rejected_settings: code == Some(i32::from(BAD_SETTINGS)) }
-    }
-}
-
-fn send(child: &Child, signal: Signal) {
-    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    if let Some(pid) = pid
-        && let Err(error) = kill_process(pid, signal)
-    {
-        tracing::warn!(%error, ?signal, "could not signal a child");
     }
 }

@@ -6,13 +6,13 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use process::Secret;
-use tokio::process::Child;
 use tokio::sync::watch;
 
 use super::ChildState;
+use super::child::Child;
 use super::child_supervisor::ManagedChild;
 use super::environment::ChildSettings;
-use super::spawn::{SpawnError, SpawnSpec};
+use super::spawn::{Given, Program, SpawnError};
 use crate::data_dir::DataDir;
 use crate::journal::Journal;
 use crate::store::{Store, tool_calls};
@@ -23,12 +23,7 @@ const READY_PATIENCE: Duration = Duration::from_secs(2);
 const READY_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) struct ToolServer {
-    pub settings: ChildSettings,
-    /// Where its files are.
-    pub data: DataDir,
-    pub roots: Vec<String>,
     pub socket: TcpListener,
-    pub address: SocketAddr,
     /// Its URL, for readiness checks.
     pub url: String,
     /// The token that its callers need.
@@ -46,16 +41,11 @@ pub(crate) struct ToolServer {
 impl ManagedChild for ToolServer {
     const NAME: &'static str = "tool-server";
 
-    fn spawn_spec(&self) -> Result<SpawnSpec, SpawnError> {
+    fn given(&self) -> Result<Given, SpawnError> {
         let socket = self.socket.try_clone().map_err(SpawnError::Descriptor)?;
-        Ok(SpawnSpec {
-            program: self.settings.programs.join(Self::NAME),
-            arguments: &["serve", "--lifeline"],
-            environment: self.environment(),
+        Ok(Given {
             secrets: HashMap::from([("AUTONOUS_TOOL_TOKEN".to_owned(), self.token.expose().to_owned())]),
             descriptors: vec![OwnedFd::from(socket)],
-            reads_stdout: false,
-            reads_stderr: false,
         })
     }
 
@@ -81,11 +71,23 @@ impl ManagedChild for ToolServer {
 }
 
 impl ToolServer {
-    fn environment(&self) -> Vec<(String, String)> {
-        let mut environment = environment(&self.settings, &self.data, &self.roots);
+    /// What the launcher starts: a tool server that is given its socket at this address.
+    pub(crate) fn program(
+        settings: &ChildSettings,
+        data: &DataDir,
+        roots: &[String],
+        address: SocketAddr,
+    ) -> Program {
+        let mut environment = environment(settings, data, roots);
         environment.push(("LISTEN_FDS".to_owned(), "1".to_owned()));
-        environment.push(("AUTONOUS_TOOL_LISTEN".to_owned(), self.address.to_string()));
-        environment
+        environment.push(("AUTONOUS_TOOL_LISTEN".to_owned(), address.to_string()));
+        Program {
+            name: Self::NAME.to_owned(),
+            path: settings.programs.join(Self::NAME),
+            arguments: ["serve", "--lifeline"].map(str::to_owned).into(),
+            environment,
+            reads_stdout: false,
+        }
     }
 
     async fn until_ready(&self) {

@@ -20,6 +20,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use protocol::visible;
 
+use crate::children::launcher::COMMAND;
+
 /// Starts Autonous and talks to it.
 ///
 /// The supervisor receives messages, gives them to the worker, records everything in a database, and sends
@@ -52,6 +54,9 @@ pub(crate) enum Command {
     Tree(tree::TreeArguments),
     /// Show what changed a file, what a task ran, or which calls were refused.
     Audit(audit::AuditArguments),
+    /// The process that starts the others; only `run` uses it.
+    #[command(name = COMMAND, hide = true)]
+    Launcher,
     /// Put ended tasks back into the queue.
     ///
     /// Works whether or not the supervisor is running. Exits with 1 if a task was refused.

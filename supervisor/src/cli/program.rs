@@ -16,12 +16,13 @@ use crate::cli::{self, Arguments, Command, RunArguments, TokenArguments, WhichTo
 use crate::config::{Config, data_dir_from, secret_variables};
 use crate::data_dir::DataDir;
 use crate::run::RunError;
+use crate::startup_resources::StartupResources;
 use crate::terminal::Paint;
 use crate::tokens::Tokens;
 use anyhow::Context;
 use clap::Parser;
 use process::Variables;
-use process::confinement::{Confinement, Powers, confine_files_of_thread};
+use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
 use protocol::visible;
 use tokio_util::sync::CancellationToken;
@@ -38,9 +39,13 @@ fn run_command() -> anyhow::Result<ExitCode> {
     process::hardening::harden()?;
     process::secrets::leave_environment(&secret_variables())?;
     let arguments = Arguments::parse();
+    if matches!(arguments.command, Command::Launcher) {
+        return launcher::serve().map(|()| ExitCode::SUCCESS);
+    }
     let variables = Variables::of_this_process()?;
     let data = data_dir_from(&variables, arguments.data_dir.as_deref())?;
     match arguments.command {
+        Command::Launcher => Ok(ExitCode::FAILURE),
         Command::Run(run) => run_all(&run, &variables, data.path()),
         Command::Chat(chat) => send_chat(&data, chat),
         Command::Tasks(tasks) => print_output(cli::tasks::run(&data, &tasks, paint(&variables))),
@@ -76,12 +81,12 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
         };
         print(&text);
     };
-    config.data.create()?;
-    confine_files(&config.data)?;
+    let resources = StartupResources::acquire(&config)?;
+    confine_self(&config.data)?;
     runtime()?.block_on(async {
         let stop = CancellationToken::new();
         tokio::spawn(cancel_on_request(stop.clone()));
-        match crate::run::run(config, stop, announce).await {
+        match crate::run::run(config, resources, stop, announce).await {
             Err(error @ RunError::BadSettings(_)) => {
                 Err(error).context(BadSetting("cannot run with these settings"))
             }
@@ -92,14 +97,13 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
     Ok(ExitCode::SUCCESS)
 }
 
-/// From here on only the launcher, which starts the children, reaches files outside the data directory; the
-/// other threads also read what resolving names needs. All of `/etc` is readable, because a rule belongs to
-/// a file and not to its name, and `/etc/resolv.conf` is replaced while we run.
-fn confine_files(data: &DataDir) -> anyhow::Result<()> {
-    launcher::start().context("could not start the thread that starts the other programs")?;
+/// From here on this process starts no program, signals no other process, listens on no further port, and
+/// reaches no file but those of the data directory and what resolving names needs. All of `/etc` is readable,
+/// because a rule belongs to a file and not to its name, and `/etc/resolv.conf` is replaced while we run.
+fn confine_self(data: &DataDir) -> anyhow::Result<()> {
     let powers =
         Powers { read_write: data.own_directories(), read_only: vec!["/etc".into()], connections: true };
-    match confine_files_of_thread(&powers)? {
+    match confine(&powers)? {
         Confinement::Full => {}
         Confinement::Partial => tracing::warn!(
             "this kernel knows only some of Landlock's rights; a newer one confines the supervisor fully"

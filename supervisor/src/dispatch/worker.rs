@@ -3,19 +3,18 @@
 use std::collections::HashMap;
 
 use process::Secret;
-use tokio::process::Child;
 use tokio::sync::watch;
 
 use super::Dispatcher;
 use crate::children::ChildState;
+use crate::children::child::Child;
 use crate::children::child_supervisor::ManagedChild;
 use crate::children::environment::ChildSettings;
 use crate::children::link::WorkerLink;
-use crate::children::spawn::{SpawnError, SpawnSpec};
+use crate::children::spawn::{Given, Program, SpawnError};
 
 pub(crate) struct Worker {
-    pub settings: ChildSettings,
-    pub tool_url: String,
+    pub secrets: HashMap<String, Secret>,
     pub tool_token: Secret,
     pub dispatcher: Dispatcher,
 }
@@ -23,22 +22,12 @@ pub(crate) struct Worker {
 impl ManagedChild for Worker {
     const NAME: &'static str = "agent-worker";
 
-    fn spawn_spec(&self) -> Result<SpawnSpec, SpawnError> {
-        let mut environment = self.settings.worker.clone();
-        environment.push(("AUTONOUS_TOOL_URL".to_owned(), self.tool_url.clone()));
-        let keys = self.settings.worker_secrets.iter();
+    fn given(&self) -> Result<Given, SpawnError> {
+        let keys = self.secrets.iter();
         let mut secrets: HashMap<String, String> =
             keys.map(|(name, key)| (name.clone(), key.expose().to_owned())).collect();
         secrets.insert("AUTONOUS_TOOL_TOKEN".to_owned(), self.tool_token.expose().to_owned());
-        Ok(SpawnSpec {
-            program: self.settings.programs.join(Self::NAME),
-            arguments: &[],
-            environment,
-            secrets,
-            descriptors: Vec::new(),
-            reads_stdout: true,
-            reads_stderr: false,
-        })
+        Ok(Given { secrets, descriptors: Vec::new() })
     }
 
     async fn serve(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
@@ -49,5 +38,20 @@ impl ManagedChild for Worker {
 
     async fn after_exit(&mut self, status: &str) {
         self.dispatcher.requeue_abandoned(&format!("The worker exited during the task ({status}).")).await;
+    }
+}
+
+impl Worker {
+    /// What the launcher starts: a worker that calls tools at this URL.
+    pub(crate) fn program(settings: &ChildSettings, tool_url: &str) -> Program {
+        let mut environment = settings.worker.clone();
+        environment.push(("AUTONOUS_TOOL_URL".to_owned(), tool_url.to_owned()));
+        Program {
+            name: Self::NAME.to_owned(),
+            path: settings.programs.join(Self::NAME),
+            arguments: Vec::new(),
+            environment,
+            reads_stdout: true,
+        }
     }
 }

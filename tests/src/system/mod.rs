@@ -140,9 +140,16 @@ impl System {
     }
 
     pub fn children(&self) -> Vec<Process> {
+        let Some(launcher) = self.launcher() else { return Vec::new() };
         let mut children = leftovers::processes_of(&self.dir);
-        children.retain(|process| process.parent == self.supervisor.pid());
+        children.retain(|process| process.parent == launcher.pid);
         children
+    }
+
+    /// The process that starts the children for the supervisor.
+    pub fn launcher(&self) -> Option<Process> {
+        let processes = leftovers::processes_of(&self.dir);
+        processes.into_iter().find(|process| process.parent == self.supervisor.pid())
     }
 
     pub fn kill_child(&self, name: &str) {

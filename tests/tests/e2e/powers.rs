@@ -5,11 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use harness::leftovers::{self, Process};
-use harness::{FakeModel, FakeTelegram, ModelReply, System, fake_model, fake_telegram};
+use harness::{FakeModel, FakeTelegram, ModelReply, System, fake_model, fake_telegram, program};
+use rustix::process::Signal;
 
 fn whole_system() -> (System, FakeModel, FakeTelegram) {
     let telegram = FakeTelegram::start();
-    let model = FakeModel::answering(vec![ModelReply::Text("done".to_owned())]);
+    let model = FakeModel::start(|_| ModelReply::Text("done".to_owned()));
     let system = System::builder().telegram(&telegram, "4711").model(&model).start();
     assert_eq!(system.reply(&system.say("go")), "done");
     (system, model, telegram)
@@ -72,9 +73,13 @@ fn every_program_is_hardened_and_confined() {
     let (system, _model, _telegram) = whole_system();
     let supervisor = system.supervisor_pid();
     let [worker, tools] = ["agent-worker", "tool-server"].map(|name| system.child(name).pid);
-    for (name, pid, is_filtered) in
-        [("supervisor", supervisor, false), ("worker", worker, true), ("tool server", tools, true)]
-    {
+    let launcher = system.launcher().expect("the launcher runs").pid;
+    for (name, pid, is_filtered) in [
+        ("supervisor", supervisor, true),
+        ("launcher", launcher, false),
+        ("worker", worker, true),
+        ("tool server", tools, true),
+    ] {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let field = |field: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(&format!("{field}:")));
@@ -86,6 +91,37 @@ fn every_program_is_hardened_and_confined() {
         let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
         assert_eq!(core.split_whitespace().nth(4), Some("0"), "{name}: {core}");
     }
+    for thread in fs::read_dir(format!("/proc/{supervisor}/task")).unwrap().flatten() {
+        let status = fs::read_to_string(thread.path().join("status")).unwrap();
+        assert!(status.contains("Seccomp:\t2\n"), "a thread of the supervisor has no filter: {status}");
+    }
     let status = fs::read_to_string(format!("/proc/{worker}/status")).unwrap();
     assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
+}
+
+#[test]
+fn the_launcher_has_no_file_and_no_secret_and_outlasts_signals_that_are_meant_for_the_whole_group() {
+    let (mut system, _model, _telegram) = whole_system();
+    let launcher = system.launcher().expect("the launcher runs");
+    let mut open = open_files(&launcher);
+    open.retain(|file| file.starts_with(system.dir().path()) && !file.starts_with(system.dir().logs()));
+    assert!(open.is_empty(), "the launcher has files open: {open:?}");
+    assert_eq!(environment(&launcher), "");
+    for signal in [Signal::TERM, Signal::INT] {
+        program::signal(launcher.pid, signal);
+    }
+    system.kill_child("agent-worker");
+    assert_eq!(system.reply(&system.say("again")), "done");
+    assert_eq!(system.launcher().map(|launcher| launcher.pid), Some(launcher.pid));
+    assert!(system.stop().success());
+}
+
+#[test]
+fn a_supervisor_without_its_launcher_ends_with_an_error_and_its_children_end_as_well() {
+    let (mut system, _model, _telegram) = whole_system();
+    program::signal(system.launcher().expect("the launcher runs").pid, Signal::KILL);
+    assert_eq!(system.wait().code(), Some(1));
+    assert!(system.log().contains("the launcher of the other programs has ended"), "{}", system.log_tail());
+    system.restart();
+    assert_eq!(system.reply(&system.say("again")), "done");
 }

@@ -1,0 +1,60 @@
+//! What the supervisor opens before it confines itself: the lock of its data directory, its ports, and the
+//! launcher of its children. Afterwards it can do none of this.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::children::launcher::Launcher;
+use crate::children::tool_server::ToolServer;
+use crate::config::Config;
+use crate::data_dir::{DataDirError, DataDirLock};
+use crate::dispatch::worker::Worker;
+use crate::ports::{Port, PortError};
+use crate::tokens::{self, Tokens};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Port(#[from] PortError),
+    #[error("could not read random bytes")]
+    Randomness(#[from] getrandom::Error),
+    #[error("could not start the launcher of the other programs")]
+    Launcher(#[source] io::Error),
+}
+
+pub(crate) struct StartupResources {
+    pub lock: DataDirLock,
+    pub control_port: Port,
+    pub tool_port: Port,
+    /// Of this start; not written to their file yet.
+    pub tokens: Tokens,
+    pub launcher: Arc<Launcher>,
+}
+
+impl StartupResources {
+    /// The process must have one thread.
+    pub(crate) fn acquire(config: &Config) -> Result<Self, StartError> {
+        config.data.create()?;
+        let lock = config.data.lock()?;
+        let control_port = Port::open("AUTONOUS_CONTROL_LISTEN", config.control_listen)?;
+        let tool_port = Port::open("AUTONOUS_TOOL_LISTEN", config.tool_listen)?;
+        let control_token = match &config.control_token {
+            Some(given) => given.expose().to_owned(),
+            None => tokens::random_token()?,
+        };
+        let tokens = Tokens {
+            control_token,
+            tool_token: tokens::random_token()?,
+            control_url: control_port.url(),
+            tool_url: tool_port.url(),
+        };
+        let programs = vec![
+            ToolServer::program(&config.children, &config.data, &config.roots, tool_port.address),
+            Worker::program(&config.children, &tokens.tool_url),
+        ];
+        let launcher = Launcher::start(programs, config.data.path()).map_err(StartError::Launcher)?;
+        Ok(Self { lock, control_port, tool_port, tokens, launcher: Arc::new(launcher) })
+    }
+}
