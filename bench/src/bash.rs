@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use protocol::Envelope;
 
-use crate::http::{Connection, throughput};
+use crate::http::{Connection, rates_in_turns};
 use crate::measure::Durations;
 use crate::program::{ServedRoot, children_of, installed, resident_mib};
 use crate::table::Table;
@@ -46,8 +46,8 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     }
     against_bubblewrap(table, &served.root, &mut call)?;
 
-    let one = throughput(1, || served.post("bash", BODY))?;
-    let eight = throughput(AT_ONCE, || served.post("bash", BODY))?;
+    let connect = || served.post("bash", BODY);
+    let [one, eight] = rates_in_turns([(1, &connect), (AT_ONCE, &connect)])?;
     table.note("one after the other", format!("{one:.0}/s"));
     table.note("8 at once", format!("{eight:.0}/s"));
     table.reach("8 at once against one after the other", eight / one, LEAST_GAIN, "times");

@@ -11,7 +11,7 @@ use toolkit::{Registry, arguments};
 
 use crate::bare::Bare;
 use crate::files::{fill, source};
-use crate::http::{Connection, throughput};
+use crate::http::{Connection, rates_in_turns};
 use crate::in_process::{self, InProcess};
 use crate::measure::{Durations, us};
 use crate::program::ServedRoot;
@@ -34,16 +34,17 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let bare = Bare::start(&answer)?;
     let mut bare_route = Connection::post(bare.address, "/", BODY)?;
 
-    let bare_time = Durations::of(CALLS, || bare_route.call())?;
-    let ls_time = Durations::of(CALLS, || ls.call())?;
+    let [bare_time, ls_time] = Durations::in_turns(CALLS, [&mut || bare_route.call(), &mut || ls.call()])?;
     table.note("answer", format!("{} bytes", answer.len()));
     table.note("bare route, 1 connection, p50", us(bare_time.p50_us()));
     table.note("bare route, 1 connection, p99", us(bare_time.percentile_us(99)));
     table.note("POST /tools/ls, 1 connection, p50", us(ls_time.p50_us()));
     table.note("POST /tools/ls, 1 connection, p99", us(ls_time.percentile_us(99)));
     table.bound("ratio of the p50s", ls_time.p50_us() / bare_time.p50_us(), 4.0, "times");
-    let bare_rate = throughput(CONNECTIONS, || Connection::post(bare.address, "/", BODY))?;
-    let ls_rate = throughput(CONNECTIONS, || served.post("ls", BODY))?;
+    let [bare_rate, ls_rate] = rates_in_turns([
+        (CONNECTIONS, &|| Connection::post(bare.address, "/", BODY)),
+        (CONNECTIONS, &|| served.post("ls", BODY)),
+    ])?;
     table.note("bare route, 64 connections", format!("{bare_rate:.0}/s"));
     table.note("POST /tools/ls, 64 connections", format!("{ls_rate:.0}/s"));
     table.reach("ratio of the rates", ls_rate / bare_rate, 0.25, "times");

@@ -5,13 +5,29 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const THROUGHPUT_FOR: Duration = Duration::from_secs(3);
+/// How long each server is asked in one turn, and how many turns each gets.
+const TURN: Duration = Duration::from_millis(500);
+const TURNS: u32 = 6;
 
-/// Answers per second over many connections, each of which waits for its answer before it asks again.
-pub(crate) fn throughput(count: usize, connect: impl Fn() -> io::Result<Connection>) -> anyhow::Result<f64> {
+/// Opens one more connection to a server.
+type Connect<'a> = &'a dyn Fn() -> io::Result<Connection>;
+
+/// Answers per second of several servers, in turns, so that other load on the machine affects all of them
+/// alike: over so many connections, each of which waits for its answer before it asks again.
+pub(crate) fn rates_in_turns<const N: usize>(servers: [(usize, Connect<'_>); N]) -> anyhow::Result<[f64; N]> {
+    let mut rates = [0.0; N];
+    for _ in 0..TURNS {
+        for ((connections, connect), rate) in servers.iter().zip(&mut rates) {
+            *rate += throughput(*connections, *connect)? / f64::from(TURNS);
+        }
+    }
+    Ok(rates)
+}
+
+fn throughput(count: usize, connect: Connect<'_>) -> anyhow::Result<f64> {
     let connections = (0..count).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
     let began = Instant::now();
-    let end = began + THROUGHPUT_FOR;
+    let end = began + TURN;
     let threads: Vec<_> = connections
         .into_iter()
         .map(|connection| thread::spawn(move || exchanges_until(connection, end)))

@@ -36,7 +36,7 @@ impl Table {
     /// A number that should stay at or above a bound, both in `unit`.
     pub(crate) fn reach(&mut self, what: &str, measured: f64, least: f64, unit: &str) {
         let target = format!("at least {least} {unit}");
-        self.add(what, format!("{measured:.1} {unit}"), target, verdict(measured >= least));
+        self.add(what, format!("{measured:.2} {unit}"), target, verdict(measured >= least));
     }
 
     fn add(&mut self, what: &str, measured: String, target: String, verdict: &'static str) {

@@ -9,6 +9,7 @@ mod body;
 mod connections;
 mod limits;
 mod progress;
+mod self_wakes;
 mod serve;
 mod stream;
 

@@ -26,6 +26,7 @@ use crate::body::{RequestBody, ResponseBody};
 use crate::connections::Connections;
 use crate::limits::Bounds;
 use crate::progress::Progress;
+use crate::self_wakes::GoesOn;
 use crate::stream::WatchedStream;
 
 /// The largest head of a request, and about what a connection may take of memory for each direction.
@@ -149,7 +150,7 @@ impl Server {
         };
         let connection =
             connection(stream, routes.clone(), self.bounds.time.body, !is_full, Arc::clone(&progress));
-        pool.add(self.tasks.spawn(connection).id(), progress);
+        pool.add(self.tasks.spawn(GoesOn::new(connection)).id(), progress);
     }
 }
 

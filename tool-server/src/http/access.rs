@@ -11,13 +11,10 @@ use protocol::{ErrorCode, ToolError};
 use super::response;
 
 /// Refuses requests for other hosts and from foreign pages, on every route.
-pub(super) async fn require_own_host(
-    State(access): State<Arc<Access>>,
-    request: Request,
-    next: Next,
-) -> Response {
+#[expect(clippy::result_large_err, reason = "the error is the answer")]
+pub(super) fn check_host(access: &Access, request: &Request) -> Result<(), Response> {
     let checked = access.check_host(request.headers(), request.uri());
-    let_in(checked, request, next).await
+    checked.map_err(|refused| refusal(&refused, request))
 }
 
 pub(super) async fn require_token(
@@ -25,12 +22,13 @@ pub(super) async fn require_token(
     request: Request,
     next: Next,
 ) -> Response {
-    let checked = access.check_token(request.headers());
-    let_in(checked, request, next).await
+    match access.check_token(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refusal(&refused, &request),
+    }
 }
 
-async fn let_in(checked: Result<(), Refused>, request: Request, next: Next) -> Response {
-    let Err(refused) = checked else { return next.run(request).await };
+fn refusal(refused: &Refused, request: &Request) -> Response {
     let code = match refused {
         Refused::HostCount | Refused::Host(_) | Refused::Origin(_) => ErrorCode::OriginRefused,
         Refused::TokenCount | Refused::Token => ErrorCode::Unauthorized,

@@ -15,12 +15,12 @@ mod state;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http_port::Routes;
+use http_port::{Access, Routes};
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::elide;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -58,21 +58,28 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
     with_token.merge(without_token).fallback(no_route).method_not_allowed_fallback(wrong_method)
 }
 
-/// Adds what holds for every answer.
+/// Adds what holds for every answer. It is one layer, because each costs every call.
 fn guarded(routes: Router<Arc<AppState>>, app: &Arc<AppState>) -> Router {
     routes
-        .layer(from_fn_with_state(Arc::clone(&app.access), access::require_own_host))
-        .layer(from_fn(response::negotiate))
         .layer(CatchPanicLayer::custom(|_| {
             let error =
                 ToolError::new(ErrorCode::Internal, "Internal error; the server's log has the cause.");
             response::error_response("", error).into_response()
         }))
-        .layer(SetResponseHeaderLayer::overriding(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ))
+        .layer(from_fn_with_state(Arc::clone(&app.access), around))
         .with_state(Arc::clone(app))
+}
+
+/// Lets in only requests for our own host, and writes every answer in the form that was asked for.
+async fn around(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    let wanted = response::Wanted::by(request.headers());
+    let mut answer = match access::check_host(&access, &request) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused,
+    };
+    wanted.write(&mut answer);
+    answer.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
 }
 
 async fn no_route(request: Request) -> Response {

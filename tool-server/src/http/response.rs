@@ -1,13 +1,11 @@
 //! From an envelope to a response: the status of its code, as JSON or as plain text for a model.
 
-use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use protocol::text_form::text_form;
 use protocol::{Envelope, ErrorCode, ToolError};
 
-/// The response that carries an envelope; [`negotiate`] adds the body.
+/// The response that carries an envelope; [`Wanted::write`] adds the body.
 pub(super) fn envelope_response(envelope: Envelope) -> Response {
     let status = StatusCode::from_u16(envelope.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = status.into_response();
@@ -37,24 +35,41 @@ pub(super) fn tool_in(path: &str) -> &str {
 #[derive(Clone)]
 struct PendingEnvelope(Box<Envelope>);
 
-/// Writes an envelope in the form that the caller asked for, and returns the caller's request ID.
-pub(super) async fn negotiate(request: Request, next: Next) -> Response {
-    let as_text = wants_text(request.headers());
-    let request_id = request.headers().get("x-request-id").cloned();
-    let mut response = next.run(request).await;
-    if let Some(PendingEnvelope(envelope)) = response.extensions_mut().remove::<PendingEnvelope>() {
-        let (media_type, body) = if as_text {
-            ("text/plain; charset=utf-8", text_form(&envelope).into_bytes())
-        } else {
-            ("application/json", serde_json::to_vec(&envelope).unwrap_or_default())
-        };
-        *response.body_mut() = body.into();
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+/// What the caller asked for.
+pub(super) struct Wanted {
+    as_text: bool,
+    request_id: Option<HeaderValue>,
+}
+
+impl Wanted {
+    pub(super) fn by(headers: &HeaderMap) -> Self {
+        Self { as_text: wants_text(headers), request_id: headers.get("x-request-id").cloned() }
     }
-    if let Some(request_id) = request_id {
-        response.headers_mut().insert("x-request-id", request_id);
+
+    /// Writes an envelope in the caller's form, and returns the caller's request ID.
+    pub(super) fn write(self, response: &mut Response) {
+        if let Some(PendingEnvelope(envelope)) = response.extensions_mut().remove::<PendingEnvelope>() {
+            let (media_type, body) = if self.as_text {
+                ("text/plain; charset=utf-8", text_form(&envelope).into_bytes())
+            } else {
+                ("application/json", json(&envelope))
+            };
+            *response.body_mut() = body.into();
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+        }
+        if let Some(request_id) = self.request_id {
+            response.headers_mut().insert("x-request-id", request_id);
+        }
     }
-    response
+}
+
+/// Has room from the beginning, so that a long answer is not copied while it grows.
+fn json(envelope: &Envelope) -> Vec<u8> {
+    let mut body = Vec::with_capacity(2 * envelope.stdout.len() + 2048);
+    if serde_json::to_writer(&mut body, envelope).is_err() {
+        body.clear();
+    }
+    body
 }
 
 /// Whether the caller lists plain text before JSON and before `*/*`.

@@ -23,6 +23,11 @@ pub(crate) fn path_to_text(path: &Path) -> String {
 
 /// A name or path as text.
 pub fn to_text(name: &[u8]) -> String {
+    if let Ok(text) = std::str::from_utf8(name)
+        && name.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
+    {
+        return text.to_owned();
+    }
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
         let mut before = None;

@@ -258,7 +258,8 @@ impl Listing<'_> {
                 all = false;
                 continue;
             }
-            if self.roots.denied().covers_entry(&beneath.join(OsStr::from_bytes(name))) {
+            let denied = self.roots.denied();
+            if denied.may_cover_name(name) && denied.covers_entry(&beneath.join(OsStr::from_bytes(name))) {
                 self.skipped.denied = true;
                 continue;
             }

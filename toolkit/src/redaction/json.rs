@@ -16,8 +16,7 @@ pub(super) fn redact(redactor: &Redactor, value: &mut Value) -> bool {
 
 /// Applies a change to every item; true when one of them changed.
 fn each(items: &mut [Value], change: impl Fn(&mut Value) -> bool) -> bool {
-    let changes: Vec<bool> = items.iter_mut().map(change).collect();
-    changes.contains(&true)
+    items.iter_mut().fold(false, |changed, item| change(item) | changed)
 }
 
 fn redact_fields(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, Match};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Match};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::rule::{Found, Rule, Start};
@@ -61,7 +61,9 @@ impl Scanner {
                 }
             }
         }
+        // Of this size the library would choose one that takes less memory and twice the time.
         let automaton = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::DFA))
             .ascii_case_insensitive(true)
             .build(&keywords)
             .expect("a few hundred short keywords fit into an automaton");
@@ -71,8 +73,10 @@ impl Scanner {
     /// Where the text has secrets, in no particular order.
     pub(super) fn find(&self, text: &str, context: Context) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        let mut done = vec![0; self.rules.len()];
+        // Most texts are short and have no keyword at all.
+        let mut done = Vec::new();
         for hit in self.automaton.find_overlapping_iter(text) {
+            done.resize(self.rules.len(), 0);
             for rule in &self.rules_of[hit.pattern().as_usize()] {
                 if hit.start() < done[*rule] {
                     continue;

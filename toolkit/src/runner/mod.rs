@@ -183,7 +183,8 @@ impl Runner {
         let is_quick = passed.is_ok() && call.tool.as_ref().is_ok_and(|tool| tool.is_quick());
         let quick = self.quick.get_or_init(QuickCalls::of_this_runtime);
         let work = move || runner.execute(call, passed);
-        let ended = match is_quick.then(|| quick.take()).flatten() {
+        let place = if is_quick { quick.take().await } else { None };
+        let ended = match place {
             Some(place) => place.run(deadline, work).await,
             None => tokio::time::timeout_at(deadline.into(), tokio::task::spawn_blocking(work)).await,
         };

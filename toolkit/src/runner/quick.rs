@@ -4,7 +4,8 @@
 //! threads have to wake up. But a file can be slow, and a thread of the runtime that waits for one must not
 //! keep other calls waiting. So only as many run like that as leave two threads free, and a watcher wakes one
 //! of those as soon as a call turns out to be slow: it goes on with everything else, and with the call's
-//! deadline.
+//! deadline. Others wait for a place, which is free again within a moment; while a call is slow they go to
+//! threads that may block instead.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -12,7 +13,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
@@ -29,6 +30,9 @@ const QUIET: Duration = Duration::from_millis(100);
 /// The places of quick calls of one runtime.
 pub(super) struct QuickCalls {
     places: Vec<Place>,
+    free: Arc<Semaphore>,
+    /// Tells those who wait for a place that a call is slow.
+    crowded: Notify,
     watcher: OnceLock<Thread>,
     /// The watcher sleeps, or is about to.
     sleeps: AtomicBool,
@@ -46,6 +50,7 @@ struct Place {
 pub(super) struct Taken {
     calls: Arc<QuickCalls>,
     index: usize,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl QuickCalls {
@@ -54,8 +59,10 @@ impl QuickCalls {
         let runtime = Handle::try_current().ok();
         let runtime = runtime.filter(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
         let threads = runtime.map_or(0, |runtime| runtime.metrics().num_workers());
-        let places = (FREE_THREADS..threads).map(|_| Place::default()).collect();
+        let places: Vec<Place> = (FREE_THREADS..threads).map(|_| Place::default()).collect();
         Arc::new(Self {
+            free: Arc::new(Semaphore::new(places.len())),
+            crowded: Notify::new(),
             places,
             watcher: OnceLock::new(),
             sleeps: AtomicBool::new(true),
@@ -63,14 +70,30 @@ impl QuickCalls {
         })
     }
 
-    /// A free place, if there is one and somebody watches it.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Taken> {
+    /// A place that somebody watches, once one is free; none if that may take long.
+    pub(super) async fn take(self: &Arc<Self>) -> Option<Taken> {
+        if self.places.is_empty() || !self.wake_watcher() {
+            return None;
+        }
+        let permit = match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) if self.has_slow() => return None,
+            Err(_) => tokio::select! {
+                biased;
+                permit = Arc::clone(&self.free).acquire_owned() => permit.ok()?,
+                () = self.crowded.notified() => return None,
+            },
+        };
+        self.occupy(permit)
+    }
+
+    fn occupy(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> Option<Taken> {
         let now = self.now_us();
         let is_taken = |place: &&Place| {
             place.began_us.compare_exchange(0, now, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         };
         let index = self.places.iter().position(|place| is_taken(&place))?;
-        let taken = Taken { calls: Arc::clone(self), index };
+        let taken = Taken { calls: Arc::clone(self), index, _permit: permit };
         self.wake_watcher().then_some(taken)
     }
 
@@ -97,18 +120,29 @@ impl QuickCalls {
         u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX).saturating_add(1)
     }
 
-    /// Wakes whoever waits for a call that is slow; returns whether any call runs.
+    /// Wakes whoever waits for a call that is slow, or for a place; returns whether any call runs.
     fn look(&self) -> bool {
-        let slow_since = self.now_us().saturating_sub(u64::try_from(SLOW.as_micros()).unwrap_or(0));
+        let slow_since = self.slow_since_us();
         let mut any = false;
         for place in &self.places {
             let began = place.began_us.load(Ordering::SeqCst);
             any |= began > 0;
             if began > 0 && began < slow_since {
                 place.slow.notify_one();
+                self.crowded.notify_waiters();
             }
         }
         any
+    }
+
+    fn has_slow(&self) -> bool {
+        let slow_since = self.slow_since_us();
+        self.places.iter().any(|place| (1..slow_since).contains(&place.began_us.load(Ordering::SeqCst)))
+    }
+
+    /// Calls that began before this are slow.
+    fn slow_since_us(&self) -> u64 {
+        self.now_us().saturating_sub(u64::try_from(SLOW.as_micros()).unwrap_or(0))
     }
 }
 

@@ -1,0 +1,146 @@
+//! A connection that wakes itself while it runs goes on at once.
+//!
+//! hyper passes the body of a request from the connection to the handler through a channel, and both are one
+//! task: with each body the task wakes itself twice while it runs. The runtime puts such a task at the end of
+//! its queue and wakes another thread to share the work, which then finds nothing, or takes the connection
+//! to another core. That took longer than many calls.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// How often a future goes on at once before other tasks get their turn.
+const MOST_TURNS: usize = 8;
+
+/// Nobody polls the future: whoever wakes it wakes its task.
+const RESTS: u8 = 0;
+/// It is being polled.
+const RUNS: u8 = 1;
+/// It was woken since it began to be polled.
+const WOKEN: u8 = 2;
+
+/// Polls a future again as long as it was woken in the meantime.
+pub(crate) struct GoesOn<F> {
+    future: Pin<Box<F>>,
+    state: Arc<State>,
+    /// Wakes by way of the state.
+    waker: Waker,
+}
+
+struct State {
+    phase: AtomicU8,
+    task: Mutex<Waker>,
+}
+
+impl<F> GoesOn<F> {
+    pub(crate) fn new(future: F) -> Self {
+        let state = Arc::new(State { phase: AtomicU8::new(RESTS), task: Mutex::new(Waker::noop().clone()) });
+        Self { future: Box::pin(future), waker: Waker::from(Arc::clone(&state)), state }
+    }
+}
+
+impl<F: Future> Future for GoesOn<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        this.state.belongs_to(context.waker());
+        for _ in 0..MOST_TURNS {
+            this.state.phase.store(RUNS, Ordering::SeqCst);
+            if let Poll::Ready(output) = this.future.as_mut().poll(&mut Context::from_waker(&this.waker)) {
+                return Poll::Ready(output);
+            }
+            let rests =
+                this.state.phase.compare_exchange(RUNS, RESTS, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+            if rests {
+                return Poll::Pending;
+            }
+        }
+        this.state.phase.store(RESTS, Ordering::SeqCst);
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl State {
+    fn belongs_to(&self, task: &Waker) {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner).clone_from(task);
+    }
+}
+
+impl Wake for State {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let woken = self
+            .phase
+            .compare_exchange(RUNS, WOKEN, Ordering::SeqCst, Ordering::SeqCst)
+            .unwrap_or_else(|is| is);
+        if woken == RESTS {
+            let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            task.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::task::ready;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counter(AtomicUsize);
+
+    impl Wake for Counter {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Polls a future that wakes itself so often. How often it was polled by then, and its task woken.
+    fn polled(wakes_itself: usize) -> (usize, usize) {
+        let (counter, mut polls) = (Arc::<Counter>::default(), 0);
+        let mut future = GoesOn::new(std::future::poll_fn(|context| {
+            polls += 1;
+            if polls <= wakes_itself {
+                context.waker().wake_by_ref();
+            }
+            Poll::<()>::Pending
+        }));
+        let waker = Waker::from(Arc::clone(&counter));
+        assert!(Pin::new(&mut future).poll(&mut Context::from_waker(&waker)).is_pending());
+        drop(future);
+        (polls, counter.0.load(Ordering::SeqCst))
+    }
+
+    #[test]
+    fn a_future_that_wakes_itself_is_polled_again_without_its_task_and_not_for_ever() {
+        assert_eq!(polled(0), (1, 0));
+        assert_eq!(polled(2), (3, 0));
+        assert_eq!(polled(usize::MAX), (MOST_TURNS, 1), "then others get their turn");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_wake_of_another_thread_is_lost() {
+        let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
+        let sending = std::thread::spawn(move || {
+            for number in 0..20_000 {
+                sender.blocking_send(number).unwrap();
+            }
+        });
+        let mut received = 0;
+        let counting = std::future::poll_fn(move |context| {
+            while ready!(receiver.poll_recv(context)).is_some() {
+                received += 1;
+            }
+            Poll::Ready(received)
+        });
+        assert_eq!(tokio::spawn(GoesOn::new(counting)).await.unwrap(), 20_000);
+        sending.join().unwrap();
+    }
+}
