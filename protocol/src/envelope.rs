@@ -85,7 +85,7 @@ pub struct Stats {
 pub struct Context {
     /// The directory that relative paths start at: the first root.
     pub cwd: String,
-    /// The arguments as received; strings over 200 characters are elided.
+    /// The arguments as received, without nulls; strings over 200 characters are elided.
     pub params_input: Map<String, Value>,
     /// The absolute path that the path argument led to, with links resolved.
     #[serde(skip_serializing_if = "Option::is_none", default)]

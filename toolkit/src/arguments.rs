@@ -30,6 +30,20 @@ pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, ToolError> {
     }
 }
 
+/// Removes every known argument that is null: models and typed clients write null for what they leave out.
+pub fn leave_out_nulls(arguments: &mut Value, schema: &Value) {
+    match arguments {
+        Value::Object(fields) => {
+            fields.retain(|name, value| !value.is_null() || schema["properties"].get(name).is_none());
+            for (name, value) in fields {
+                leave_out_nulls(value, &schema["properties"][name.as_str()]);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| leave_out_nulls(item, &schema["items"])),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// Checks arguments against a tool's schema.
 pub fn validate(validator: &Validator, schema: &Value, arguments: &Value) -> Result<(), ToolError> {
     if validator.is_valid(arguments) {
@@ -76,6 +90,7 @@ fn problem(pointer: &str, instance: &Value, kind: &ValidationErrorKind, schema: 
         ValidationErrorKind::MaxItems { limit } => format!("{place} may have at most {limit} items."),
         ValidationErrorKind::MinLength { limit } => format!("{place} needs at least {limit} characters."),
         ValidationErrorKind::MaxLength { limit } => format!("{place} may have at most {limit} characters."),
+        ValidationErrorKind::Pattern { pattern } => format!("{place} must match the pattern `{pattern}`."),
         other => format!("{place} does not match the schema (`{}`).", other.keyword()),
     }
 }
@@ -109,9 +124,6 @@ fn subschema<'a>(pointer: &str, schema: &'a Value) -> &'a Value {
 fn expected_type(pointer: &str, schema: &Value) -> String {
     match &subschema(pointer, schema)["type"] {
         Value::String(name) => with_article(name),
-        Value::Array(names) => {
-            names.iter().filter_map(Value::as_str).map(with_article).collect::<Vec<_>>().join(" or ")
-        }
         _ => "of a different type".to_owned(),
     }
 }
@@ -121,7 +133,6 @@ fn with_article(type_name: &str) -> String {
         "integer" => "an integer".to_owned(),
         "object" => "an object".to_owned(),
         "array" => "an array".to_owned(),
-        "null" => "null".to_owned(),
         other => format!("a {other}"),
     }
 }
@@ -220,6 +231,17 @@ mod tests {
         check(json!({"path": "a", "limt": 1}), "Unknown argument `limt`; did you mean `limit`?");
         check(json!({"path": "a", "zzz": 1}), "Unknown argument `zzz`.");
         check(json!({"path": "a", "edits": [{"fnd": "x"}]}), "Unknown argument `fnd`; did you mean `find`?");
+    }
+
+    #[test]
+    fn null_is_left_out_where_the_schema_knows_the_argument() {
+        let schema = json!({"properties": {
+            "path": {}, "limit": {}, "edits": {"items": {"properties": {"all": {}}}},
+        }});
+        let mut arguments =
+            json!({"path": null, "limit": 1, "pth": null, "edits": [{"all": null, "x": null}]});
+        leave_out_nulls(&mut arguments, &schema);
+        assert_eq!(arguments, json!({"limit": 1, "pth": null, "edits": [{"x": null}]}));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub mod arguments;
 pub mod breaker;
+pub mod function_schemas;
 mod locks;
 pub mod openapi;
 mod outcome;
@@ -16,7 +17,7 @@ pub mod output;
 mod redaction;
 mod registry;
 pub mod runner;
-mod schema;
+pub mod schema;
 mod strict_json;
 mod tool;
 

@@ -6,7 +6,7 @@ use protocol::{Envelope, ErrorCode, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::Registry;
-use crate::schema::schema_of;
+use crate::schema::output_schema;
 
 /// The header parameter of tools that are not read-only.
 const IDEMPOTENCY_KEY: &str = "IdempotencyKey";
@@ -41,7 +41,7 @@ pub fn document(registry: &Registry) -> Value {
                 "type": "http", "scheme": "bearer",
                 "description": "Required when the server has a token.",
             }},
-            "schemas": {"Envelope": schema_of::<Envelope>(), "ToolSpec": schema_of::<ToolSpec>()},
+            "schemas": {"Envelope": output_schema::<Envelope>(), "ToolSpec": output_schema::<ToolSpec>()},
             "parameters": header_parameters(),
         },
     })

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::arguments::{invalid, validate};
 use crate::outcome::{Outcome, Success};
-use crate::schema::{schema_of, take_description};
+use crate::schema::{self, take_description};
 use crate::tool::{Call, Slot, Tool};
 
 /// Why a list of tools cannot be served.
@@ -49,7 +49,7 @@ struct Registered<T: Tool> {
 
 impl<T: Tool> Registered<T> {
     fn new(tool: T) -> Result<Self, RegistryError> {
-        let mut input_schema = schema_of::<T::Arguments>();
+        let mut input_schema = schema::input_schema::<T::Arguments>();
         let mut description =
             take_description(&mut input_schema).ok_or(RegistryError::NoDescription(T::NAME))?;
         if let Some(more) = tool.more_description() {
@@ -63,7 +63,7 @@ impl<T: Tool> Registered<T> {
             risk: T::RISK,
             annotations: T::ANNOTATIONS,
             input_schema,
-            output_schema: schema_of::<T::Data>(),
+            output_schema: schema::output_schema::<T::Data>(),
         };
         Ok(Self { tool, spec, validator })
     }

@@ -83,10 +83,14 @@ impl System {
 
     /// Calls a tool directly, with the tool server's token.
     pub fn tool(&self, name: &str, arguments: &Value) -> Envelope {
+        self.ask_tool_server(Request::call(name, arguments)).envelope()
+    }
+
+    /// Sends a request to the tool server, with its token.
+    pub fn ask_tool_server(&self, request: Request) -> Answer {
         let tokens = self.tokens();
-        let request = Request::call(name, arguments);
         let request = request.header("Authorization", &format!("Bearer {}", tokens.tool_token));
-        request.send(http::address_of(&tokens.tool_url)).envelope()
+        request.send(http::address_of(&tokens.tool_url))
     }
 
     /// Sends a message in the local channel; returns the task's ID.

@@ -36,6 +36,7 @@ mod idempotency;
 mod links;
 mod malformed;
 mod openapi_valid;
+mod schemas;
 mod swagger;
 
 // Attacks.

@@ -32,7 +32,7 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
         ("an unknown field", r#"{"path":".","depth":1}"#),
         ("an empty field name", r#"{"":"."}"#),
         ("a number for a text", r#"{"path":1}"#),
-        ("null for a text", r#"{"path":null}"#),
+        ("null for an unknown argument", r#"{"pth":null}"#),
         ("an array for a text", r#"{"path":["."]}"#),
         ("a text for a number", r#"{"limit":"5"}"#),
         ("a flag for a number", r#"{"limit":true}"#),

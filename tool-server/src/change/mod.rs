@@ -22,4 +22,4 @@ pub use current_file::read_whole;
 pub(crate) use changer::Changer;
 pub(crate) use current_file::{CurrentFile, mtime_ms, size_and_mtime};
 pub(crate) use error::{io_error, refuse_placeholder};
-pub(crate) use request::{ChangeData, ChangeRequest, NewContent, Operation, PlannedChange};
+pub(crate) use request::{ChangeData, ChangeRequest, ExpectedSha256, NewContent, Operation, PlannedChange};

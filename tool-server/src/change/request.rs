@@ -1,12 +1,28 @@
 //! What a change is asked to do, and what it reports.
 
+use std::ops::Deref;
+
 use protocol::{ErrorCode, ToolError};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toolkit::Call;
 
 use super::current_file::CurrentFile;
 use crate::roots::{Missing, Target};
+
+/// The SHA-256 that a file must have, in hex of either case.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ExpectedSha256(
+    #[schemars(length(equal = 64), regex(pattern = "^[0-9a-fA-F]{64}$"))] String,
+);
+
+impl Deref for ExpectedSha256 {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct ChangeRequest<'a> {

@@ -90,7 +90,6 @@ pub(crate) struct CommandData {
     /// The sandbox tier: `A` (namespaces, Landlock, seccomp) or `B` (Landlock, seccomp).
     pub(crate) sandbox_tier: String,
     /// What it left for other programs to execute, at most 64 of it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) created_control_files: Vec<CreatedControlFile>,
 }
 

@@ -1,38 +1,68 @@
-//! The catalogue that `GET /tools` sends, with a tag that says whether it changed.
+//! The catalogue that `GET /tools` sends, whole or as the functions of a model provider, each with a tag that
+//! says whether it changed.
 //!
-//! It is made at the start and never changes while the server runs. Every answer to a call carries the tag,
-//! so that a caller notices a server that was restarted with other tools. The same tools always give the
-//! same bytes and tag.
+//! All are made at the start and never change while the server runs. Every answer to a call carries the tag
+//! of the whole catalogue, so that a caller notices a server that was restarted with other tools. The same
+//! tools always give the same bytes and tag.
 
 use axum::http::HeaderValue;
 use bytes::Bytes;
-use protocol::ToolSpec;
-use serde_json::json;
+use protocol::{ToolError, ToolSpec};
+use serde_json::{Value, json};
+use toolkit::arguments::{elide, invalid};
+use toolkit::function_schemas::Format;
 
 /// The header of every answer to a call: the tag of the catalogue that the call was checked against.
 pub(super) const TAG_HEADER: &str = "x-catalogue-tag";
 
-/// The catalogue as it is sent.
+/// The catalogue in every form.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
-    body: Bytes,
-    tag: HeaderValue,
+    whole: Document,
+    functions: Vec<(Format, Document)>,
+}
+
+/// A body as it is sent, and its tag.
+#[derive(Debug, Clone)]
+pub(super) struct Document {
+    pub(super) body: Bytes,
+    pub(super) tag: HeaderValue,
 }
 
 impl Catalogue {
     /// The catalogue of these tools, which are sorted by name.
     pub fn new(tools: &[&ToolSpec]) -> Result<Self, serde_json::Error> {
-        let body = serde_json::to_vec(&json!({ "tools": tools }))?;
-        let hash = protocol::hash::sha256(&body);
-        let tag = HeaderValue::try_from(format!("\"{hash}\"")).expect("hex digits in quotes are a header");
-        Ok(Self { body: Bytes::from(body), tag })
+        let functions = |format: Format| {
+            let tools = format.tools(tools.iter().copied());
+            Ok((format, Document::new(&json!({ "tools": tools }))?))
+        };
+        Ok(Self {
+            whole: Document::new(&json!({ "tools": tools }))?,
+            functions: Format::ALL.into_iter().map(functions).collect::<Result<_, serde_json::Error>>()?,
+        })
     }
 
-    pub(super) fn body(&self) -> Bytes {
-        self.body.clone()
+    /// What `GET /tools` answers; `format` is the value of the parameter, if there is one.
+    pub(super) fn in_format(&self, format: Option<&str>) -> Result<&Document, ToolError> {
+        let Some(name) = format else { return Ok(&self.whole) };
+        let found = self.functions.iter().find(|(format, _)| format.name() == name);
+        found.map(|(_, document)| document).ok_or_else(|| {
+            let names = Format::ALL.map(Format::name).join(", ");
+            invalid(format!("There is no format {:?}.", elide(name, 60)))
+                .with_hint(format!("Use one of {names}, or leave `format` out for the whole catalogue."))
+        })
     }
 
     pub(super) fn tag(&self) -> &HeaderValue {
-        &self.tag
+        &self.whole.tag
+    }
+}
+
+impl Document {
+    fn new(document: &Value) -> Result<Self, serde_json::Error> {
+        let body = serde_json::to_vec(document)?;
+        let hash = protocol::hash::sha256(&body);
+        let tag = HeaderValue::try_from(format!("\"{hash}\"")).expect("hex digits in quotes are a header");
+        Ok(Self { body: Bytes::from(body), tag })
     }
 }

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 use serde_json::json;
+use toolkit::arguments::{elide, invalid};
 
+use super::response;
 use super::state::AppState;
 
 pub(super) async fn livez() -> Response {
@@ -28,13 +32,34 @@ pub(super) async fn openapi(State(app): State<Arc<AppState>>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], app.openapi.clone()).into_response()
 }
 
+/// What may follow `GET /tools?`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CatalogueQuery {
+    format: Option<String>,
+}
+
 /// `GET /tools`, or 304 when the caller has this catalogue already.
-pub(super) async fn catalogue(State(app): State<Arc<AppState>>, headers: HeaderMap) -> Response {
-    let tag = app.catalogue.tag();
+pub(super) async fn catalogue(
+    State(app): State<Arc<AppState>>,
+    query: Result<Query<CatalogueQuery>, QueryRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let found = query
+        .map_err(|rejection| {
+            invalid(format!("The query is not understood: {}.", elide(&rejection.body_text(), 200)))
+                .with_hint("The only parameter is `format`.")
+        })
+        .and_then(|Query(query)| app.catalogue.in_format(query.format.as_deref()));
+    let document = match found {
+        Ok(document) => document,
+        Err(error) => return response::error_response("", error),
+    };
+    let tag = &document.tag;
     if headers.get(header::IF_NONE_MATCH) == Some(tag) {
         return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
     }
     let headers =
-        [(header::ETAG, tag.to_str().unwrap_or_default()), (header::CONTENT_TYPE, "application/json")];
-    (headers, app.catalogue.body()).into_response()
+        [(header::ETAG, tag.clone()), (header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (headers, document.body.clone()).into_response()
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::{Call, Outcome, Slot, Tool};
 
-use crate::change::{ChangeData, ChangeRequest};
+use crate::change::{ChangeData, ChangeRequest, ExpectedSha256};
 use crate::roots::Missing;
 use crate::tool_context::ToolContext;
 
@@ -22,9 +22,9 @@ pub(crate) struct DeleteArguments {
     /// Whether to delete nothing and only show what would be lost.
     #[serde(default)]
     dry_run: bool,
-    /// The SHA-256 that the file must have now, in hex; takes precedence over what the session has read.
+    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
     #[serde(default)]
-    expected_sha256: Option<String>,
+    expected_sha256: Option<ExpectedSha256>,
 }
 
 pub(crate) struct Delete(pub(super) ToolContext);

@@ -8,7 +8,7 @@ use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::multi_edit::make_edits;
 use crate::change::edits::Edit;
-use crate::change::{ChangeData, refuse_placeholder};
+use crate::change::{ChangeData, ExpectedSha256, refuse_placeholder};
 use crate::tool_context::ToolContext;
 
 /// Replaces a piece of text in a file that was read in this session.
@@ -31,9 +31,9 @@ pub(crate) struct EditArguments {
     /// Whether to change nothing and only show the diff.
     #[serde(default)]
     dry_run: bool,
-    /// The SHA-256 that the file must have now, in hex; takes precedence over what the session has read.
+    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
     #[serde(default)]
-    expected_sha256: Option<String>,
+    expected_sha256: Option<ExpectedSha256>,
 }
 
 pub(crate) struct EditTool(pub(super) ToolContext);

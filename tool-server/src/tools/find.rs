@@ -58,8 +58,8 @@ pub(crate) struct FindArguments {
     cursor: Option<String>,
 }
 
-// Without doc comments, so that the schema stays a plain list of values.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+// Its default is in the schema because it can be serialized.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum WantedType {
     #[default]

@@ -8,7 +8,8 @@ use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use crate::change::edits::{Edit, replace};
 use crate::change::{
-    ChangeData, ChangeRequest, Changer, NewContent, Operation, PlannedChange, refuse_placeholder,
+    ChangeData, ChangeRequest, Changer, ExpectedSha256, NewContent, Operation, PlannedChange,
+    refuse_placeholder,
 };
 use crate::roots::Missing;
 use crate::tool_context::ToolContext;
@@ -29,9 +30,9 @@ pub(crate) struct MultiEditArguments {
     /// Whether to change nothing and only show the diff.
     #[serde(default)]
     dry_run: bool,
-    /// The SHA-256 that the file must have now, in hex; takes precedence over what the session has read.
+    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
     #[serde(default)]
-    expected_sha256: Option<String>,
+    expected_sha256: Option<ExpectedSha256>,
 }
 
 /// One replacement.

@@ -2,13 +2,14 @@
 
 use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::change::edits::LineEndings;
 use crate::change::{
-    ChangeData, ChangeRequest, CurrentFile, NewContent, Operation, PlannedChange, refuse_placeholder,
+    ChangeData, ChangeRequest, CurrentFile, ExpectedSha256, NewContent, Operation, PlannedChange,
+    refuse_placeholder,
 };
 use crate::roots::Missing;
 use crate::tool_context::ToolContext;
@@ -35,13 +36,14 @@ pub(crate) struct WriteArguments {
     /// Whether to change nothing and only show the diff.
     #[serde(default)]
     dry_run: bool,
-    /// The SHA-256 that the file must have now, in hex; takes precedence over what the session has read.
+    /// The SHA-256 that the file must have now, in hex; goes before what the session has read.
     #[serde(default)]
-    expected_sha256: Option<String>,
+    expected_sha256: Option<ExpectedSha256>,
 }
 
 /// What happens to the old content.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+// Its default is in the schema because it can be serialized.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
     /// The new content replaces it.

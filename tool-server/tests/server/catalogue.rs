@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use toolkit::Registry;
+use toolkit::schema::KEYWORDS;
 
 fn registry() -> Registry {
     let root = tempfile::tempdir().unwrap();
@@ -32,6 +33,50 @@ fn every_argument_and_every_field_of_the_data_is_described() {
         undescribed(&spec.output_schema, &format!("{} data", spec.name), &mut found);
     }
     assert_eq!(found, Vec::<String>::new());
+}
+
+/// Names everything in a schema that a reader of schemas may not take.
+fn uncommon(schema: &Value, place: &str, found: &mut Vec<String>) {
+    let Some(keywords) = schema.as_object() else { return found.push(format!("{place}: no object")) };
+    found.extend(
+        keywords
+            .keys()
+            .filter(|word| !KEYWORDS.contains(&word.as_str()))
+            .map(|word| format!("{place}: {word}")),
+    );
+    if !schema["type"].is_string() {
+        found.push(format!("{place}: type {}", schema["type"]));
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        uncommon(property, &format!("{place}.{name}"), found);
+    }
+    if schema["type"] == "array" {
+        uncommon(&schema["items"], &format!("{place}[]"), found);
+    }
+}
+
+#[test]
+fn every_schema_has_plain_types_and_common_keywords_only() {
+    let mut found = Vec::new();
+    for spec in registry().specs() {
+        uncommon(&spec.input_schema, &format!("{} arguments", spec.name), &mut found);
+        uncommon(&spec.output_schema, &format!("{} data", spec.name), &mut found);
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn an_expected_hash_has_its_form_in_the_schema_and_defaults_are_stated() {
+    let registry = registry();
+    let of = |tool: &str| registry.specs().find(|spec| spec.name == tool).unwrap().input_schema.clone();
+    for tool in ["write", "edit", "multi_edit", "delete"] {
+        let hash = &of(tool)["properties"]["expected_sha256"];
+        assert_eq!(hash["pattern"], "^[0-9a-fA-F]{64}$", "{tool}");
+        assert_eq!((&hash["minLength"], &hash["maxLength"]), (&Value::from(64), &Value::from(64)), "{tool}");
+    }
+    assert_eq!(of("write")["properties"]["mode"]["default"], "overwrite");
+    assert_eq!(of("find")["properties"]["type"]["default"], "any");
+    assert_eq!(of("grep")["properties"]["output"]["default"], "content");
 }
 
 #[test]

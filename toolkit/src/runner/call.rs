@@ -56,6 +56,10 @@ pub(super) struct PendingCall {
 impl PendingCall {
     pub(super) fn new(request: Request, registry: &Registry, settings: &RunnerSettings) -> Self {
         let tool = find(registry, &request.tool);
+        let mut arguments = arguments::parse_object(&request.body).map(Value::Object);
+        if let (Ok(tool), Ok(arguments)) = (&tool, &mut arguments) {
+            arguments::leave_out_nulls(arguments, &tool.spec().input_schema);
+        }
         let info = CallInfo {
             ids: CallIds {
                 call: EventId::new(),
@@ -75,7 +79,7 @@ impl PendingCall {
         Self {
             info: Arc::new(info),
             tool,
-            arguments: arguments::parse_object(&request.body).map(Value::Object),
+            arguments,
             idempotency_key: request.idempotency_key,
             token_sha256: request.token_sha256,
             cancelled: Arc::default(),

@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 
-use protocol::ToolSpec;
 use serde_json::{Value, json};
+use toolkit::function_schemas::Format;
 
 use crate::model::{Message, Request, ToolCall};
 
@@ -32,13 +32,9 @@ pub(super) fn body(model: &str, request: Request<'_>) -> Value {
         body["system"] = json!([cached(json!({"type": "text", "text": request.system}))]);
     }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = Value::Array(Format::Anthropic.tools(request.tools));
     }
     body
-}
-
-fn tool(tool: &ToolSpec) -> Value {
-    json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
 }
 
 /// Marks the end of what the provider caches for the next request.

@@ -1,7 +1,7 @@
 //! The body of a request for a chat completion.
 
-use protocol::ToolSpec;
 use serde_json::{Value, json};
+use toolkit::function_schemas::Format;
 
 use crate::model::{Message, Request, ToolCall};
 
@@ -15,7 +15,7 @@ pub(super) fn body(model: &str, request: Request<'_>) -> Value {
     body[STREAM_OPTIONS] = json!({"include_usage": true});
     // Some servers refuse an empty list.
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = Value::Array(Format::OpenAi.tools(request.tools));
     }
     body
 }
@@ -52,14 +52,6 @@ fn call(call: &ToolCall) -> Value {
         Err(wrapped) => Value::Object(wrapped).to_string(),
     };
     json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
-}
-
-fn tool(tool: &ToolSpec) -> Value {
-    json!({"type": "function", "function": {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.input_schema,
-    }})
 }
 
 #[cfg(test)]

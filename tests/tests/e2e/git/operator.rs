@@ -119,6 +119,6 @@ impl Operator {
             return Err(format!("got through: {taken:?} {did:?}"));
         }
         let again = self.command(&place, "true").meta.data["created_control_files"].take();
-        again.is_null().then_some(()).ok_or_else(|| format!("something was left to take back: {again}"))
+        (again == json!([])).then_some(()).ok_or_else(|| format!("something was left to take back: {again}"))
     }
 }

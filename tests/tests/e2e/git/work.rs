@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use harness::corpus::Mode;
-use serde_json::Value;
+use serde_json::json;
 
 use super::operator::{Operator, STATUS};
 
@@ -85,7 +85,7 @@ fn repositories(operator: &Operator) -> Vec<PathBuf> {
     for line in [made, cloned] {
         let ran = operator.command(&root, line);
         assert!(ran.ok, "{line}: {}", ran.stderr);
-        assert_eq!(ran.meta.data.get("created_control_files"), None, "{line}");
+        assert_eq!(ran.meta.data["created_control_files"], json!([]), "{line}");
     }
     ["made", "cloned", "before"].map(|name| root.join(name)).to_vec()
 }
@@ -98,8 +98,8 @@ fn everyday_lines_work_in_three_repositories_and_the_operator_runs_nothing_of_th
         for line in LINES {
             let ran = operator.command(&repository, line);
             let said = operator.shell(&repository, STATUS);
-            let taken = ran.meta.data.get("created_control_files").cloned().unwrap_or(Value::Null);
-            if !ran.ok || !taken.is_null() || operator.was_attacked() || said.contains("fatal:") {
+            let taken = &ran.meta.data["created_control_files"];
+            if !ran.ok || *taken != json!([]) || operator.was_attacked() || said.contains("fatal:") {
                 let name = repository.file_name().unwrap();
                 failed.push(format!("{name:?} {line}: {} {} {taken} {said}", ran.exit_code, ran.stderr));
             }
@@ -143,19 +143,19 @@ fn what_was_taken_back_can_be_read_and_the_answer_says_where_and_how_to_ask() {
     let left = ran.meta.data["created_control_files"].as_array().unwrap().clone();
     let config = root.join("r/.git/config");
     let why = "git runs or follows what `core.pager` says";
-    assert!(left.contains(&serde_json::json!({"path": config, "why": why, "taken_back": true})), "{left:?}");
+    assert!(left.contains(&json!({"path": config, "why": why, "taken_back": true})), "{left:?}");
     let notice = ran.meta.notices.join("\n");
     assert!(notice.contains("allow_control_files"), "{notice}");
     let quarantine = operator.server.dir().data().join("output/quarantine").join(ran.meta.call_id.as_str());
     assert!(notice.contains(quarantine.to_str().unwrap()), "{notice}");
-    let read = |path: PathBuf| operator.server.call("read", &serde_json::json!({"path": path}));
+    let read = |path: PathBuf| operator.server.call("read", &json!({"path": path}));
     assert!(read(quarantine.join("r/.envrc")).stdout.contains("use"));
     assert!(read(quarantine.join("r/.git/config")).stdout.contains("less -R"));
     let kept = fs::read_to_string(config).unwrap();
     assert!(kept.contains("name = Me") && !kept.contains("pager"), "{kept}");
     let journal = fs::read_to_string(operator.server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
     assert!(journal.contains(why), "{journal}");
-    let asked = serde_json::json!({"cmd": "true", "allow_control_files": true});
+    let asked = json!({"cmd": "true", "allow_control_files": true});
     let refused = operator.server.call("bash", &asked).meta.error.unwrap();
     assert_eq!(refused.code, protocol::ErrorCode::ToolNotAllowed);
 }
@@ -168,7 +168,7 @@ fn a_server_that_is_killed_before_the_check_does_it_at_its_next_start() {
     assert!(operator.command(&root, "true").ok);
     let line = "git -C r config core.pager evil && touch done && sleep 60";
     let address = operator.server.address();
-    let body = serde_json::json!({"cmd": line});
+    let body = json!({"cmd": line});
     let call = std::thread::spawn(move || {
         std::panic::catch_unwind(|| harness::Request::call("bash", &body).send(address)).is_ok()
     });
