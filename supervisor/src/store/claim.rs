@@ -1,6 +1,8 @@
-//! The head of the queue: the worker claims a task for the length of a lease.
+//! The head of the queue: a worker claims a task for the length of a lease.
 //!
-//! Tasks of one chat run in order: a later one waits even while an earlier one waits for a retry.
+//! Chats are served in turn: the one that was served longest ago goes first. Tasks of one chat run one at a
+//! time and in order: a later one waits even while an earlier one waits for a retry. The table `chat_turns`,
+//! which triggers keep, has each chat's next task, so that a claim costs the same however many wait.
 
 use std::time::Duration;
 
@@ -41,18 +43,15 @@ pub enum Claim {
     },
 }
 
-/// Claims the oldest task that may run.
+/// Claims the next task of the chat whose turn it is.
 pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<Claim, StoreError> {
     let now = now_ms();
     // A row that was updated in the future was delayed before the clock was set back: it is due.
-    let sql = "select seq, id, attempt + 1, channel, chat_id, text, date(?1 / 1000, 'unixepoch'),
+    let sql = "select seq, id, attempt + 1, task.channel, task.chat_id, text, date(?1 / 1000, 'unixepoch'),
                       attempt + 1 - attempt_base
-               from inbox as task
-               where state = 'queued' and (available_at_ms <= ?1 or updated_at_ms > ?1) and not exists (
-                   select 1 from inbox as earlier
-                   where earlier.state in ('queued', 'in_progress') and earlier.channel = task.channel
-                       and earlier.chat_id = task.chat_id and earlier.seq < task.seq)
-               order by seq limit 1";
+               from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
+               where turn.next_seq is not null and (available_at_ms <= ?1 or updated_at_ms > ?1)
+               order by turn.last_turn, turn.next_seq limit 1";
     let due = connection.prepare_cached(sql)?.query_row([now], |row| Ok((row.get(0)?, claimed(row)?)));
     match due.optional()? {
         None => Ok(Claim::Nothing { until_ms: next_due(connection)? }),
@@ -88,11 +87,9 @@ pub(crate) fn after(time_ms: i64, pause: Duration) -> i64 {
 
 /// When the first task of any chat may run; later ones of the same chat wait for it.
 fn next_due(connection: &Connection) -> Result<Option<i64>, StoreError> {
-    let sql = "select min(available_at_ms) from inbox as task
-               where state = 'queued' and not exists (
-                   select 1 from inbox as earlier
-                   where earlier.state in ('queued', 'in_progress') and earlier.channel = task.channel
-                       and earlier.chat_id = task.chat_id and earlier.seq < task.seq)";
+    let sql = "select min(available_at_ms)
+               from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
+               where turn.next_seq is not null";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
@@ -118,14 +115,20 @@ fn take(
     let sql = "update inbox set state = 'in_progress', attempt = ?2, lease_until_ms = ?3, updated_at_ms = ?4
                where seq = ?1 and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![seq, task.attempt, after(now, lease), now])?;
+    let sql = "update chat_turns set last_turn = (select max(last_turn) + 1 from chat_turns)
+               where channel = ?1 and chat_id = ?2";
+    connection.prepare_cached(sql)?.execute(params![task.chat.channel.as_str(), task.chat.id])?;
     events::record(connection, TaskClaimed { attempt: task.attempt }, Some(run), &task.id)?;
     Ok(Claim::Task(Box::new(task)))
 }
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::StatementStatus;
+
     use super::*;
     use crate::store::fixture::{TestDatabase, done, retry, test_chat};
+    use crate::store::{requeue, retention};
 
     #[test]
     fn tasks_of_one_chat_run_in_order_and_never_delay_another_chat() {
@@ -139,6 +142,85 @@ mod tests {
         assert!(matches!(database.try_claim(), Claim::Nothing { until_ms: None }));
         assert!(database.end(&first, done("ok")));
         assert_eq!(database.claim().chat.id, "1");
+    }
+
+    #[test]
+    fn the_chat_that_was_served_longest_ago_goes_first() {
+        let database = TestDatabase::new();
+        for chat in ["a", "a", "a", "b", "b", "c"] {
+            database.enqueue(test_chat(chat), "hello");
+        }
+        let mut served = Vec::new();
+        for _ in 0..6 {
+            let task = database.claim();
+            assert!(database.end(&task, done("ok")));
+            served.push(task.chat.id);
+        }
+        assert_eq!(served, ["a", "b", "c", "a", "b", "a"]);
+    }
+
+    #[test]
+    fn an_older_task_that_is_requeued_waits_for_the_one_of_its_chat_that_runs() {
+        let database = TestDatabase::new();
+        let older = database.enqueue(test_chat(1), "older");
+        assert!(database.end(&database.claim(), done("ok")));
+        database.enqueue(test_chat(1), "newer");
+        let newer = database.claim();
+        let requeued = requeue::task(&database, &older, true, "control", &database.run).unwrap();
+        assert_eq!(requeued, requeue::Requeued::Queued);
+        assert!(matches!(database.try_claim(), Claim::Nothing { until_ms: None }));
+        assert!(database.end(&newer, done("ok")));
+        assert_eq!(database.claim().id, older);
+    }
+
+    #[test]
+    fn two_tasks_of_one_chat_cannot_run_at_once_whoever_tries() {
+        let (database, _running) = TestDatabase::with_claimed(test_chat(1));
+        database.enqueue(test_chat(1), "second");
+        database.refuses(&["update inbox set state = 'in_progress', attempt = 1, lease_until_ms = 1
+                            where state = 'queued'"]);
+    }
+
+    #[test]
+    fn a_claim_looks_at_one_task_of_a_chat_however_many_wait() {
+        let database = TestDatabase::new();
+        database.execute_batch("begin").unwrap();
+        for number in 0..1000 {
+            database.enqueue(test_chat(1), &number.to_string());
+        }
+        database.enqueue(test_chat(2), "hello");
+        database.claim();
+        // What a claim asks for, what its triggers do, and a state that changes.
+        for sql in [
+            "select seq from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
+             where turn.next_seq is not null order by turn.last_turn, turn.next_seq limit 1",
+            "select min(seq) from inbox where channel = 'test' and chat_id = '1'
+             and state in ('queued', 'in_progress')",
+            "select max(last_turn) + 1 from chat_turns",
+            "update inbox set state = 'cancelled', finished_at_ms = 1 where seq = 200",
+        ] {
+            let mut statement = database.prepare(sql).unwrap();
+            drop(statement.query([]).unwrap().next().unwrap().is_some());
+            let steps = statement.get_status(StatementStatus::VmStep);
+            assert!(steps < 250, "{steps} steps for {sql}");
+        }
+        assert_eq!(database.claim().chat.id, "2");
+    }
+
+    #[test]
+    fn a_chat_whose_tasks_were_all_pruned_leaves_no_row() {
+        let (database, task) = TestDatabase::with_claimed(test_chat(1));
+        assert!(database.end(&task, done("ok")));
+        database.enqueue(test_chat(2), "hello");
+        retention::tasks(&database, i64::MAX).unwrap();
+        assert_eq!(
+            database.texts("select chat_id from chat_turns order by chat_id"),
+            ["1", "2"],
+            "a reply is unsent"
+        );
+        database.execute("update outbox set state = 'sent', finished_at_ms = 1", []).unwrap();
+        retention::tasks(&database, i64::MAX).unwrap();
+        assert_eq!(database.texts("select chat_id from chat_turns order by chat_id"), ["2"]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::{cancel, open, requeue};
 enum Step {
     Message { chat: u8, update: Option<u8> },
     Claim,
-    End { ending: Ending },
+    End { which: Index, ending: Ending },
     StaleEnd { which: Index, ending: Ending },
     Cancel { which: Index },
     CancelInChat { chat: u8, all: bool },
@@ -38,22 +38,25 @@ fn endings() -> impl Strategy<Value = Ending> {
 
 fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
-        3 => (0..2_u8, proptest::option::of(0..6_u8))
+        3 => (0..3_u8, proptest::option::of(0..6_u8))
             .prop_map(|(chat, update)| Step::Message { chat, update }),
         4 => Just(Step::Claim),
-        3 => endings().prop_map(|ending| Step::End { ending }),
+        3 => (any::<Index>(), endings()).prop_map(|(which, ending)| Step::End { which, ending }),
         2 => (any::<Index>(), endings()).prop_map(|(which, ending)| Step::StaleEnd { which, ending }),
         1 => any::<Index>().prop_map(|which| Step::Cancel { which }),
-        1 => (0..2_u8, any::<bool>()).prop_map(|(chat, all)| Step::CancelInChat { chat, all }),
+        1 => (0..3_u8, any::<bool>()).prop_map(|(chat, all)| Step::CancelInChat { chat, all }),
         2 => (any::<Index>(), any::<bool>()).prop_map(|(which, force)| Step::Requeue { which, force }),
     ]
 }
 
-/// A queue with one worker, and the attempts that it was given.
+/// How many workers take tasks from the queue.
+const WORKERS: usize = 3;
+
+/// A queue, the attempts that its workers are at, and all that they were given.
 struct World {
     database: Connection,
     run: EventId,
-    running: Option<Claimed>,
+    running: Vec<Claimed>,
     given: Vec<Claimed>,
 }
 
@@ -67,15 +70,18 @@ impl World {
                     IncomingMessage { chat, update_id, message_id: None, text: "hello".to_owned() };
                 inbox::enqueue(database, &incoming, run).unwrap();
             }
-            Step::Claim if self.running.is_none() => {
+            Step::Claim if self.running.len() < WORKERS => {
                 if let Claim::Task(task) = claim::claim(database, Duration::from_secs(60), run).unwrap() {
+                    let is_busy = self.running.iter().any(|other| other.chat == task.chat);
+                    assert!(!is_busy, "two tasks of a chat run at once");
                     self.given.push((*task).clone());
-                    self.running = Some(*task);
+                    self.running.push(*task);
                 }
             }
             Step::Claim => {}
-            Step::End { ending } => {
-                if let Some(task) = self.running.take() {
+            Step::End { which, ending } => {
+                if !self.running.is_empty() {
+                    let task = self.running.swap_remove(which.index(self.running.len()));
                     assert!(
                         attempt::end(database, &channels(), &task, &ending).unwrap(),
                         "the running attempt ends"
@@ -101,9 +107,8 @@ impl World {
 
     /// The result of an attempt that has ended arrives again.
     fn end_stale(&self, which: Index, ending: &Ending) {
-        let runs = |task: &Claimed| {
-            self.running.as_ref().is_some_and(|now| now.id == task.id && now.attempt == task.attempt)
-        };
+        let runs =
+            |task: &Claimed| self.running.iter().any(|now| now.id == task.id && now.attempt == task.attempt);
         let stale: Vec<&Claimed> = self.given.iter().filter(|task| !runs(task)).collect();
         if !stale.is_empty() {
             assert!(
@@ -152,6 +157,15 @@ impl World {
                  select 1 from outbox where task_id = inbox.id and round = inbox.requeues)",
         );
         self.assert_none(
+            "a chat's next task is not its oldest, or it runs already",
+            "select chat_id from inbox where state in ('queued', 'in_progress') group by chat_id
+             having (select next_seq from chat_turns where chat_turns.chat_id = inbox.chat_id)
+                 is not case when sum(state = 'in_progress') = 0 then min(seq) end
+             union all select chat_id from chat_turns where next_seq is not null and not exists (
+                 select 1 from inbox where seq = next_seq and state = 'queued'
+                     and inbox.chat_id = chat_turns.chat_id)",
+        );
+        self.assert_none(
             "an attempt that was to be cancelled waits to be tried again",
             "select id from inbox where state = 'queued' and cancel_requested_by is not null",
         );
@@ -167,7 +181,7 @@ proptest! {
         let database = open::for_writing(&directory.path().join("autonous.db")).unwrap();
         // Never committed: a sync for each step would take most of the time.
         database.execute_batch("begin").unwrap();
-        let mut world = World { database, run: EventId::new(), running: None, given: Vec::new() };
+        let mut world = World { database, run: EventId::new(), running: Vec::new(), given: Vec::new() };
         for step in steps {
             world.take(step);
             world.check();
