@@ -62,10 +62,10 @@ soak: ## Try huge files, odd trees, floods and daemons (6 GB and two million fil
 	@$(TARGET)/debug/floods
 
 .PHONY: crash
-crash: ## Kill random processes 300 times while 20 chats write, and count losses (five minutes; SEED=N repeats a run)
+crash: ## Kill random processes 300 times while 20 chats write, and count losses (five minutes; SEED, ROUNDS, WORKERS)
 	@./setup.sh run
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
-	@$(TARGET)/debug/crash $(SEED)
+	@SEED=$(SEED) ROUNDS=$(ROUNDS) WORKERS=$(WORKERS) $(TARGET)/debug/crash
 
 .PHONY: mocks
 mocks: ## Test with third-party model servers, if LLMOCK and AIMOCK name them: docs/model-servers.md (four minutes)

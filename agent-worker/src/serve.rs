@@ -46,6 +46,7 @@ struct Running {
 /// Works on tasks from stdin until it ends.
 pub async fn run(agent: Agent) -> Result<(), ServeError> {
     let agent = Arc::new(agent);
+    let mut model = Some(agent.model.name().to_owned());
     let mut incoming = json_lines::incoming(tokio::io::stdin());
     let outgoing = json_lines::outgoing(tokio::io::stdout());
     let mut heartbeat = interval(HEARTBEAT);
@@ -60,7 +61,7 @@ pub async fn run(agent: Agent) -> Result<(), ServeError> {
                     return Ok(());
                 }
                 let task_id = running.as_ref().map(|running| running.task_id.clone());
-                send(&outgoing, FromWorker::Heartbeat { task_id }).await?;
+                send(&outgoing, FromWorker::Heartbeat { task_id, model: model.take() }).await?;
             }
             message = incoming.recv() => match message {
                 None => return Ok(()),

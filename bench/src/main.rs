@@ -8,6 +8,7 @@ mod archive;
 mod bare;
 mod bash;
 mod call;
+mod chats;
 mod edit;
 mod files;
 mod first_event;
@@ -40,7 +41,7 @@ fn main() -> anyhow::Result<()> {
         return bare::serve();
     }
     let sources = cargo_sources()?;
-    let sections: [(&'static str, Section<'_>); 14] = [
+    let sections: [(&'static str, Section<'_>); 15] = [
         ("A call: ls of 20 entries", &call::bench),
         ("A call: read of 50 kB", &read::bench),
         ("A directory of 100,000 entries", &listing::bench),
@@ -51,6 +52,7 @@ fn main() -> anyhow::Result<()> {
         ("A command in a root of many files", &trees::bench),
         ("The queue: store, claim, end", &queue::bench),
         ("A message to its first event", &first_event::bench),
+        ("Many chats at once", &chats::bench),
         ("A database of 1,000,000 events", &archive::bench),
         ("A turn of the worker's loop", &turns::bench),
         ("From the start to ready", &start::bench),

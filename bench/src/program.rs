@@ -61,12 +61,20 @@ impl Program {
     }
 
     pub(crate) fn system(data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
+        Self::system_with(data, &[])
+    }
+
+    pub(crate) fn system_with(
+        data: &Path,
+        variables: &[(&str, String)],
+    ) -> anyhow::Result<(Self, SocketAddr)> {
         let (control, tools) = (free_address()?, free_address()?);
-        let variables = [
+        let own = [
             ("AUTONOUS_DATA_DIR", data.display().to_string()),
             ("AUTONOUS_CONTROL_LISTEN", control.to_string()),
             ("AUTONOUS_TOOL_LISTEN", tools.to_string()),
         ];
+        let variables = [&own[..], variables].concat();
         Ok((Self::start("supervisor", &["run"], &variables)?, control))
     }
 
@@ -150,6 +158,13 @@ pub(crate) fn resident_mib(pid: u32) -> anyhow::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib = field(&status, "VmRSS").and_then(|value| value.split(' ').next()?.parse::<f64>().ok());
     Ok(kib.context("the process has no resident memory")? / 1024.0)
+}
+
+/// Its resident memory, with a share of the pages that it has in common with others.
+pub(crate) fn proportional_mib(pid: u32) -> io::Result<f64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let kib = field(&rollup, "Pss").and_then(|value| value.split(' ').next()?.parse::<f64>().ok());
+    Ok(kib.ok_or(io::ErrorKind::InvalidData)? / 1024.0)
 }
 
 fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {

@@ -72,13 +72,12 @@ pub enum End {
     CutOff,
 }
 
-/// Serves until `stop` resolves, then gives running requests so much more time.
+/// Serves until `stop` resolves, then gives running requests as much more time as it says.
 pub async fn serve(
     listener: TcpListener,
     routes: Routes,
     bounds: Bounds,
-    stop: impl Future<Output = ()>,
-    patience: Duration,
+    stop: impl Future<Output = Duration>,
 ) -> End {
     let mut server = Server {
         routes,
@@ -87,7 +86,7 @@ pub async fn serve(
         reserve: Connections::new(bounds.reserve),
         tasks: JoinSet::new(),
     };
-    server.accept(&listener, stop).await;
+    let patience = server.accept(&listener, stop).await;
     drop(listener);
     server.open.finish();
     server.reserve.finish();
@@ -107,14 +106,14 @@ struct Server {
 }
 
 impl Server {
-    async fn accept(&mut self, listener: &TcpListener, stop: impl Future<Output = ()>) {
+    async fn accept(&mut self, listener: &TcpListener, stop: impl Future<Output = Duration>) -> Duration {
         let mut stop = pin!(stop);
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let is_busy = !(self.open.is_empty() && self.reserve.is_empty());
             tokio::select! {
-                () = &mut stop => return,
+                patience = &mut stop => return patience,
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => self.add(stream),
                     Err(error) => {

@@ -46,9 +46,10 @@ impl Server {
         let bounds = Bounds { time, connections, reserve: 2 };
         let stopped = async {
             let _ = stopped.await;
+            SHORT
         };
         let hanging = Arc::default();
-        let served = runtime.spawn(serve(listener, routes(&hanging), bounds, stopped, SHORT));
+        let served = runtime.spawn(serve(listener, routes(&hanging), bounds, stopped));
         Self { address, runtime, stop, served, hanging }
     }
 

@@ -1,8 +1,8 @@
 //! The lifeline: a child ends when its parent does, even after SIGKILL.
 //!
-//! The parent holds the writing end of the child's stdin and never writes to it. When the parent ends for
-//! any reason, the kernel closes that end and the child reads end of file. Unlike a death signal, this does
-//! not depend on a thread of the parent.
+//! The parent holds the writing end of the child's stdin. When the parent ends for any reason, the kernel
+//! closes that end and the child reads end of file. Unlike a death signal, this does not depend on a thread
+//! of the parent. A parent that wants the child to finish what it does writes a line.
 
 use std::io::Read;
 use std::thread;
@@ -10,24 +10,45 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+/// What a parent writes to a child that should finish.
+pub const FINISH: &[u8] = b"finish\n";
+
 /// How long a child may take to shut down after its parent is gone.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Resolves at the end of stdin. If the process still runs [`GRACE`] later, it exits.
-pub async fn parent_gone() {
-    let (sender, gone) = oneshot::channel();
+/// Why the child should exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parting {
+    /// Its parent asks it to, and waits: what runs may end.
+    Finish,
+    /// Its parent is gone.
+    Gone,
+}
+
+/// Resolves when the child should exit. If it still runs [`GRACE`] after the end of stdin, it exits.
+pub async fn parting() -> Parting {
+    let (sender, told) = oneshot::channel();
     let watcher = thread::Builder::new().name("lifeline".to_owned()).spawn(move || {
-        wait_for_end_of(std::io::stdin().lock());
-        let _ = sender.send(());
+        let mut line = std::io::stdin().lock();
+        let is_asked = wait_for_change(&mut line);
+        let _ = sender.send(if is_asked { Parting::Finish } else { Parting::Gone });
+        while is_asked && wait_for_change(&mut line) {}
         thread::sleep(GRACE);
         std::process::exit(1);
     });
-    if watcher.is_ok() {
-        let _ = gone.await;
+    if watcher.is_err() {
+        return Parting::Gone;
     }
+    told.await.unwrap_or(Parting::Gone)
 }
 
-fn wait_for_end_of(mut line: impl Read) {
-    let mut ignored = [0; 64];
-    while !matches!(line.read(&mut ignored), Ok(0) | Err(_)) {}
+/// Returns whether something was written, or false at the end.
+fn wait_for_change(line: &mut impl Read) -> bool {
+    loop {
+        match line.read(&mut [0; 64]) {
+            Ok(read) => return read > 0,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return false,
+        }
+    }
 }

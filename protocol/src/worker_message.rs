@@ -26,6 +26,9 @@ pub enum FromWorker {
     Heartbeat {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task_id: Option<TaskId>,
+        /// In the first one: the model that the worker asks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     Result(TaskResult),
 }
@@ -71,8 +74,8 @@ mod tests {
         let outcome = Outcome::Failed { error: "no".into(), retryable: true, retry_after_ms: Some(1) };
         for message in [
             FromWorker::Event { event },
-            FromWorker::Heartbeat { task_id: None },
-            FromWorker::Heartbeat { task_id: Some(task_id.clone()) },
+            FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()) },
+            FromWorker::Heartbeat { task_id: Some(task_id.clone()), model: None },
             FromWorker::Result(TaskResult { task_id, attempt: 1, outcome }),
         ] {
             let line = serde_json::to_string(&message).unwrap();

@@ -1,25 +1,25 @@
-//! Wakes the dispatcher when somebody asked to cancel a task.
+//! Wakes the workers' slots when somebody asked to cancel a task.
 //!
 //! The request itself is stored in the task's row. The signal only says that the row is worth reading now: a
-//! spurious signal does no harm, and one that nobody is waiting for is kept.
+//! spurious signal does no harm, and one that a slot is not waiting for is kept for it.
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
-/// Sent after a commit that may have asked to cancel the running task.
+/// Sent after a commit that may have asked to cancel a running task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CancelSignal {
-    notify: Arc<Notify>,
+    asked: Arc<watch::Sender<()>>,
 }
 
 impl CancelSignal {
     pub(crate) fn notify(&self) {
-        self.notify.notify_one();
+        self.asked.send_replace(());
     }
 
-    /// Resolves once somebody has asked since the last call.
-    pub(crate) async fn notified(&self) {
-        self.notify.notified().await;
+    /// Its `changed` resolves once somebody has asked since the last call.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
+        self.asked.subscribe()
     }
 }

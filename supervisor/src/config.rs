@@ -3,7 +3,7 @@
 //! An invalid value stops the start and names its variable. Only this module reads the environment or the
 //! current directory.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +26,9 @@ pub(crate) fn secret_variables() -> Vec<&'static str> {
 /// The maximum size of `AUTONOUS.md`: a longer system prompt would leave no room for the task.
 const MAX_PROMPT_BYTES: usize = 256 * 1024;
 
+/// Settings by variable, as text; secrets are left out.
+pub(crate) type Settings = BTreeMap<String, String>;
+
 #[derive(Debug)]
 pub(crate) struct Config {
     /// `--data-dir` or `AUTONOUS_DATA_DIR` (`./data`).
@@ -40,18 +43,24 @@ pub(crate) struct Config {
     pub roots: Vec<String>,
     /// `AUTONOUS.md` in `AUTONOUS_CONFIG_DIR`: replaces the worker's system prompt.
     pub system_prompt: Option<String>,
+    /// `AUTONOUS_WORKERS` (4): how many tasks run at once.
+    pub workers: usize,
+    /// `AUTONOUS_STOP_SECONDS` (10): how long running calls may take when the run is ended.
+    pub stop_patience: Duration,
     pub tasks: TaskSettings,
     pub channels: ChannelSettings,
     pub children: ChildSettings,
 }
 
-/// How often a task is tried, and how soon again.
+/// How often a task is tried, how soon again, and how long.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskSettings {
     /// `AUTONOUS_TASK_MAX_ATTEMPTS` (3).
     pub max_attempts: u32,
     /// `AUTONOUS_TASK_RETRY_BASE_MS` (2000): the pause after the first failure; it doubles from there.
     pub retry_base: Duration,
+    /// `AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS` (600): the worker ends an attempt after this time.
+    pub max_wall_time: Duration,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -86,6 +95,8 @@ impl Config {
             tool_listen: listen(variables, "AUTONOUS_TOOL_LISTEN", "127.0.0.1:8701")?,
             roots: roots(variables, &data)?,
             system_prompt: system_prompt(variables)?,
+            stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
+            workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,
             tasks: TaskSettings::from_variables(variables)?,
             channels: ChannelSettings { telegram: TelegramSettings::from_variables(variables)? },
             children: ChildSettings::from_variables(variables, own_directory()?),
@@ -94,13 +105,44 @@ impl Config {
     }
 }
 
+impl Config {
+    /// What holds: the supervisor's own settings with their defaults, and those of the children that are set.
+    pub(crate) fn settings(&self) -> Settings {
+        let seconds = |duration: Duration| duration.as_secs().to_string();
+        let own = [
+            ("AUTONOUS_DATA_DIR", self.data.path().display().to_string()),
+            ("AUTONOUS_CONTROL_LISTEN", self.control_listen.to_string()),
+            ("AUTONOUS_TOOL_LISTEN", self.tool_listen.to_string()),
+            ("AUTONOUS_TOOL_ALLOWED_ROOTS", self.roots.join(",")),
+            ("AUTONOUS_WORKERS", self.workers.to_string()),
+            ("AUTONOUS_STOP_SECONDS", seconds(self.stop_patience)),
+            ("AUTONOUS_TASK_MAX_ATTEMPTS", self.tasks.max_attempts.to_string()),
+            ("AUTONOUS_TASK_RETRY_BASE_MS", self.tasks.retry_base.as_millis().to_string()),
+            ("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", seconds(self.tasks.max_wall_time)),
+        ];
+        let children = self.children.worker.iter().chain(&self.children.tool_server);
+        let mut settings: Settings = children.cloned().collect();
+        settings.retain(|name, _| name.starts_with("AUTONOUS_"));
+        // It may hold values for commands, and what they are is nobody's business.
+        if let Some(value) = settings.get_mut("AUTONOUS_TOOL_ENV") {
+            let names = value.split(',').filter_map(|part| part.split('=').next());
+            *value = names.collect::<Vec<_>>().join(",");
+        }
+        settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        settings.extend(self.channels.telegram.iter().flat_map(TelegramSettings::settings));
+        settings
+    }
+}
+
 impl TaskSettings {
     fn from_variables(variables: &Variables) -> Result<Self, VariableError> {
         let max_attempts = variables.number("AUTONOUS_TASK_MAX_ATTEMPTS", 3, 1..=100)?;
         let retry_base_ms = variables.number("AUTONOUS_TASK_RETRY_BASE_MS", 2000, 1..=60_000)?;
+        let wall_time = variables.number("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", 600, 1..=86_400)?;
         Ok(Self {
             max_attempts: u32::try_from(max_attempts).unwrap_or(u32::MAX),
             retry_base: Duration::from_millis(retry_base_ms),
+            max_wall_time: Duration::from_secs(wall_time),
         })
     }
 }
@@ -125,6 +167,21 @@ impl TelegramSettings {
             pending_max: u32::try_from(pending_max).unwrap_or(u32::MAX),
             send_max_attempts: u32::try_from(send_max_attempts).unwrap_or(u32::MAX),
         }))
+    }
+}
+
+impl TelegramSettings {
+    fn settings(&self) -> Settings {
+        let mut chats: Vec<String> = self.allowed_chats.iter().map(i64::to_string).collect();
+        chats.sort();
+        let settings = [
+            ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", chats.join(",")),
+            ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", self.pending_window.as_secs().to_string()),
+            ("AUTONOUS_TG_PENDING_MAX_MESSAGES", self.pending_max.to_string()),
+            ("AUTONOUS_TG_SEND_MAX_ATTEMPTS", self.send_max_attempts.to_string()),
+        ];
+        let url = self.api_url.iter().map(|url| ("AUTONOUS_TELEGRAM_API_URL", url.to_string()));
+        settings.into_iter().chain(url).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
@@ -241,7 +298,7 @@ mod tests {
         assert_eq!(config.control_listen.to_string(), "127.0.0.1:8700");
         assert_eq!(config.tool_listen.to_string(), "127.0.0.1:8701");
         assert_eq!(config.roots, ["/data/workspace", "/data/state"]);
-        assert_eq!(config.tasks.max_attempts, 3);
+        assert_eq!((config.workers, config.tasks.max_attempts), (4, 3));
         assert!(config.channels.telegram.is_none());
     }
 
@@ -252,7 +309,11 @@ mod tests {
             ("AUTONOUS_TOOL_LISTEN", "localhost"),
             ("AUTONOUS_TOOL_ALLOWED_ROOTS", "/a,b"),
             ("AUTONOUS_CONFIG_DIR", "/does/not/exist"),
+            ("AUTONOUS_WORKERS", "0"),
+            ("AUTONOUS_WORKERS", "65"),
+            ("AUTONOUS_STOP_SECONDS", "601"),
             ("AUTONOUS_TASK_MAX_ATTEMPTS", "0"),
+            ("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "soon"),
             ("AUTONOUS_TASK_RETRY_BASE_MS", "soon"),
             ("AUTONOUS_TELEGRAM_API_URL", "ftp://x"),
             ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", "me"),

@@ -9,6 +9,7 @@ use process::Secret;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,13 +22,15 @@ use crate::channels::telegram::Telegram;
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::launcher::Launcher;
 use crate::children::tool_server::ToolServer;
-use crate::children::{ChildState, ChildrenStates};
+use crate::children::{ChildState, ChildrenStates, StopBy};
 use crate::config::{ChannelSettings, Config};
 use crate::control::{self, Control};
-use crate::dispatch::Dispatcher;
 use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
+use crate::dispatch::{Dispatcher, Queue};
+use crate::health::Board;
 use crate::journal::{self, Journal};
+use crate::monitor::Monitor;
 use crate::ports::{Port, PortError};
 use crate::startup_resources::StartupResources;
 use crate::store::{Store, StoreError, events, tool_calls};
@@ -66,7 +69,8 @@ pub(crate) fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<C
     ]))
 }
 
-/// Runs until `stop`. `announce` is called once, when both children are ready for the first time.
+/// Runs until it is asked to `stop`. `announce` is called once, when all children are ready for the first
+/// time.
 pub(crate) async fn run(
     config: Config,
     resources: StartupResources,
@@ -87,7 +91,13 @@ pub(crate) async fn run(
         journal::follow(config.data.journal(), store.clone(), Some(run.clone()), stop_journal.clone());
     let following = tokio::spawn(following);
     let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
-    let inbound = Inbound { store: store.clone(), run: run.clone(), cancel_signal: cancel_signal.clone() };
+    let board = Board::default();
+    let inbound = Inbound {
+        store: store.clone(),
+        run: run.clone(),
+        cancel_signal: cancel_signal.clone(),
+        board: board.clone(),
+    };
     let channels = channels(&config.channels, inbound)?;
     let system = System {
         config,
@@ -98,14 +108,18 @@ pub(crate) async fn run(
         tokens,
         channels,
         cancel_signal,
+        queue: Queue::default(),
+        board,
+        stop_by: StopBy::default(),
         rejection,
-        stop,
+        stop: CancellationToken::new(),
         tracker,
     };
     let children = system.start_children(tool_port).await?;
-    system.start_channels(control_port, &children)?;
-    system.announce_when_ready(children, announce);
-    let ended = system.until_stopped().await;
+    let monitor = system.start_monitor(&children);
+    system.start_channels(control_port, &monitor)?;
+    system.announce_when_ready(children, monitor, announce);
+    let ended = system.until_stopped(&stop).await;
     // The children have exited: read what the tool server wrote last.
     system.dispatcher().requeue_at_shutdown().await;
     stop_journal.cancel();
@@ -155,7 +169,11 @@ struct System {
     tokens: Tokens,
     channels: Channels,
     cancel_signal: CancelSignal,
+    queue: Queue,
+    board: Board,
+    stop_by: StopBy,
     rejection: SettingsRejection,
+    /// Ends everything; cancelled when the running tasks have ended or their time is over.
     stop: CancellationToken,
     tracker: TaskTracker,
 }
@@ -163,7 +181,7 @@ struct System {
 impl System {
     async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
-        dispatcher.requeue_abandoned("The supervisor was restarted during the task.").await;
+        dispatcher.requeue_abandoned().await;
         let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
         let tool_server = ToolServer {
             socket: port.listener,
@@ -173,17 +191,23 @@ impl System {
             journal: self.journal.clone(),
             store: self.store.clone(),
             settled_until,
-        };
-        let worker = Worker {
-            secrets: self.config.children.worker_secrets.clone(),
-            tool_token: Secret::from(self.tokens.tool_token.as_str()),
-            dispatcher,
+            board: self.board.clone(),
+            runs_no_commands: self.config.children.runs_no_commands(),
+            stop_by: self.stop_by.clone(),
+            lifeline: None,
         };
         let (tool_supervisor, tool_state) = self.child_supervisor();
-        let (worker_supervisor, worker_state) = self.child_supervisor();
         self.tracker.spawn(tool_supervisor.supervise(tool_server, self.stop.clone()));
-        self.tracker.spawn(worker_supervisor.supervise(worker, self.stop.clone()));
-        Ok(ChildrenStates { tool_server: tool_state, worker: worker_state })
+        let workers = (0..self.config.workers).map(|_| self.start_worker(dispatcher.clone()));
+        Ok(ChildrenStates { tool_server: tool_state, workers: workers.collect() })
+    }
+
+    fn start_worker(&self, dispatcher: Dispatcher) -> watch::Receiver<ChildState> {
+        let secrets = self.config.children.worker_secrets.clone();
+        let worker = Worker::new(secrets, Secret::from(self.tokens.tool_token.as_str()), dispatcher);
+        let (supervisor, state) = self.child_supervisor();
+        self.tracker.spawn(supervisor.supervise(worker, self.stop.clone()));
+        state
     }
 
     fn child_supervisor(&self) -> (ChildSupervisor, watch::Receiver<ChildState>) {
@@ -199,6 +223,8 @@ impl System {
             channels: self.channels.clone(),
             settings: self.config.tasks,
             cancel_signal: self.cancel_signal.clone(),
+            queue: self.queue.clone(),
+            board: self.board.clone(),
             task_template: Arc::new(TaskTemplate {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
@@ -206,8 +232,16 @@ impl System {
         }
     }
 
-    fn start_channels(&self, port: Port, children: &ChildrenStates) -> Result<(), RunError> {
-        self.start_control(port, children)?;
+    fn start_monitor(&self, children: &ChildrenStates) -> Arc<Monitor> {
+        let (board, data) = (self.board.clone(), self.config.data.clone());
+        let monitor = Arc::new(Monitor::new(board, self.store.clone(), children.clone(), data));
+        let (watched, stop) = (Arc::clone(&monitor), self.stop.clone());
+        self.tracker.spawn(async move { watched.watch(stop).await });
+        monitor
+    }
+
+    fn start_channels(&self, port: Port, monitor: &Arc<Monitor>) -> Result<(), RunError> {
+        self.start_control(port, Arc::clone(monitor))?;
         for channel in self.channels.iter() {
             let channel = Arc::clone(channel);
             match channel.delivery() {
@@ -227,7 +261,7 @@ impl System {
         Ok(())
     }
 
-    fn start_control(&self, port: Port, children: &ChildrenStates) -> Result<(), RunError> {
+    fn start_control(&self, port: Port, monitor: Arc<Monitor>) -> Result<(), RunError> {
         let (listener, address) = port.into_async()?;
         let control = Control {
             access: Access::new(Some(self.tokens.control()), address, &[]),
@@ -235,7 +269,8 @@ impl System {
             journal: self.config.data.journal(),
             follower: self.journal.clone(),
             run: self.run.clone(),
-            children: children.clone(),
+            monitor,
+            settings: self.config.settings(),
             cancel_signal: self.cancel_signal.clone(),
             channels: self.channels.clone(),
             stop: self.stop.clone(),
@@ -246,16 +281,21 @@ impl System {
 
     fn announce_when_ready(
         &self,
-        mut children: ChildrenStates,
+        children: ChildrenStates,
+        monitor: Arc<Monitor>,
         announce: impl FnOnce(&Tokens) + Send + 'static,
     ) {
         let (tokens, stop, began) = (self.tokens.clone(), self.stop.clone(), std::time::Instant::now());
+        let (roots, workers) = (self.config.roots.clone(), self.config.workers);
         self.tracker.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = children.until_all_ready() => {
                     let (control, tools) = (&tokens.control_url, &tokens.tool_url);
                     tracing::info!(control, tools, after_ms = began.elapsed().as_millis(), "ready");
+                    tracing::info!(workers, "tasks at once");
+                    tracing::info!(?roots, "tools reach these directories");
+                    monitor.announce().await;
                     announce(&tokens);
                 }
             }
@@ -263,8 +303,12 @@ impl System {
     }
 
     /// An error says what ended the run if nobody asked for that.
-    async fn until_stopped(&self) -> Result<(), RunError> {
+    async fn until_stopped(&self, asked: &CancellationToken) -> Result<(), RunError> {
         let ended = tokio::select! {
+            () = asked.cancelled() => {
+                self.finish().await;
+                Ok(())
+            }
             () = self.stop.cancelled() => Ok(()),
             () = self.store.given_up() => Err(RunError::DamagedMeanwhile(self.config.data.database())),
             () = self.launcher.gone() => Err(RunError::LauncherGone),
@@ -273,5 +317,14 @@ impl System {
         self.tracker.close();
         self.tracker.wait().await;
         ended
+    }
+
+    /// Claims no more tasks, and gives those that run some time to end.
+    async fn finish(&self) {
+        let stop_by = Instant::now() + self.config.stop_patience;
+        self.stop_by.set(stop_by);
+        if timeout_at(stop_by, self.queue.finish()).await.is_err() {
+            tracing::warn!("tasks still run; they are put back into the queue");
+        }
     }
 }

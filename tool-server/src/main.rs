@@ -4,11 +4,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use process::confinement::{Powers, confine};
-use process::{Secret, Variables, hardening, lifeline, logs, secrets, shutdown};
+use process::lifeline::{self, Parting};
+use process::{Secret, Variables, hardening, logs, secrets, shutdown};
 use sandbox::Depth;
 use tool_server::change::Durability;
 use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
@@ -153,27 +155,38 @@ fn check(json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Resolves when the server should exit.
-async fn end(lifeline: bool) {
+/// Resolves when the server should exit, with how long running calls may take.
+async fn end(lifeline: bool) -> Duration {
     let asked = async {
         match shutdown::requested().await {
             Ok(signal) => tracing::info!(signal, "exiting"),
             Err(error) => tracing::error!(%error, "cannot receive signals; exiting"),
         }
+        LAST_CALLS
     };
-    let orphaned = async {
-        if lifeline {
-            lifeline::parent_gone().await;
-            tracing::info!("the parent process is gone; exiting");
-        } else {
-            std::future::pending().await
+    let parted = async {
+        if !lifeline {
+            std::future::pending::<()>().await;
+        }
+        match lifeline::parting().await {
+            Parting::Finish => {
+                tracing::info!("finishing the running calls");
+                Duration::MAX
+            }
+            Parting::Gone => {
+                tracing::info!("the parent process is gone; exiting");
+                LAST_CALLS
+            }
         }
     };
     tokio::select! {
-        () = asked => {}
-        () = orphaned => {}
+        patience = asked => patience,
+        patience = parted => patience,
     }
 }
+
+/// How long running calls may take after a signal; a parent decides by itself.
+const LAST_CALLS: Duration = Duration::from_secs(10);
 
 /// The document does not depend on the roots, so an empty temporary directory is enough.
 fn print_openapi() -> anyhow::Result<()> {

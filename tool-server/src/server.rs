@@ -42,7 +42,7 @@ use crate::tools;
 /// How often expired files and records are deleted.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
-/// How long running calls may take after the server was asked to exit.
+/// How long running calls may take once no command can run any more.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
 /// A server that is ready to listen.
@@ -97,8 +97,8 @@ impl Server {
         Ok(Self { app, listener, journal, output, spawner: spawner.ok() })
     }
 
-    /// Serves until `end` resolves, then waits for running calls.
-    pub async fn serve(self, end: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+    /// Serves until `end` resolves, then waits for running calls as long as it says.
+    pub async fn serve(self, end: impl Future<Output = Duration> + Send + 'static) -> anyhow::Result<()> {
         let address = self.listener.local_addr()?;
         let token = if self.app.access.has_token() { "with a token" } else { "without a token" };
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
@@ -106,14 +106,17 @@ impl Server {
         let spawner_gone = watch(self.spawner);
         let stop = async move {
             tokio::select! {
-                () = end => {}
-                () = spawner_gone => tracing::error!("the spawner of commands died; exiting"),
+                patience = end => patience,
+                () = spawner_gone => {
+                    tracing::error!("the spawner of commands died; exiting");
+                    LAST_CALLS
+                }
             }
         };
         let routes = http::routes(&self.app);
         tokio::spawn(sweep_hourly(self.app, self.output));
         let bounds = Bounds::for_open_files(process::open_files::limit());
-        if http_port::serve(listener, routes, bounds, stop, LAST_CALLS).await == End::CutOff {
+        if http_port::serve(listener, routes, bounds, stop).await == End::CutOff {
             tracing::warn!("exiting while calls are still running");
         }
         self.journal.sync()?;

@@ -71,7 +71,12 @@ impl Channel for Fake {
 async fn a_new_channel_receives_a_message_and_sends_its_decorated_reply() {
     let fixture = Fixture::new().await;
     let (store, run) = (fixture.store.clone(), fixture.run.clone());
-    let inbound = Inbound { store: store.clone(), run: run.clone(), cancel_signal: Default::default() };
+    let inbound = Inbound {
+        store: store.clone(),
+        run: run.clone(),
+        cancel_signal: Default::default(),
+        board: Default::default(),
+    };
     let sent = Arc::default();
     let fake: Arc<dyn Channel> = Arc::new(Fake { inbound, sent: Arc::clone(&sent) });
     let (channels, stop) = (Channels::new([fake.clone()]), CancellationToken::new());

@@ -3,6 +3,7 @@
 use protocol::EventId;
 
 use crate::cancel_signal::CancelSignal;
+use crate::health::Board;
 use crate::store::Store;
 
 /// Where received messages go.
@@ -13,4 +14,6 @@ pub(crate) struct Inbound {
     pub run: EventId,
     /// Sent when a message asks to cancel what runs.
     pub cancel_signal: CancelSignal,
+    /// Where the channel reports how it is.
+    pub board: Board,
 }

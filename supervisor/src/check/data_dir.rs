@@ -4,13 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use super::Finding;
 use crate::data_dir::DataDir;
+use crate::health::disk::{FEW_FREE_MB, LEAST_FREE_MB, free_mb};
 use crate::tokens::Tokens;
-
-/// Below this, nothing works reliably.
-const LEAST_FREE_MB: u64 = 64;
-
-/// Below this, commands are soon stopped (`AUTONOUS_TOOL_MIN_FREE_MB` is 512 by default).
-const FEW_FREE_MB: u64 = 1024;
 
 pub(super) fn data_directory(data: &DataDir) -> Finding {
     const NAME: &str = "data directory";
@@ -46,7 +41,9 @@ pub(super) fn running(data: &DataDir) -> Finding {
     const NAME: &str = "supervisor";
     match (data.is_in_use(), Tokens::read(&data.tokens())) {
         (Ok(false), _) => Finding::ok(NAME, "not running"),
-        (Ok(true), Ok(tokens)) => Finding::ok(NAME, format!("running at {}", tokens.control_url)),
+        (Ok(true), Ok(tokens)) => {
+            Finding::ok(NAME, format!("running at {}; what follows is what it sees", tokens.control_url))
+        }
         (Ok(true), Err(error)) => Finding::fail(NAME, format!("running, but {error}"), "Restart it."),
         (Err(error), _) => {
             Finding::warn(NAME, error.to_string(), "Run this as the user who runs the supervisor.")
@@ -57,10 +54,9 @@ pub(super) fn running(data: &DataDir) -> Finding {
 pub(super) fn disk(data: &DataDir) -> Finding {
     const NAME: &str = "disk";
     let existing = data.path().ancestors().find(|directory| directory.exists()).unwrap_or(data.path());
-    match rustix::fs::statvfs(existing) {
+    match free_mb(existing) {
         Err(errno) => Finding::warn(NAME, errno.to_string(), "Check the disk of the data directory."),
-        Ok(space) => {
-            let free_mb = space.f_bavail.saturating_mul(space.f_frsize) >> 20;
+        Ok(free_mb) => {
             let what = format!("{free_mb} MiB free");
             let remedy = "Free some space, or delete old tasks: `supervisor prune --older-than 30d`.";
             match free_mb {

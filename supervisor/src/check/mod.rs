@@ -6,11 +6,13 @@ mod children;
 mod data_dir;
 mod database;
 mod journal;
+mod service;
 mod telegram;
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use crate::control::status::Status;
 use crate::data_dir::DataDir;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +33,14 @@ pub(crate) struct Finding {
     pub remedy: Option<String>,
 }
 
-/// Runs all checks in the order in which a start needs them. Invalid settings are a finding; checks that need
-/// them are then skipped.
-pub(crate) async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec<Finding> {
+/// Runs all checks in the order in which a start needs them. A running service is asked what it sees of
+/// itself (`service`: its answer, if one runs); without one, everything is tried here, with the settings of
+/// this shell. Invalid settings are a finding; checks that need them are then skipped.
+pub(crate) async fn check(
+    data: &DataDir,
+    config: anyhow::Result<Config>,
+    service: Option<Result<Status, String>>,
+) -> Vec<Finding> {
     let mut findings = vec![
         data_dir::data_directory(data),
         data_dir::running(data),
@@ -41,12 +48,21 @@ pub(crate) async fn check(data: &DataDir, config: anyhow::Result<Config>) -> Vec
         database::database(&data.database()),
         journal::journal(data),
     ];
-    match config {
-        Err(error) => {
+    match (service, config) {
+        (Some(Ok(status)), config) => {
+            findings.push(service::settings(&status, &config));
+            findings.extend(service::findings(&status));
+            if let Ok(config) = config {
+                findings.push(children::programs(&config.children).await);
+            }
+            findings.push(children::confinement());
+        }
+        (Some(Err(error)), _) => findings.push(service::unreachable(error)),
+        (None, Err(error)) => {
             let remedy = "Correct the variable; docs/operations.md lists them.";
             findings.push(Finding::fail("settings", format!("{error:#}"), remedy));
         }
-        Ok(config) => {
+        (None, Ok(config)) => {
             findings.push(Finding::ok("settings", "all values are valid"));
             findings.push(children::programs(&config.children).await);
             findings.push(children::sandbox(&config).await);

@@ -33,6 +33,9 @@ pub(crate) trait ManagedChild: Send {
         state: &watch::Sender<ChildState>,
     ) -> impl Future<Output = ()> + Send;
 
+    /// Lets a child finish what it does, when the run ends; runs before the child is ended.
+    fn finish(&mut self, process: &mut Child) -> impl Future<Output = ()> + Send;
+
     /// Cleans up after a child that exited; runs before the next start.
     fn after_exit(&mut self, status: &str) -> impl Future<Output = ()> + Send;
 }
@@ -114,7 +117,7 @@ impl ChildSupervisor {
         let pid = Some(child.pid());
         let spawned = self.record(WorkerSpawned { child: A::NAME.to_owned(), pid }, None).await;
         tokio::select! {
-            () = stop.cancelled() => {}
+            () = stop.cancelled() => managed.finish(&mut child).await,
             () = managed.serve(&mut child, &self.state) => {}
         }
         let ended = terminate(&mut child).await;

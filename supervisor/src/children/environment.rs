@@ -78,6 +78,15 @@ impl ChildSettings {
     }
 }
 
+impl ChildSettings {
+    /// Whether `AUTONOUS_TOOL_DISABLE_EXEC` is set.
+    pub(crate) fn runs_no_commands(&self) -> bool {
+        let is_set =
+            |(name, value): &(String, String)| name == "AUTONOUS_TOOL_DISABLE_EXEC" && value.trim() == "true";
+        self.tool_server.iter().any(is_set)
+    }
+}
+
 /// `AUTONOUS_TOOL_ENV` may name variables without values: the tool server needs these to pass them on.
 fn named_for_commands(variables: &Variables) -> Vec<(String, String)> {
     let named = variables.list("AUTONOUS_TOOL_ENV").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Starts, watches, restarts and ends the two other processes.
+//! Starts, watches, restarts and ends the other processes.
 //!
 //! A small process of our own starts them ([`launcher`]), because this one cannot. Each gets an environment
 //! built from nothing and only its own secrets. No child outlives the supervisor: its stdin is a pipe that
@@ -14,8 +14,11 @@ pub(crate) mod spawn;
 pub(crate) mod terminate;
 pub(crate) mod tool_server;
 
+use std::sync::{Arc, OnceLock};
+
 use serde::Serialize;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -29,23 +32,35 @@ pub(crate) enum ChildState {
 #[derive(Debug, Clone)]
 pub(crate) struct ChildrenStates {
     pub tool_server: watch::Receiver<ChildState>,
-    pub worker: watch::Receiver<ChildState>,
+    /// One for each worker.
+    pub workers: Vec<watch::Receiver<ChildState>>,
 }
 
 impl ChildrenStates {
-    pub(crate) fn all_ready(&self) -> bool {
-        [&self.tool_server, &self.worker].iter().all(|state| *state.borrow() == ChildState::Ready)
+    pub(crate) fn ready_workers(&self) -> usize {
+        self.workers.iter().filter(|worker| *worker.borrow() == ChildState::Ready).count()
     }
 
-    pub(crate) async fn until_all_ready(&mut self) {
-        while !self.all_ready() {
-            let changed = tokio::select! {
-                changed = self.tool_server.changed() => changed,
-                changed = self.worker.changed() => changed,
-            };
-            if changed.is_err() {
+    /// Resolves when all are ready.
+    pub(crate) async fn until_all_ready(mut self) {
+        for state in std::iter::once(&mut self.tool_server).chain(&mut self.workers) {
+            if state.wait_for(|state| *state == ChildState::Ready).await.is_err() {
                 std::future::pending::<()>().await;
             }
         }
+    }
+}
+
+/// When the run has to end, once somebody has asked for its end; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopBy(Arc<OnceLock<Instant>>);
+
+impl StopBy {
+    pub(crate) fn set(&self, stop_by: Instant) {
+        let _ = self.0.set(stop_by);
+    }
+
+    pub(crate) fn get(&self) -> Option<Instant> {
+        self.0.get().copied()
     }
 }

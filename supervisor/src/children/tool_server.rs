@@ -6,14 +6,19 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use process::Secret;
+use process::lifeline::FINISH;
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::pipe;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
 
-use super::ChildState;
 use super::child::Child;
 use super::child_supervisor::ManagedChild;
 use super::environment::ChildSettings;
 use super::spawn::{Given, Program, SpawnError};
+use super::{ChildState, StopBy};
 use crate::data_dir::DataDir;
+use crate::health::{Board, PartName, Reading, commands};
 use crate::journal::Journal;
 use crate::store::{Store, tool_calls};
 
@@ -21,6 +26,13 @@ use crate::store::{Store, tool_calls};
 const READY_PATIENCE: Duration = Duration::from_secs(2);
 /// The pause before the next readiness check.
 const READY_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often a ready server is asked whether it lives.
+const ASK_EVERY: Duration = Duration::from_secs(5);
+/// A server that gave no answer for this long is killed.
+const SILENCE: Duration = Duration::from_secs(15);
+/// The least time for an answer, however long this process itself was suspended.
+const LEAST_PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) struct ToolServer {
     pub socket: TcpListener,
@@ -36,6 +48,14 @@ pub(crate) struct ToolServer {
     pub store: Store,
     /// The newest event that an earlier tool server can have caused.
     pub settled_until: i64,
+    /// Where it is reported how commands are held.
+    pub board: Board,
+    /// Whether the settings want no commands.
+    pub runs_no_commands: bool,
+    /// Until when its running calls may end, once the run is to end.
+    pub stop_by: StopBy,
+    /// Its stdin, while it runs: when it closes, as when this process exits, the server exits.
+    pub lifeline: Option<pipe::Sender>,
 }
 
 impl ManagedChild for ToolServer {
@@ -50,18 +70,34 @@ impl ManagedChild for ToolServer {
     }
 
     async fn serve(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
-        // Never written to: it closes when this process exits, and then the tool server exits.
-        let _lifeline = child.stdin.take();
+        self.lifeline = child.stdin.take();
         tokio::select! {
             _ = child.wait() => return,
             () = self.until_ready() => {}
         }
+        self.report_commands().await;
         state.send_replace(ChildState::Ready);
         self.settle("the tool server exited during the call").await;
-        let _ = child.wait().await;
+        tokio::select! {
+            _ = child.wait() => {}
+            () = self.until_silent() => {
+                tracing::error!("the tool server gave no answer for {} s; killing it", SILENCE.as_secs());
+                let _ = child.kill();
+            }
+        }
+    }
+
+    async fn finish(&mut self, child: &mut Child) {
+        if let (Some(lifeline), Some(stop_by)) = (&mut self.lifeline, self.stop_by.get()) {
+            // A server that has exited already cannot be told.
+            let _ = lifeline.write_all(FINISH).await;
+            let _ = timeout_at(stop_by, child.wait()).await;
+        }
+        self.lifeline = None;
     }
 
     async fn after_exit(&mut self, status: &str) {
+        self.lifeline = None;
         self.journal.drain().await;
         if let Ok(newest) = self.store.write_until_done(|tx| tool_calls::newest_event(tx)).await {
             self.settled_until = newest;
@@ -99,6 +135,37 @@ impl ToolServer {
             }
             tokio::time::sleep(READY_PAUSE).await;
         }
+    }
+
+    /// Resolves when it gave no answer for [`SILENCE`]. `/livez` is answered by the event loop that serves
+    /// calls, also while all connections are at work.
+    async fn until_silent(&self) {
+        let address = format!("{}/livez", self.url);
+        let mut give_up = Instant::now() + SILENCE;
+        loop {
+            sleep(ASK_EVERY).await;
+            loop {
+                let patience = give_up.saturating_duration_since(Instant::now()).max(LEAST_PATIENCE);
+                if self.client.get(&address).timeout(patience).send().await.is_ok() {
+                    give_up = Instant::now() + SILENCE;
+                    break;
+                }
+                if Instant::now() >= give_up {
+                    return;
+                }
+                sleep(READY_PAUSE).await;
+            }
+        }
+    }
+
+    async fn report_commands(&self) {
+        let asked = self.client.get(format!("{}/capabilities", self.url)).bearer_auth(self.token.expose());
+        let answer = asked.timeout(READY_PATIENCE).send().await;
+        let reading = match answer {
+            Ok(answer) => commands::reading(&answer.json().await.unwrap_or_default(), self.runs_no_commands),
+            Err(error) => Reading::degraded(error.without_url().to_string(), "Run `tool-server check`."),
+        };
+        self.board.set(PartName::Commands, reading);
     }
 
     /// Marks the unfinished calls of earlier tool servers as interrupted. A ready server holds the journal's

@@ -1,12 +1,18 @@
 //! `supervisor check`: each finding, and below it how to fix it.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::json;
 
+use super::control_client::ControlClient;
+use super::error::CommandError;
 use super::queue::CommandOutput;
 use crate::check::{Finding, Verdict, check};
 use crate::config::Config;
+use crate::control::status::Status;
 use crate::data_dir::DataDir;
+use crate::error_chain::error_chain;
 use crate::terminal::width::wrapped;
 use crate::terminal::{COLUMNS, Colour, Paint};
 
@@ -16,6 +22,9 @@ pub(crate) struct CheckArguments {
     #[arg(long)]
     pub json: bool,
 }
+
+/// How long the service may take to answer.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The column of the details.
 const INDENT: usize = 22;
@@ -27,10 +36,26 @@ pub(super) async fn run(
     arguments: &CheckArguments,
     paint: Paint,
 ) -> CommandOutput {
-    let findings = check(data, config).await;
+    let findings = check(data, config, service(data).await).await;
     let succeeded = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
     let text = if arguments.json { super::pretty(&json!(findings)) } else { report(&findings, paint) };
     CommandOutput { text, succeeded }
+}
+
+/// What the running service answers, if one runs.
+async fn service(data: &DataDir) -> Option<Result<Status, String>> {
+    if !data.is_in_use().unwrap_or(false) {
+        return None;
+    }
+    let asked = async {
+        let client = ControlClient::new(data)?;
+        client.send(client.get("/status").timeout(PATIENCE)).await
+    };
+    Some(
+        asked
+            .await
+            .map_err(|error: CommandError| format!("the service gave no status: {}", error_chain(&error))),
+    )
 }
 
 fn report(findings: &[Finding], paint: Paint) -> String {

@@ -8,6 +8,7 @@ use crate::channel::Channels;
 use crate::channels::inbound::Inbound;
 use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
+use crate::health::Board;
 use crate::queries;
 use crate::run::channels;
 use crate::store::{Store, events};
@@ -39,7 +40,12 @@ pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, Co
     let store = Store::open(&data.database())?;
     let run = store.write(|tx| events::newest_run(tx)).await?;
     let run = run.unwrap_or_else(EventId::new);
-    let inbound = Inbound { store: store.clone(), run: run.clone(), cancel_signal: CancelSignal::default() };
+    let inbound = Inbound {
+        store: store.clone(),
+        run: run.clone(),
+        cancel_signal: CancelSignal::default(),
+        board: Board::default(),
+    };
     let channels = channels(&ChannelSettings::default(), inbound)?;
     Ok(DatabaseAccess::Exclusive(ExclusiveStore { store, channels, run, _lock: lock }))
 }

@@ -10,6 +10,7 @@ pub(crate) mod health;
 pub(crate) mod journal;
 pub(crate) mod outbox;
 pub(crate) mod retention;
+pub(crate) mod status;
 pub(crate) mod tasks;
 
 use std::path::PathBuf;
@@ -27,8 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
-use crate::children::ChildrenStates;
+use crate::config::Settings;
 use crate::journal::Journal;
+use crate::monitor::Monitor;
 use crate::store::Store;
 use error::ControlError;
 
@@ -48,7 +50,9 @@ pub(crate) struct Control {
     pub follower: Journal,
     /// This run's `process.started`.
     pub run: EventId,
-    pub children: ChildrenStates,
+    pub monitor: Arc<Monitor>,
+    /// What holds, without secrets.
+    pub settings: Settings,
     /// Sent when a task is cancelled.
     pub cancel_signal: CancelSignal,
     /// They format replies and send what comes to `POST /outbox`.
@@ -59,10 +63,14 @@ pub(crate) struct Control {
 
 /// Serves until `stop`. `channel_routes` are those of channels that receive on this port.
 pub(crate) async fn serve(listener: TcpListener, control: Control, channel_routes: Router<Arc<Control>>) {
-    let stop = control.stop.clone();
+    let stop = control.stop.clone().cancelled_owned();
+    let stop = async move {
+        stop.await;
+        PATIENCE
+    };
     let bounds = Bounds::for_open_files(process::open_files::limit());
     let routes = routes(&Arc::new(control), channel_routes);
-    http_port::serve(listener, routes, bounds, stop.cancelled_owned(), PATIENCE).await;
+    http_port::serve(listener, routes, bounds, stop).await;
 }
 
 fn routes(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Routes {
@@ -76,6 +84,7 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/tasks/requeue", post(tasks::requeue_many))
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
+        .route("/status", get(status::get_status))
         .route("/prune", post(retention::post_prune))
         .route("/journal/accept", post(journal::post_accept))
         .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))

@@ -62,7 +62,11 @@ fn failure_reply(error: &str, attempts: u32) -> String {
 mod tests {
     use super::*;
 
-    const SETTINGS: TaskSettings = TaskSettings { max_attempts: 3, retry_base: Duration::from_secs(2) };
+    const SETTINGS: TaskSettings = TaskSettings {
+        max_attempts: 3,
+        retry_base: Duration::from_secs(2),
+        max_wall_time: Duration::from_secs(600),
+    };
 
     fn failed(retryable: bool) -> Outcome {
         Outcome::Failed { error: "no luck".to_owned(), retryable, retry_after_ms: None }

@@ -1,7 +1,10 @@
-//! Gives tasks to the worker, one at a time, and stores the results.
+//! Gives tasks to the workers and stores the results: one slot for each worker, with one task at a time.
+//!
+//! One idle slot at a time looks at the queue, so that a commit wakes one of them and not all. What a slot
+//! knows of its task is its own: a worker that dies or hangs costs that task alone.
 //!
 //! A result is committed only after the journal was read to its end, so a finished task has its whole event
-//! tree. A task that is in progress while no worker runs goes back to the queue as a failed attempt.
+//! tree. A task whose worker exited goes back to the queue as a failed attempt.
 
 pub(crate) mod decide;
 mod requeue_abandoned;
@@ -14,22 +17,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{EventId, ToWorker, now_ms};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
 use crate::children::ChildState;
 use crate::children::link::{LineError, WorkerLink};
 use crate::config::TaskSettings;
+use crate::health::Board;
 use crate::journal::Journal;
 use crate::store::claim::{self, Claim};
 use crate::store::{Store, StoreError, cancel};
-use state::{DispatchState, Running, Work};
+use state::{DispatchState, Patience, Running, Work};
 use task_template::{PriorContext, TaskTemplate};
 
 /// A worker that is silent for this long is ended; it sends a heartbeat every 2 s.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(15);
+/// The last part of it, which begins anew after this process was suspended.
+const SECOND_CHANCE: Duration = Duration::from_secs(3);
 /// How long the worker may take to end a cancelled task before the worker itself is ended.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// How long a claim is valid without a message from its worker.
@@ -37,6 +45,7 @@ const LEASE: Duration = Duration::from_secs(60);
 /// The pause after the database failed.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
+/// What all slots share; each has a clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Dispatcher {
     pub store: Store,
@@ -44,11 +53,34 @@ pub(crate) struct Dispatcher {
     pub journal: Journal,
     /// This run's `process.started`.
     pub run: EventId,
-    /// Sent when the running task may have to be cancelled.
+    /// Sent when a running task may have to be cancelled.
     pub cancel_signal: CancelSignal,
     pub channels: Channels,
     pub settings: TaskSettings,
     pub task_template: Arc<TaskTemplate>,
+    pub queue: Queue,
+    /// Where the model's health is reported.
+    pub board: Board,
+}
+
+/// The way of the slots to the queue.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
+    /// Held by the slot that looks for work.
+    turn: Arc<Mutex<()>>,
+    /// Once cancelled, no more tasks are claimed.
+    closed: CancellationToken,
+    /// The claimed tasks that have not ended.
+    unfinished: TaskTracker,
+}
+
+impl Queue {
+    /// Gives out no more tasks, and resolves when those that run have ended.
+    pub(crate) async fn finish(&self) {
+        self.closed.cancel();
+        self.unfinished.close();
+        self.unfinished.wait().await;
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -59,62 +91,98 @@ pub(crate) enum DisconnectReason {
     Silent,
     #[error("it did not end a cancelled task within {} s", CANCEL_GRACE_PERIOD.as_secs())]
     WillNotStop,
+    #[error("it recorded no event for {} s, which is beyond the limit of an attempt", .0.as_secs())]
+    NoProgress(Duration),
     #[error(transparent)]
     Line(#[from] LineError),
 }
 
+impl DisconnectReason {
+    /// Whether it will not end when it is asked to.
+    pub(crate) const fn is_hung(&self) -> bool {
+        match self {
+            Self::Silent | Self::WillNotStop | Self::NoProgress(_) => true,
+            Self::Left | Self::Line(_) => false,
+        }
+    }
+}
+
 impl Dispatcher {
     /// Serves one worker until it exits or has to be ended.
-    pub(crate) async fn serve(
+    async fn serve(
         &self,
+        state: &mut DispatchState,
         mut link: WorkerLink,
         child_state: &watch::Sender<ChildState>,
     ) -> DisconnectReason {
-        let mut state = DispatchState::default();
         let mut changes = self.store.changes();
-        let mut last_message = Instant::now();
+        let mut cancel_asked = self.cancel_signal.subscribe();
+        let mut patience = Patience::new();
         loop {
-            let idle = state.ready && state.running.is_none();
-            if idle {
+            if state.is_idle() && state.turn.is_some() {
                 changes.mark_unchanged();
-                if let Err(error) = self.give_task(&mut state, &link).await {
+                if let Err(error) = self.give_task(state, &link).await {
                     return error.into();
                 }
             }
-            let waits = state.ready && state.running.is_none();
-            let stop_by = state.running.as_ref().and_then(|running| running.stop_by);
+            let (is_idle, has_turn) = (state.is_idle(), state.turn.is_some());
+            let running = state.running.as_ref();
+            let stop_by = running.and_then(|running| running.stop_by);
+            let progress_by = running.map(|running| running.progress_by);
+            let never = patience.ends_at();
             tokio::select! {
-                line = timeout_at(last_message + SILENCE, link.next()) => {
-                    last_message = Instant::now();
-                    match line {
-                        Err(_) => return DisconnectReason::Silent,
-                        Ok(None) => return DisconnectReason::Left,
-                        Ok(Some(Err(error))) => return error.into(),
-                        Ok(Some(Ok(message))) => self.handle(&mut state, message, child_state).await,
+                line = timeout_at(patience.ends_at(), link.next()) => match line {
+                    Err(_) if patience.is_over() => return DisconnectReason::Silent,
+                    Err(_) => {}
+                    Ok(None) => return DisconnectReason::Left,
+                    Ok(Some(Err(error))) => return error.into(),
+                    Ok(Some(Ok(message))) => {
+                        patience.heard();
+                        self.handle(state, message, child_state).await;
                     }
+                },
+                turn = Arc::clone(&self.queue.turn).lock_owned(), if is_idle && !has_turn => {
+                    state.turn = Some(turn);
                 }
-                () = self.cancel_signal.notified(), if !waits => {
-                    if let Err(error) = self.forward_cancel(&mut state, &link).await {
+                _ = changes.changed(), if has_turn => {}
+                () = sleep_until(state.due.unwrap_or(never)), if has_turn && state.due.is_some() => {}
+                _ = cancel_asked.changed(), if !is_idle => {
+                    if let Err(error) = self.forward_cancel(state, &link).await {
                         return error.into();
                     }
                 }
-                () = sleep_until(stop_by.unwrap_or(last_message)), if stop_by.is_some() => {
+                () = sleep_until(stop_by.unwrap_or(never)), if stop_by.is_some() => {
                     return DisconnectReason::WillNotStop;
                 }
-                _ = changes.changed(), if waits => {}
-                () = sleep_until(state.due.unwrap_or(last_message)), if waits && state.due.is_some() => {}
+                () = sleep_until(progress_by.unwrap_or(never)), if progress_by.is_some() => {
+                    return DisconnectReason::NoProgress(self.progress_limit());
+                }
             }
         }
     }
 
+    /// Within this, the worker records another event or ends the attempt.
+    fn progress_limit(&self) -> Duration {
+        self.settings.max_wall_time + SILENCE
+    }
+
+    /// Claims the next task, gives it to the worker, and lets another slot look for work.
     async fn give_task(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
         state.due = None;
+        let unfinished = self.queue.unfinished.token();
+        if self.queue.closed.is_cancelled() {
+            return Ok(());
+        }
         match self.claim().await {
             Ok(Work::Task(task, past)) => {
+                state.turn = None;
                 let line = self.task_template.task(&task, past, &self.run);
+                let (id, attempt, now) = (task.id.clone(), task.attempt, Instant::now());
+                let progress_by = now + self.progress_limit();
+                state.running =
+                    Some(Running { task: *task, renewed: now, stop_by: None, progress_by, unfinished });
                 link.send(&ToWorker::Task(Box::new(line))).await?;
-                tracing::info!(task_id = %task.id, attempt = task.attempt, "gave a task to the worker");
-                state.running = Some(Running { task: *task, renewed: Instant::now(), stop_by: None });
+                tracing::info!(task_id = %id, attempt, "gave a task to a worker");
             }
             Ok(Work::Nothing { until_ms }) => state.due = until_ms.map(instant_of),
             Err(error) => {

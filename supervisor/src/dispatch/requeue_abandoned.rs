@@ -3,35 +3,53 @@
 use std::time::Duration;
 
 use protocol::Outcome;
+use rusqlite::Connection;
 
 use super::{Dispatcher, decide, jitter};
+use crate::store::StoreError;
 use crate::store::attempt::{self, Ending};
 use crate::store::claim::{self, Claimed};
 
 impl Dispatcher {
-    /// Requeues the tasks that no worker is running, as failed attempts.
-    pub(crate) async fn requeue_abandoned(&self, why: &str) {
-        let (settings, why, jitter) = (self.settings, why.to_owned(), jitter());
-        self.end_all(move |task| {
-            let outcome = Outcome::Failed { error: why.clone(), retryable: true, retry_after_ms: None };
-            decide::ending(outcome, task.tries, &settings, jitter)
+    /// Requeues a task whose worker exited, as a failed attempt.
+    pub(super) async fn requeue(&self, task: Claimed, why: &str) {
+        let outcome = Outcome::Failed { error: why.to_owned(), retryable: true, retry_after_ms: None };
+        let ending = decide::ending(outcome, task.tries, &self.settings, jitter());
+        self.end_all(move |_| Ok(vec![(task.clone(), ending.clone())])).await;
+    }
+
+    /// Requeues the tasks that ran when the supervisor exited, as failed attempts.
+    pub(crate) async fn requeue_abandoned(&self) {
+        let (settings, jitter) = (self.settings, jitter());
+        self.end_all(move |tx| {
+            let error = "The supervisor was restarted during the task.".to_owned();
+            let outcome = Outcome::Failed { error, retryable: true, retry_after_ms: None };
+            let ending = |task: &Claimed| decide::ending(outcome.clone(), task.tries, &settings, jitter);
+            Ok(claim::in_progress(tx)?.into_iter().map(|task| (task.clone(), ending(&task))).collect())
         })
         .await;
     }
 
-    /// Requeues the task that a shutdown interrupted: this is not a failure of the task, so it always runs
+    /// Requeues the tasks that a shutdown interrupted: this is not a failure of theirs, so they always run
     /// again.
     pub(crate) async fn requeue_at_shutdown(&self) {
-        let error = "The supervisor was stopped during the task.";
-        self.end_all(|_| Ending::Retry { error: error.to_owned(), after: Duration::ZERO }).await;
+        self.end_all(|tx| {
+            let error = "The supervisor was stopped during the task.".to_owned();
+            let ending = Ending::Retry { error, after: Duration::ZERO };
+            Ok(claim::in_progress(tx)?.into_iter().map(|task| (task, ending.clone())).collect())
+        })
+        .await;
     }
 
-    async fn end_all(&self, ending: impl Fn(&Claimed) -> Ending + Clone + Send + 'static) {
+    async fn end_all(
+        &self,
+        endings: impl Fn(&Connection) -> Result<Vec<(Claimed, Ending)>, StoreError> + Clone + Send + 'static,
+    ) {
         self.journal.drain().await;
         let channels = self.channels.clone();
         let ended = self.store.write_until_done(move |tx| {
-            let tasks = claim::in_progress(tx)?;
-            tasks.iter().try_for_each(|task| attempt::end(tx, &channels, task, &ending(task)).map(|_| ()))
+            let end = |(task, ending)| attempt::end(tx, &channels, &task, &ending).map(|_| ());
+            endings(tx)?.into_iter().try_for_each(end)
         });
         if let Err(error) = ended.await {
             tracing::error!(%error, "could not requeue the tasks in progress");

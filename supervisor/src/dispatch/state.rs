@@ -1,6 +1,8 @@
-//! What the dispatcher remembers between two messages of its worker.
+//! What a slot remembers between two messages of its worker.
 
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::task_template::PriorContext;
 use crate::store::claim::Claimed;
@@ -10,8 +12,16 @@ pub(super) struct DispatchState {
     /// Whether the worker accepts tasks.
     pub(super) ready: bool,
     pub(super) running: Option<Running>,
+    /// Held while this slot is the one that looks for work.
+    pub(super) turn: Option<OwnedMutexGuard<()>>,
     /// When to look for work again.
     pub(super) due: Option<Instant>,
+}
+
+impl DispatchState {
+    pub(super) fn is_idle(&self) -> bool {
+        self.ready && self.running.is_none()
+    }
 }
 
 pub(super) enum Work {
@@ -27,4 +37,35 @@ pub(super) struct Running {
     pub(super) renewed: Instant,
     /// Once the worker was told to cancel: when we end the worker itself.
     pub(super) stop_by: Option<Instant>,
+    /// When we end the worker if it has recorded no event by then.
+    pub(super) progress_by: Instant,
+    /// An orderly stop waits for it.
+    pub(super) unfinished: TaskTrackerToken,
+}
+
+/// Decides when a worker's silence is long enough to end it.
+pub(super) struct Patience {
+    silent_since: Instant,
+    /// Until when a silent worker can still be heard.
+    second_chance: Option<Instant>,
+}
+
+impl Patience {
+    pub(super) fn new() -> Self {
+        Self { silent_since: Instant::now(), second_chance: None }
+    }
+
+    pub(super) fn ends_at(&self) -> Instant {
+        self.second_chance.unwrap_or(self.silent_since + super::SILENCE - super::SECOND_CHANCE)
+    }
+
+    pub(super) fn heard(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Its time is over. Whoever was suspended hears nothing either, so the first time it gets some more.
+    /// Returns whether that is over, too.
+    pub(super) fn is_over(&mut self) -> bool {
+        self.second_chance.replace(Instant::now() + super::SECOND_CHANCE).is_some()
+    }
 }

@@ -1,4 +1,4 @@
-//! The worker as a child: it reads tasks from its stdin and answers on its stdout.
+//! A worker as a child, in its slot: it reads tasks from its stdin and answers on its stdout.
 
 use std::collections::HashMap;
 
@@ -6,6 +6,7 @@ use process::Secret;
 use tokio::sync::watch;
 
 use super::Dispatcher;
+use super::state::DispatchState;
 use crate::children::ChildState;
 use crate::children::child::Child;
 use crate::children::child_supervisor::ManagedChild;
@@ -14,9 +15,17 @@ use crate::children::link::WorkerLink;
 use crate::children::spawn::{Given, Program, SpawnError};
 
 pub(crate) struct Worker {
-    pub secrets: HashMap<String, Secret>,
-    pub tool_token: Secret,
-    pub dispatcher: Dispatcher,
+    secrets: HashMap<String, Secret>,
+    tool_token: Secret,
+    dispatcher: Dispatcher,
+    state: DispatchState,
+}
+
+impl Worker {
+    /// A worker with these model keys.
+    pub(crate) fn new(secrets: HashMap<String, Secret>, tool_token: Secret, dispatcher: Dispatcher) -> Self {
+        Self { secrets, tool_token, dispatcher, state: DispatchState::default() }
+    }
 }
 
 impl ManagedChild for Worker {
@@ -32,12 +41,25 @@ impl ManagedChild for Worker {
 
     async fn serve(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return };
-        let reason = self.dispatcher.serve(WorkerLink::new(stdin, stdout), state).await;
-        tracing::warn!(%reason, "stopped serving the worker");
+        let link = WorkerLink::new(stdin, stdout);
+        let reason = self.dispatcher.serve(&mut self.state, link, state).await;
+        // Ending it may take a while, in which another slot looks for work.
+        self.state.turn = None;
+        tracing::warn!(pid = child.pid(), %reason, "stopped serving a worker");
+        if reason.is_hung() {
+            let _ = child.kill();
+        }
     }
 
+    /// It has no task by then, or its time is over.
+    async fn finish(&mut self, _child: &mut Child) {}
+
     async fn after_exit(&mut self, status: &str) {
-        self.dispatcher.requeue_abandoned(&format!("The worker exited during the task ({status}).")).await;
+        let DispatchState { running, .. } = std::mem::take(&mut self.state);
+        if let Some(running) = running {
+            let why = format!("The worker exited during the task ({status}).");
+            self.dispatcher.requeue(running.task, &why).await;
+        }
     }
 }
 

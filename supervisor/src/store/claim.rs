@@ -200,7 +200,7 @@ mod tests {
             "update inbox set state = 'cancelled', finished_at_ms = 1 where seq = 200",
         ] {
             let mut statement = database.prepare(sql).unwrap();
-            drop(statement.query([]).unwrap().next().unwrap().is_some());
+            let _ = statement.query([]).unwrap().next().unwrap().is_some();
             let steps = statement.get_status(StatementStatus::VmStep);
             assert!(steps < 250, "{steps} steps for {sql}");
         }

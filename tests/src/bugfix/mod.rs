@@ -46,7 +46,7 @@ mod tests {
 const MANIFEST: &str = "[package]\nname = \"stats\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
 
 pub fn system(model: &FakeModel) -> SystemBuilder {
-    System::builder().model(model).variable("AUTONOUS_TASK_RETRY_BASE_MS", "1")
+    System::builder().model(model).workers(1).variable("AUTONOUS_TASK_RETRY_BASE_MS", "1")
 }
 
 pub fn lay_out(workspace: &Path) {

@@ -24,13 +24,15 @@ pub(super) struct Kills {
 }
 
 impl Kills {
-    /// Kills one of the three processes. The supervisor is restarted at once, so the next kill may hit it
-    /// while it starts; it restarts its children itself.
+    /// Kills the supervisor, the tool server or one of the workers. The supervisor is restarted at once, so the
+    /// next kill may hit it while it starts; it restarts its children itself.
     pub(super) fn kill_one(&mut self, system: &mut System, random: &mut Random) {
         let living = system.children();
         let name = CHILDREN.get(random.below(CHILDREN.len() + 1));
-        let child = name.and_then(|name| living.iter().find(|process| process.is(name)));
-        if let Some(child) = child {
+        let named: Vec<_> =
+            name.iter().flat_map(|name| living.iter().filter(|child| child.is(name))).collect();
+        if !named.is_empty() {
+            let child = named[random.below(named.len())];
             program::signal(child.pid, Signal::KILL);
             self.children += 1;
         } else {

@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 pub struct CrashTest {
     pub rounds: usize,
     pub chats: usize,
+    pub workers: usize,
     pub copies: usize,
     pub seed: u64,
 }
@@ -40,7 +41,7 @@ impl CrashTest {
         let telegram = FakeTelegram::start();
         let model = FakeModel::start(model::note_down);
         let mut chats = Chats::new(self.chats, random.number());
-        let mut system = started(&telegram, &model, &chats);
+        let mut system = started(&telegram, &model, &chats, self.workers);
         let mut copies = copy::Copies::default();
         let mut kills = kills::Kills::default();
         for round in 0..self.rounds {
@@ -63,8 +64,9 @@ impl CrashTest {
 }
 
 /// A system that never gives up a task, however often it is interrupted.
-fn started(telegram: &FakeTelegram, model: &FakeModel, chats: &Chats) -> System {
+fn started(telegram: &FakeTelegram, model: &FakeModel, chats: &Chats, workers: usize) -> System {
     System::builder()
+        .workers(workers)
         .telegram(telegram, &chats.ids())
         .model(model)
         .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "100")

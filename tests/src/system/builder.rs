@@ -24,6 +24,7 @@ impl SystemBuilder {
             .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
             .variable("AUTONOUS_LOG_FORMAT", "json")
             .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
+            .variable("AUTONOUS_STOP_SECONDS", "1")
     }
 
     pub fn dir(&self) -> &TestDir {
@@ -55,6 +56,12 @@ impl SystemBuilder {
         server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
     }
 
+    /// How many tasks run at once.
+    #[must_use]
+    pub fn workers(self, count: usize) -> Self {
+        self.variable("AUTONOUS_WORKERS", &count.to_string())
+    }
+
     /// Replaces the agent worker and the tool server with shell scripts. They are never ready, so the start
     /// waits only for the control port.
     #[must_use]
@@ -69,6 +76,12 @@ impl SystemBuilder {
     /// Starts a system that must refuse to run.
     pub fn start_refused(self) -> Refusal {
         Refusal::of(&self.dir, &self.launch)
+    }
+
+    /// Starts a system that cannot become ready, and waits until it can be asked.
+    pub fn start_unready(mut self) -> System {
+        self.readiness = "/livez";
+        self.start()
     }
 
     /// Starts the system and waits until it is ready.

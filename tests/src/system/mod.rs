@@ -93,9 +93,22 @@ impl System {
         request.send(http::address_of(&tokens.tool_url))
     }
 
+    /// What `/readyz` says of one part.
+    pub fn part(&self, name: &str) -> Value {
+        let answer = Request::get("/readyz").send(http::address_of(&self.tokens().control_url)).json();
+        let part =
+            answer["parts"].as_array().and_then(|parts| parts.iter().find(|part| part["name"] == name));
+        part.unwrap_or_else(|| panic!("no part {name} in {answer}")).clone()
+    }
+
     /// Sends a message in the local channel; returns the task's ID.
     pub fn say(&self, text: &str) -> String {
-        let answer = self.control(Request::post_json("/messages", &json!({"text": text})));
+        self.say_in("local", text)
+    }
+
+    /// Sends a message in another conversation of the local channel; returns the task's ID.
+    pub fn say_in(&self, chat: &str, text: &str) -> String {
+        let answer = self.control(Request::post_json("/messages", &json!({"text": text, "chat": chat})));
         assert_eq!(answer.status, 202, "{}", answer.text());
         answer.json()["task_id"].as_str().expect("a queued message has a task").to_owned()
     }

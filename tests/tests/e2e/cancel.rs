@@ -93,7 +93,7 @@ fn a_cancel_that_telegram_delivers_twice_stops_nothing_else() {
 
 #[test]
 fn a_request_to_cancel_survives_a_crash_of_the_supervisor() {
-    let mut system = System::start();
+    let mut system = System::builder().workers(1).start();
     let task = system.say(LONG);
     wait_until_sleeping(&system);
     let worker = system.child("agent-worker");

@@ -82,3 +82,38 @@ fn a_failed_check_says_what_to_do() {
     assert!(words.contains("FAIL  Telegram") && words.contains("chmod 700"), "{words}");
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
 }
+
+#[test]
+fn beside_a_service_that_was_started_with_other_settings_it_says_what_the_service_has() {
+    let telegram = FakeTelegram::start();
+    let model = FakeModel::answering(Vec::new());
+    let system = System::builder().telegram(&telegram, "7").model(&model).workers(2).start();
+    harness::wait::until_true("Telegram answers", || system.part("telegram")["state"] == "ok");
+    let found = findings(&system.run_command(&["check", "--json"]));
+    let what = |name: &str| {
+        let found = found.iter().find(|finding| finding["name"] == name);
+        found.and_then(|finding| finding["what"].as_str()).unwrap_or("missing").to_owned()
+    };
+    crate::assert_says(&what("supervisor"), &["what follows is what it sees"]);
+    crate::assert_says(
+        &what("settings"),
+        &["others than this shell", "AUTONOUS_WORKERS=2", "AUTONOUS_TELEGRAM_ALLOWED_CHATS=7"],
+    );
+    assert_eq!(what("workers"), "2 of 2 ready");
+    crate::assert_says(&what("Telegram"), &["answers as @", "1 chats allowed"]);
+    crate::assert_says(&what("model"), &[harness::fake_model::NAME]);
+    crate::assert_says(&what("sandbox"), &["tier"]);
+    for line in ["tasks at once", "tools reach these directories", "receiving from Telegram", "tier"] {
+        assert!(system.log().contains(line), "{line}: {}", system.log());
+    }
+}
+
+#[test]
+fn a_service_that_does_not_answer_is_a_finding() {
+    let system = System::start();
+    harness::program::stop(system.supervisor_pid());
+    let output = system.run_command(&["check", "--json"]);
+    harness::program::signal(system.supervisor_pid(), rustix::process::Signal::CONT);
+    assert!(!output.status.success());
+    assert_eq!(verdict(&findings(&output), "service"), "fail", "{output:?}");
+}

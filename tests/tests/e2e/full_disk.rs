@@ -53,8 +53,9 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
         assert!(telegram.unconfirmed() > 0, "what cannot be stored stays with Telegram");
         wait::until_true("the log says so", || system.log().contains("they stay with Telegram"));
         let not_ready = readyz(&system);
-        let trouble = not_ready.json()["database_trouble"].as_str().unwrap_or_default().to_owned();
-        assert!(not_ready.status == 503 && trouble.contains("full"), "{}", not_ready.text());
+        assert_eq!(not_ready.status, 503, "{}", not_ready.text());
+        let database = system.part("database");
+        assert!(database["detail"].as_str().is_some_and(|detail| detail.contains("full")), "{database}");
         let refused = system.control(Request::post_json("/messages", &json!({"text": "ls path=."})));
         assert_eq!(refused.status, 503, "a message that cannot be stored is not accepted");
         wait::until_true("a call that cannot be recorded is not made", || {

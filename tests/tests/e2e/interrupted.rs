@@ -28,7 +28,7 @@ fn careful_model() -> FakeModel {
 
 fn cut_off(kill: impl FnOnce(&mut System)) {
     let model = careful_model();
-    let mut system = System::builder().model(&model).start();
+    let mut system = System::builder().model(&model).workers(1).start();
     let task = system.say("leave a mark");
     let mark = system.workspace().join("mark.txt");
     let read = || fs::read_to_string(&mark).unwrap_or_default();

@@ -42,7 +42,7 @@ fn assert_answered_once(telegram: &FakeTelegram, replies: usize) {
 fn killed_while_the_model_thinks(kill: impl FnOnce(&mut System)) {
     let telegram = FakeTelegram::start();
     let (model, release) = thinking_model();
-    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    let mut system = System::builder().telegram(&telegram, "4711").model(&model).workers(1).start();
     telegram.push(ADA.text("what is here?"));
     wait::until_true("the model thinks", || !model.requests().is_empty());
     kill(&mut system);
@@ -152,7 +152,7 @@ fn has_unread_bytes(port: u16) -> bool {
 
 #[test]
 fn an_idle_child_that_dies_is_started_again() {
-    let system = System::start();
+    let system = System::builder().workers(1).start();
     for name in ["agent-worker", "tool-server"] {
         let before = system.child(name);
         program::signal(before.pid, Signal::KILL);

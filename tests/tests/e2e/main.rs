@@ -51,17 +51,20 @@ mod powers;
 mod bugfix;
 mod crash;
 mod full_disk;
+mod health;
 mod interrupted;
 mod kill;
 mod killed_changes;
 mod misbehaving_children;
 mod reserve;
+mod workers;
 
 // Start, settings and self-checks.
 mod bad_settings;
 mod check;
 mod operation;
 mod start_up;
+mod stopping;
 
 // The project itself: documents, map, and the harness.
 mod architecture;

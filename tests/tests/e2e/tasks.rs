@@ -14,6 +14,7 @@ fn system_with_an_old_queue() -> (System, String, String) {
     let system = System::builder()
         .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
         .variable("AUTONOUS_MODEL_PROVIDER", "scripted")
+        .workers(1)
         .variable("AUTONOUS_MODEL_SCRIPT", "msg:hello,err:bad_request")
         .start();
     let done = system.run_task("say hello, please, in as many words as a line of eighty columns cannot hold");

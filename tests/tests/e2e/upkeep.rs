@@ -45,7 +45,7 @@ fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
 
 #[test]
 fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
-    let mut system = System::start();
+    let mut system = System::builder().workers(1).start();
     for _ in 0..3 {
         system.run_task("ls path=.");
     }
@@ -119,6 +119,7 @@ fn tasks_are_put_back_and_cancelled_whether_a_supervisor_runs_or_not() {
     let mut system = System::builder()
         .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
         .variable("AUTONOUS_MODEL_PROVIDER", "scripted")
+        .workers(1)
         .variable("AUTONOUS_MODEL_SCRIPT", "err:bad_request,msg:at last,err:bad_request")
         .start();
     let first = system.run_task("one");

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::inbound::Inbound;
 use crate::channel::{BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendOutcome};
 use crate::config::TelegramSettings;
+use crate::health::{PartName, Reading};
 use bot::TelegramBot;
 use receive::Receiver;
 
@@ -35,6 +36,9 @@ pub(crate) struct Telegram {
 impl Telegram {
     /// Creates the client; nothing is sent yet.
     pub(crate) fn new(settings: Option<&TelegramSettings>, inbound: Inbound) -> Result<Self, reqwest::Error> {
+        if settings.is_none() {
+            inbound.board.set(PartName::Telegram, Reading::off("off: AUTONOUS_TELEGRAM_TOKEN is not set"));
+        }
         let connect = |settings: &TelegramSettings| Ok((TelegramBot::new(settings)?, settings.clone()));
         Ok(Self { bot: settings.map(connect).transpose()?, inbound })
     }

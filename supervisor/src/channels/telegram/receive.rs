@@ -17,12 +17,16 @@ use super::store_outage::StoreOutage;
 use crate::channel::Chat;
 use crate::channels::inbound::Inbound;
 use crate::config::TelegramSettings;
+use crate::health::{PartName, Reading};
 use crate::store::{StoreError, kv};
 
 const BATCH: u8 = 100;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// After so many failures in a row, Telegram counts as out of reach.
+const UNREACHABLE_AFTER: u32 = 3;
 
 pub(super) struct Receiver {
     bot: TelegramBot,
@@ -31,6 +35,7 @@ pub(super) struct Receiver {
     pending_max: u32,
     backlog: Option<Backlog>,
     failures: u32,
+    bot_name: Option<String>,
     outage: StoreOutage,
 }
 
@@ -48,6 +53,7 @@ impl Receiver {
             pending_max: settings.pending_max,
             backlog: Some(Backlog { not_before: now_ms() / 1000 - window, since_seq: None }),
             failures: 0,
+            bot_name: None,
             outage: StoreOutage::default(),
         }
     }
@@ -76,6 +82,7 @@ impl Receiver {
             Ok(updates) => updates,
             Err(error) => return self.after_telegram_error(&error),
         };
+        self.introduce().await;
         match self.store(updates).await {
             Ok(()) => {
                 self.failures = 0;
@@ -83,6 +90,24 @@ impl Receiver {
             }
             Err(error) => self.after_store_error(&error),
         }
+    }
+
+    /// Reports that Telegram answers, and once who the bot is and for whom it works.
+    async fn introduce(&mut self) {
+        if self.bot_name.is_none() {
+            self.bot_name = self.bot.api.get_me().await.ok().map(|me| me.username().to_owned());
+            let bot = self.bot_name.as_deref().unwrap_or("unknown");
+            tracing::info!(bot, allowed_chats = ?self.allowed_chats, "receiving from Telegram");
+        }
+        let bot = self.bot_name.as_deref().unwrap_or("unknown");
+        let reading = match self.allowed_chats.len() {
+            0 => Reading::degraded(
+                format!("answers as @{bot}, but no chat is allowed"),
+                "Set AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
+            ),
+            chats => Reading::ok(format!("answers as @{bot}, {chats} chats allowed")),
+        };
+        self.inbound.board.set(PartName::Telegram, reading);
     }
 
     async fn fetch(&self, offset: i32) -> Result<Vec<Update>, teloxide::RequestError> {
@@ -148,6 +173,7 @@ impl Receiver {
             }
         };
         self.failures += 1;
+        self.inbound.board.set(PartName::Telegram, reading(policy, &words, self.failures));
         let wait_ms = wait.as_millis();
         match policy {
             RetryPolicy::NeedsOperator { what, .. } => tracing::error!(error = words, wait_ms, "{what}"),
@@ -156,5 +182,17 @@ impl Receiver {
             }
         }
         wait
+    }
+}
+
+/// What an error tells of Telegram. A single one passes; several in a row mean that nobody is answered.
+fn reading(policy: RetryPolicy, words: &str, failures: u32) -> Reading {
+    const REMEDY: &str = "Check the network and AUTONOUS_TELEGRAM_API_URL.";
+    match policy {
+        RetryPolicy::NeedsOperator { what, .. } => Reading::failed(what, "Correct it; it is tried again."),
+        _ if failures < UNREACHABLE_AFTER => Reading::degraded(words, REMEDY),
+        RetryPolicy::Wait(_) | RetryPolicy::Retry | RetryPolicy::RetryLimited | RetryPolicy::Never => {
+            Reading::failed(words, REMEDY)
+        }
     }
 }

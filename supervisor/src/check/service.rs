@@ -1,0 +1,63 @@
+//! What the running service sees of itself. Its settings are those that count, not those of this shell.
+
+use protocol::now_ms;
+
+use super::Finding;
+use crate::config::{Config, Settings};
+use crate::control::status::Status;
+use crate::health::{Part, PartName, PartState};
+use crate::terminal::age;
+
+/// The parts as findings. What is looked at in the files as well is told only if it is not well.
+pub(super) fn findings(status: &Status) -> Vec<Finding> {
+    let is_looked_at = |name| matches!(name, PartName::Database | PartName::Journal | PartName::Disk);
+    let told =
+        status.report.parts.iter().filter(|part| part.state != PartState::Ok || !is_looked_at(part.name));
+    told.map(finding).collect()
+}
+
+/// Where the settings of the service differ from those that a start from this shell would have.
+pub(super) fn settings(status: &Status, own: &anyhow::Result<Config>) -> Finding {
+    const NAME: &str = "settings";
+    let own = match own {
+        Ok(config) => config.settings(),
+        Err(_) => Settings::new(),
+    };
+    let names = status.settings.keys().chain(own.keys().filter(|name| !status.settings.contains_key(*name)));
+    let differ = names.filter(|name| status.settings.get(*name) != own.get(*name));
+    let told = differ.map(|name| match status.settings.get(name) {
+        Some(value) => format!("{name}={value}"),
+        None => format!("{name} is not set"),
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return Finding::ok(NAME, "the service has the same as this shell");
+    }
+    Finding::ok(NAME, format!("the service was started with others than this shell: {}", told.join(", ")))
+}
+
+pub(super) fn unreachable(error: String) -> Finding {
+    Finding::fail("service", error, "See its log; restart it if it does not recover.")
+}
+
+fn finding(part: &Part) -> Finding {
+    let name = match part.name {
+        PartName::Database => "database",
+        PartName::Journal => "journal",
+        PartName::ToolServer => "tool server",
+        PartName::Commands => "sandbox",
+        PartName::Workers => "workers",
+        PartName::Telegram => "Telegram",
+        PartName::Model => "model",
+        PartName::Disk => "disk",
+    };
+    let remedy = || part.remedy.clone().unwrap_or_else(|| "See its log.".to_owned());
+    let since = || format!("{} (since {})", part.detail, age::since(part.since_ms, now_ms()));
+    match part.state {
+        PartState::Ok | PartState::Off => Finding::ok(name, part.detail.clone()),
+        PartState::Degraded => Finding::warn(name, since(), remedy()),
+        // The service itself goes on without.
+        PartState::Failed if part.name == PartName::Commands => Finding::warn(name, since(), remedy()),
+        PartState::Failed => Finding::fail(name, since(), remedy()),
+    }
+}

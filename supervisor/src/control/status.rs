@@ -1,0 +1,53 @@
+//! `GET /status`: what the service sees of itself, for `supervisor check` and for people.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+use super::Control;
+use super::error::ControlError;
+use crate::config::Settings;
+use crate::health::Report;
+use crate::store::StoreError;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Status {
+    #[serde(flatten)]
+    pub report: Report,
+    /// The settings that hold, by variable; secrets are left out.
+    pub settings: Settings,
+    pub counts: Counts,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Counts {
+    /// Open tasks by state, and those that were given up.
+    pub tasks: BTreeMap<String, i64>,
+    /// Messages that wait to be sent, and those that were given up.
+    pub outbox: BTreeMap<String, i64>,
+}
+
+pub(crate) async fn get_status(State(control): State<Arc<Control>>) -> Result<Json<Status>, ControlError> {
+    let report = control.monitor.report().await;
+    let counts = control.store.write(|tx| count(tx)).await?;
+    Ok(Json(Status { report, settings: control.settings.clone(), counts }))
+}
+
+/// Only states with an index are counted, because there may be millions of the others.
+fn count(connection: &Connection) -> Result<Counts, StoreError> {
+    let of = |table: &str, states: &[&str]| {
+        let counted = states.iter().map(|state| {
+            let sql = format!("select count(*) from {table} where state = '{state}'");
+            Ok(((*state).to_owned(), connection.query_row(&sql, [], |row| row.get(0))?))
+        });
+        counted.collect::<Result<_, StoreError>>()
+    };
+    Ok(Counts {
+        tasks: of("inbox", &["queued", "in_progress", "dead"])?,
+        outbox: of("outbox", &["queued", "dead"])?,
+    })
+}
