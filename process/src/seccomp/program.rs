@@ -1,13 +1,18 @@
 //! Compiles the rules to the kernel's filter language (classic BPF).
 //!
-//! The program checks architecture and number range, then has one block per rule. A block begins with the
-//! call's number and ends with a verdict on every path, so blocks are independent of each other.
+//! The program checks architecture and number range, then finds the block of the call's number by halves. The
+//! kernel runs a new filter once for each number that it knows, so what a lookup takes decides what it costs
+//! to install the filter, and commands install one each. A block ends with a verdict on every path, so blocks
+//! are independent of each other.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 
 use libc::{
-    BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W,
-    SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_USER_NOTIF, sock_filter,
+    BPF_ABS, BPF_ALU, BPF_AND, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET,
+    BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_USER_NOTIF,
+    sock_filter,
 };
 
 use super::machine::{ARCHITECTURE, FOREIGN_NUMBERS};
@@ -30,13 +35,66 @@ pub fn assemble(rules: &[Rule]) -> io::Result<Vec<sock_filter>> {
         program.extend([jump(BPF_JGE, first, 0, 1), absent]);
     }
     program.extend([jump(BPF_JGT, NEWEST_KNOWN, 0, 1), absent]);
+    program.extend(lookup(&blocks(rules)?)?);
+    Ok(program)
+}
+
+/// What happens to the calls from one number up to that of the next block.
+struct Block {
+    first: u32,
+    body: Vec<sock_filter>,
+}
+
+/// The blocks of all numbers, in their order. The first of two rules for a call counts.
+fn blocks(rules: &[Rule]) -> io::Result<Vec<Block>> {
+    let mut by_number = BTreeMap::new();
     for rule in rules {
         let number = u32::try_from(rule.number).map_err(io::Error::other)?;
-        let body = body(rule)?;
-        program.push(jump(BPF_JEQ, number, 0, length(&body)?));
-        program.extend(body);
+        if let Entry::Vacant(place) = by_number.entry(number) {
+            place.insert(body(rule)?);
+        }
     }
-    program.push(verdict(Verdict::Allow));
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut next = 0;
+    let allowed = || vec![verdict(Verdict::Allow)];
+    let mut add = |first: u32, body: Vec<sock_filter>| match blocks.last() {
+        Some(last) if is_same(&last.body, &body) => {}
+        _ => blocks.push(Block { first, body }),
+    };
+    for (number, body) in by_number {
+        if number > next {
+            add(next, allowed());
+        }
+        add(number, body);
+        next = number + 1;
+    }
+    add(next, allowed());
+    Ok(blocks)
+}
+
+fn is_same(one: &[sock_filter], other: &[sock_filter]) -> bool {
+    let parts = |step: &sock_filter| (step.code, step.jt, step.jf, step.k);
+    one.iter().map(parts).eq(other.iter().map(parts))
+}
+
+/// Goes to the block of the number that was loaded.
+fn lookup(blocks: &[Block]) -> io::Result<Vec<sock_filter>> {
+    if let [only] = blocks {
+        return Ok(only.body.clone());
+    }
+    let (lower, upper) = blocks.split_at(blocks.len() / 2);
+    let first = upper[0].first;
+    let (lower, upper) = (lookup(lower)?, lookup(upper)?);
+    let mut program = match length(&lower) {
+        Ok(short) => vec![jump(BPF_JGE, first, short, 0)],
+        // Only a jump without a test reaches so far.
+        Err(_) => {
+            let far = u32::try_from(lower.len()).map_err(io::Error::other)?;
+            vec![jump(BPF_JGE, first, 0, 1), instruction(BPF_JMP | BPF_JA, far, 0, 0)]
+        }
+    };
+    program.extend(lower);
+    program.extend(upper);
     Ok(program)
 }
 
@@ -120,6 +178,7 @@ fn interpret(filter: &[sock_filter], architecture: u32, number: u32, arguments: 
                 }
             }
             _ if code == BPF_ALU | BPF_AND | BPF_K => accumulator &= step.k,
+            _ if code == BPF_JMP | BPF_JA => at += step.k as usize,
             _ if code == BPF_JMP | BPF_JEQ | BPF_K => at += take(accumulator == step.k),
             _ if code == BPF_JMP | BPF_JGE | BPF_K => at += take(accumulator >= step.k),
             _ if code == BPF_JMP | BPF_JGT | BPF_K => at += take(accumulator > step.k),
@@ -140,6 +199,37 @@ mod tests {
         if let Some(first) = FOREIGN_NUMBERS {
             let absent = SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
             assert_eq!(interpret(&filter, ARCHITECTURE, first + 1, [0; 6]), absent);
+        }
+    }
+
+    #[test]
+    fn every_number_gets_the_verdict_of_its_first_rule() {
+        let errno = |number: i64| Verdict::Errno(i32::try_from(number % 100 + 1).unwrap());
+        let newest = i64::from(NEWEST_KNOWN);
+        // Blocks that are longer than a jump with a test reaches, runs of neighbours, and both ends.
+        let long = |number: i64| Rule {
+            number,
+            cases: (0..60).map(|value| (vec![(0, Test::Is(value))], errno(number + 1))).collect(),
+            otherwise: errno(number),
+        };
+        let plain = |number: i64| Rule { number, cases: Vec::new(), otherwise: errno(number) };
+        for numbers in [&[][..], &[0], &[newest], &[7, 9, 8, 0], &[newest - 1, 0, 200, 201, 202, 300]] {
+            let rules: Vec<Rule> = numbers
+                .iter()
+                .flat_map(|n| [if n % 2 == 0 { long(*n) } else { plain(*n) }, plain(1)])
+                .collect();
+            let again = numbers.iter().map(|n| Rule { otherwise: Verdict::Allow, ..plain(*n) });
+            let filter = assemble(&rules.iter().cloned().chain(again).collect::<Vec<_>>()).unwrap();
+            for number in 0..=newest {
+                let rule = rules.iter().find(|rule| rule.number == number);
+                let expected = rule.map_or(Verdict::Allow, |rule| rule.otherwise);
+                assert_eq!(
+                    verdict_on(&filter, number, [99; 6]),
+                    verdict(expected).k,
+                    "{number} of {numbers:?}"
+                );
+            }
+            assert_eq!(verdict_on(&filter, newest + 1, [0; 6]), verdict(Verdict::Errno(libc::ENOSYS)).k);
         }
     }
 }
