@@ -71,7 +71,7 @@ pub(crate) struct ProbePlan {
     pub(crate) limits: Limits,
 }
 
-/// How a command ended, as its monitor saw it.
+/// How a command ended, as init saw it, or the spawner if init did not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// The raw wait status of the command's first process.

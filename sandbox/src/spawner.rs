@@ -26,7 +26,7 @@ use crate::step::{During as _, Failure, SandboxError, Step, StepError};
 use crate::syscalls::{self, ForkResult};
 
 /// How many sandboxes wait for a command: enough that eight commands in a row, or a few at once, find one
-/// ready. Each takes three small processes and about a megabyte.
+/// ready. Each takes two small processes and less than a megabyte.
 const PREPARED: usize = 4;
 
 /// The spawner process. When this is dropped, the spawner and every command end.

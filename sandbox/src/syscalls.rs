@@ -122,6 +122,11 @@ pub(crate) fn default_signals() -> io::Result<()> {
         // SAFETY: no handler is installed. EINVAL for the signals that cannot be set is fine.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+    unblock_signals()
+}
+
+/// Blocks no signal any more.
+pub(crate) fn unblock_signals() -> io::Result<()> {
     // SAFETY: an all-zero set is a valid set, and the pointers are valid for the calls.
     unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
@@ -157,6 +162,16 @@ pub(crate) fn close_range(first: u32, last: u32, only_on_exec: bool) -> io::Resu
     let flags = if only_on_exec { libc::CLOSE_RANGE_CLOEXEC } else { 0 };
     // SAFETY: called where every descriptor in the range belongs to code that never runs in this process.
     checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) }).map(drop)
+}
+
+/// Joins what is free on the heap, and gives back what nobody needs. Otherwise each fork does the first by
+/// itself, in a copy of every page that it touches.
+pub(crate) fn tidy_heap() {
+    // SAFETY: the allocator's own function, and this process has one thread.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// Overwrites this process's environment with zeros, so that `/proc/<pid>/environ` no longer shows it.
@@ -248,6 +263,18 @@ pub(crate) fn receive_question(listener: BorrowedFd<'_>) -> io::Result<seccomp_n
 /// Answers a question: the call failed with this error number, or succeeded if it is 0.
 pub(crate) fn send_answer(listener: BorrowedFd<'_>, question: u64, errno: c_int) -> io::Result<()> {
     let mut answer = seccomp_notif_resp { id: question, val: 0, error: -errno, flags: 0 };
+    // SAFETY: the pointer is valid for the call.
+    checked(unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer).into()
+    })
+    .map(drop)
+}
+
+/// Answers a question: the kernel makes the call, with the arguments as they are by then.
+pub(crate) fn let_pass(listener: BorrowedFd<'_>, question: u64) -> io::Result<()> {
+    let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    let flags = u32::try_from(flags).map_err(io::Error::other)?;
+    let mut answer = seccomp_notif_resp { id: question, val: 0, error: 0, flags };
     // SAFETY: the pointer is valid for the call.
     checked(unsafe {
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer).into()

@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use libc::sock_filter;
 
 use super::private_home::PrivateHome;
-use crate::settings::{SpawnerSettings, Tier};
+use crate::settings::{Network, SpawnerSettings, Tier};
 
 /// What all commands share.
 pub(super) struct SpawnerContext<'a> {
@@ -24,6 +24,13 @@ pub(super) struct CommandContext<'a> {
     pub(super) home: Option<&'a PrivateHome>,
     /// The socket to the server.
     pub(super) control: BorrowedFd<'a>,
-    /// Closed by the monitor when everything must end.
+    /// Closed by the spawner when everything must end.
     pub(super) leash: OwnedFd,
+}
+
+impl CommandContext<'_> {
+    /// Whether the command has a network namespace that may serve another one.
+    pub(super) fn watches_network(&self) -> bool {
+        self.spawner.tier == Tier::A && self.spawner.settings.network == Network::Off
+    }
 }

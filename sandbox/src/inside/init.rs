@@ -12,13 +12,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_dumpable_behavior,
-    set_parent_process_death_signal, wait,
+    set_parent_process_death_signal, setsid, wait,
 };
 use rustix::thread::set_name;
 
 use super::context::CommandContext;
 use super::fd_passing::{self, HAND_OVER};
 use super::memory::MemoryWatch;
+use super::networks::{self, NetworkWatch};
 use super::private_home::PrivateHome;
 use super::{command_mounts, covers, descriptors, landlock_rules, launch, limits, namespaces};
 use crate::messages::{Outcome, Report, read_job, socket_pair};
@@ -29,19 +30,24 @@ use crate::syscalls::{self, ForkResult};
 /// How long background processes may still write after the command ended by itself.
 const BACKGROUND_GRACE: Duration = Duration::from_millis(100);
 
-/// How many processes are reaped before the monitor's leash is checked again.
+/// How many processes are reaped before the spawner's leash is checked again.
 const REAP_BATCH: u32 = 64;
 
 pub(super) fn run(context: &CommandContext<'_>) -> ! {
     match prepare(context).map_err(Failure::from).and_then(|waiting| start(context, waiting)) {
         Ok(Some(mut running)) => {
-            let outcome = running.reap_until_done(context);
-            kill_everything();
+            let (outcome, left) = running.reap_until_done(context);
+            if left == Left::Something || context.spawner.tier == Tier::B {
+                kill_everything();
+            }
             context.home.map(PrivateHome::delete);
             let usage = syscalls::usage_of_children();
             let (cpu_micros, peak_kib) = (usage.cpu_micros, usage.peak_kib);
             // The command's processes are gone, so the answer need not wait until its namespaces are.
             Report::Done(Outcome { cpu_micros, peak_kib, ..outcome }).send(context.control);
+            if running.network.is_some_and(|network| network.is_as_new()) {
+                syscalls::exit(networks::AS_NEW);
+            }
         }
         Ok(None) => {}
         Err(failure) => Report::Failed(failure).send(context.control),
@@ -61,13 +67,14 @@ fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
     let _ = set_name(c"init");
     let kept = [context.control, context.leash.as_fd()];
     descriptors::close_all_but(&kept).during(Step::Descriptors)?;
+    setsid().during(Step::Session)?;
     match context.spawner.tier {
         Tier::A => {
             // Now, because /proc will be read-only. If the kernel kills init, the whole command ends.
             limits::prefer_for_oom_kill();
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             namespaces::write_id_maps(context.user, context.group)?;
-            namespaces::set_up_host(context.spawner.settings.network)?;
+            namespaces::set_host_name()?;
             command_mounts::set_up(context.spawner)?;
         }
         Tier::B => {
@@ -91,8 +98,8 @@ fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
 
 /// Confirms that signals to the outside are refused, before `kill_everything` signals every process it can.
 fn confirm_signal_scope() -> Result<(), StepError> {
-    let Some(monitor) = getppid() else { return Err(StepError::new(Step::Reaper, libc::ESRCH)) };
-    match syscalls::kill(monitor.as_raw_nonzero().get(), 0) {
+    let Some(spawner) = getppid() else { return Err(StepError::new(Step::Reaper, libc::ESRCH)) };
+    match syscalls::kill(spawner.as_raw_nonzero().get(), 0) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
         _ => Err(StepError::new(Step::LandlockMissing, libc::ENOSYS)),
     }
@@ -101,6 +108,17 @@ fn confirm_signal_scope() -> Result<(), StepError> {
 /// Waits for the job, covers what it says, and hands it to the command. None if there will be no job.
 fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option<RunningCommand>, Failure> {
     let WaitingCommand { pid, socket, child_signals } = waiting;
+    match Report::receive(&socket).during(Step::Request)? {
+        Some(Report::Started) => {}
+        Some(Report::Failed(failure)) => return Err(failure),
+        Some(Report::Done(_)) | None => return Err(StepError::new(Step::Reaper, libc::ECHILD).into()),
+    }
+    let network = if context.watches_network() {
+        let Some([questions]) = fd_passing::receive(&socket).during(Step::Filter)? else { return Ok(None) };
+        Some(NetworkWatch::new(questions))
+    } else {
+        None
+    };
     if !wait_for_job(context, &socket)? {
         return Ok(None);
     }
@@ -119,16 +137,11 @@ fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option
     // Only the command's own processes may hold its output open: the server reads it to its end.
     drop((descriptors, socket));
     let memory = MemoryWatch::new(context.spawner.tier, job.limits().memory_bytes);
-    Ok(Some(RunningCommand { pid, child_signals, memory }))
+    Ok(Some(RunningCommand { pid, child_signals, memory, network }))
 }
 
-/// Waits until the command is confined and there is a job for it; false if there will be none.
+/// Waits until there is a job for the command, which is confined; false if there will be none.
 fn wait_for_job(context: &CommandContext<'_>, command: &OwnedFd) -> Result<bool, Failure> {
-    match Report::receive(command).during(Step::Request)? {
-        Some(Report::Started) => {}
-        Some(Report::Failed(failure)) => return Err(failure),
-        Some(Report::Done(_)) | None => return Err(StepError::new(Step::Reaper, libc::ECHILD).into()),
-    }
     loop {
         let mut watched = [
             PollFd::new(&context.leash, PollFlags::IN),
@@ -153,29 +166,41 @@ struct RunningCommand {
     pid: i32,
     child_signals: OwnedFd,
     memory: MemoryWatch,
+    network: Option<NetworkWatch>,
+}
+
+/// Whether a process of the command may be left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    Something,
 }
 
 impl RunningCommand {
     /// Waits for the command, then briefly for its background processes. It checks the leash in every round:
     /// a fork bomb ends so many processes that reaping them all would leave no time for that.
-    fn reap_until_done(&mut self, context: &CommandContext<'_>) -> Outcome {
+    fn reap_until_done(&mut self, context: &CommandContext<'_>) -> (Outcome, Left) {
         let mut ended: Option<(i32, Instant)> = None;
+        let mut left_behind = Left::Something;
         let mut more = true;
         loop {
             let left = ended.map(|(_, deadline)| deadline.saturating_duration_since(Instant::now()));
             let next_look = self.memory.next_look();
             let timeout =
                 if more { Duration::ZERO } else { left.map_or(next_look, |left| left.min(next_look)) };
-            let pulled = self.leash_pulled(&context.leash, timeout);
+            let pulled = self.wait(&context.leash, timeout);
             if pulled || left.is_some_and(|left| left.is_zero()) {
                 break;
             }
             if self.memory.is_exceeded() {
                 let status = ended.map_or(libc::SIGKILL, |(status, _)| status);
-                return Outcome { status, memory_exceeded: true, ..Outcome::default() };
+                return (Outcome { status, memory_exceeded: true, ..Outcome::default() }, left_behind);
             }
             match reap(self.pid) {
-                Reaped::Everything => break,
+                Reaped::Everything => {
+                    left_behind = Left::Nothing;
+                    break;
+                }
                 Reaped::Command(status) => {
                     ended = Some((status, Instant::now() + BACKGROUND_GRACE));
                     more = true;
@@ -185,16 +210,23 @@ impl RunningCommand {
             }
         }
         let status = ended.map_or(libc::SIGKILL, |(status, _)| status);
-        Outcome { status, killed: ended.is_none(), ..Outcome::default() }
+        (Outcome { status, killed: ended.is_none(), ..Outcome::default() }, left_behind)
     }
 
-    /// Waits until a child ends or the monitor closes the leash; true if it closed.
-    fn leash_pulled(&self, leash: &OwnedFd, timeout: Duration) -> bool {
-        let mut watched =
-            [PollFd::new(&self.child_signals, PollFlags::IN), PollFd::new(leash, PollFlags::IN)];
+    /// Waits until a child ends, makes a socket, or the spawner closes the leash; true if it closed.
+    fn wait(&mut self, leash: &OwnedFd, timeout: Duration) -> bool {
+        let questions = self.network.as_ref().and_then(NetworkWatch::questions);
+        let watched = [Some(&self.child_signals), Some(leash), questions];
+        let mut watched: Vec<_> =
+            watched.into_iter().flatten().map(|watched| PollFd::new(watched, PollFlags::IN)).collect();
         let _ = poll(&mut watched, Timespec::try_from(timeout).ok().as_ref());
+        let asked = watched.get(2).map_or(PollFlags::empty(), PollFd::revents);
+        let pulled = !watched[1].revents().is_empty();
         let _ = rustix::io::read(&self.child_signals, &mut [0_u8; 1024]);
-        !watched[1].revents().is_empty()
+        if let Some(network) = &mut self.network {
+            network.take(asked);
+        }
+        pulled
     }
 }
 
@@ -220,7 +252,8 @@ fn reap(command: i32) -> Reaped {
     Reaped::Some
 }
 
-/// Kills and reaps all processes inside, which also counts their usage. The signal goes to every process
+/// Kills and reaps all processes inside, which also counts their usage. In tier A there is nothing to do once
+/// init has no child, because each process inside descends from it. The signal goes to every process
 /// that init may signal: its namespace, or its domain, which `confirm_signal_scope` checked. The kernel
 /// signals all of them while none can fork, so once is enough; repeating it costs little.
 fn kill_everything() {

@@ -26,12 +26,15 @@ use crate::syscalls;
 
 /// Runs as the process that becomes the command once `socket` hands over a job.
 pub(super) fn run(context: &CommandContext<'_>, socket: &OwnedFd) -> ! {
-    if let Err(error) = prepare(context, socket) {
+    let questions = prepare(context, socket).unwrap_or_else(|error| {
         Report::Failed(error.into()).send(socket);
         syscalls::exit(127)
-    }
+    });
     let _ = set_name(c"waiting");
     Report::Started.send(socket);
+    if let Some(questions) = questions {
+        let _ = fd_passing::send(socket, [questions.as_fd()]);
+    }
     let Ok(Some([job, stdout, stderr, started])) = fd_passing::receive::<HAND_OVER>(socket) else {
         syscalls::exit(127)
     };
@@ -40,9 +43,10 @@ pub(super) fn run(context: &CommandContext<'_>, socket: &OwnedFd) -> ! {
     syscalls::exit(127)
 }
 
-/// What needs to know nothing of the command.
-fn prepare(context: &CommandContext<'_>, socket: &OwnedFd) -> Result<(), StepError> {
-    syscalls::default_signals().during(Step::Signals)?;
+/// What needs to know nothing of the command. Returns where the filter asks init, if it does.
+fn prepare(context: &CommandContext<'_>, socket: &OwnedFd) -> Result<Option<OwnedFd>, StepError> {
+    // The spawner has set them to their defaults; init blocks one.
+    syscalls::unblock_signals().during(Step::Signals)?;
     limits::lower_priority();
     setsid().during(Step::Session)?;
     descriptors::silence().during(Step::Stdio)?;
@@ -58,16 +62,20 @@ fn prepare(context: &CommandContext<'_>, socket: &OwnedFd) -> Result<(), StepErr
         // The files of the machine's own tree may be others by the time that the command runs.
         Tier::B => {
             limits::prefer_for_oom_kill();
-            Ok(())
+            Ok(None)
         }
     }
 }
 
-fn confine(context: &CommandContext<'_>, connector: Option<Connector>) -> Result<(), StepError> {
+fn confine(context: &CommandContext<'_>, connector: Option<Connector>) -> Result<Option<OwnedFd>, StepError> {
     landlock_rules::confine(context.spawner, context.home)?;
+    let filter = &context.spawner.filter;
     match connector {
-        Some(connector) => connector.install(&context.spawner.filter),
-        None => seccomp::install(&context.spawner.filter).during(Step::Filter),
+        Some(connector) => connector.install(filter).map(|()| None),
+        None if context.watches_network() => {
+            syscalls::install_asking_filter(filter).map(Some).during(Step::Filter)
+        }
+        None => seccomp::install(filter).map(|()| None).during(Step::Filter),
     }
 }
 

@@ -1,13 +1,10 @@
 //! Namespaces, and the user in them: the same one as outside, and no other.
 
 use std::fs;
-use std::os::fd::AsFd as _;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{DumpableBehavior, getegid, geteuid, set_dumpable_behavior};
 use rustix::system::sethostname;
 
-use crate::settings::Network;
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
 
@@ -20,15 +17,9 @@ pub(super) fn unshare_user_and_mounts() -> Result<(), StepError> {
     write_id_maps(user, group)
 }
 
-/// The clone flags of a command's namespaces; the fork that creates its init process takes them.
-pub(super) fn clone_flags(network: Network) -> i32 {
-    let own = libc::CLONE_NEWUSER
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS;
-    if network == Network::Off { own | libc::CLONE_NEWNET } else { own }
-}
+/// The namespaces that each command has for itself; the fork that creates its init process takes them.
+pub(super) const OWN: i32 =
+    libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 
 /// Maps the user to itself. In exchange the kernel demands that groups can no longer be changed.
 pub(super) fn write_id_maps(user: u32, group: u32) -> Result<(), StepError> {
@@ -38,13 +29,7 @@ pub(super) fn write_id_maps(user: u32, group: u32) -> Result<(), StepError> {
         .during(Step::IdentityMap)
 }
 
-/// Sets the command's own host name, and brings up its own loopback interface.
-pub(super) fn set_up_host(network: Network) -> Result<(), StepError> {
-    sethostname(b"sandbox").during(Step::Hostname)?;
-    if network != Network::Off {
-        return Ok(());
-    }
-    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
-    let socket = socket.during(Step::Loopback)?;
-    syscalls::loopback_up(socket.as_fd()).during(Step::Loopback)
+/// Sets the command's own host name.
+pub(super) fn set_host_name() -> Result<(), StepError> {
+    sethostname(b"sandbox").during(Step::Hostname)
 }

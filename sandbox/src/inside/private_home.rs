@@ -16,9 +16,13 @@ pub(super) struct PrivateHome {
 }
 
 impl PrivateHome {
-    /// A home in `scratch`, named after this process; it does not exist yet.
-    pub(super) fn in_directory(scratch: &Path) -> Self {
-        Self { directory: scratch.join(format!("{PREFIX}{}", std::process::id())) }
+    /// The home of the sandbox with this number, in `scratch`; it does not exist yet.
+    pub(super) fn in_directory(scratch: &Path, number: u64) -> Self {
+        Self { directory: scratch.join(format!("{PREFIX}{}-{number}", std::process::id())) }
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.directory.exists()
     }
 
     /// Creates the directories, empty but for these files of the home.
@@ -30,7 +34,7 @@ impl PrivateHome {
         write_files(&self.home(), files)
     }
 
-    /// Deletes the homes of monitors that were killed.
+    /// Deletes the homes of a spawner that was killed.
     pub(super) fn sweep(scratch: &Path) {
         let Ok(entries) = fs::read_dir(scratch) else { return };
         for entry in entries.flatten() {

@@ -1,5 +1,5 @@
-//! The spawner's main loop: give up everything, prepare what all commands share, then fork a monitor for
-//! each sandbox that the server asks for.
+//! The spawner's main loop: give up everything, prepare what all commands share, then start each sandbox that
+//! the server asks for, and look after it.
 //!
 //! It ends when the server closes its end of the socket; then the lifelines of all commands close too.
 
@@ -10,13 +10,14 @@ use rustix::thread::set_name;
 
 use super::context::SpawnerContext;
 use super::private_home::PrivateHome;
-use super::{descriptors, fd_passing, landlock_rules, monitor, namespaces, system_mounts};
+use super::sandboxes::Sandboxes;
+use super::{descriptors, fd_passing, landlock_rules, namespaces, system_mounts};
 use crate::capabilities::LANDLOCK_WITH_SCOPES;
 use crate::messages::Report;
 use crate::seccomp;
 use crate::settings::{Network, SpawnerSettings, Tier};
 use crate::step::{During as _, Step, StepError};
-use crate::syscalls::{self, ForkResult};
+use crate::syscalls;
 
 /// Runs as the spawner until the server is gone.
 pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> ! {
@@ -24,15 +25,12 @@ pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> 
         Err(error) => Report::Failed(error.into()).send(&socket),
         Ok(context) => {
             Report::Started.send(&socket);
-            while let Ok(Some([control])) = fd_passing::receive(&socket) {
-                match syscalls::fork().during(Step::Fork) {
-                    Ok(ForkResult::Parent(_)) => {}
-                    Ok(ForkResult::Child) => {
-                        drop(socket);
-                        monitor::run(&context, control)
-                    }
-                    Err(error) => Report::Failed(error.into()).send(&control),
-                }
+            syscalls::tidy_heap();
+            let mut sandboxes = Sandboxes::of(&context);
+            while sandboxes.until_readable(&socket).is_ok()
+                && let Ok(Some([control])) = fd_passing::receive(&socket)
+            {
+                sandboxes.start(control);
             }
         }
     }
@@ -45,7 +43,7 @@ fn prepare<'a>(
     socket: &OwnedFd,
 ) -> Result<SpawnerContext<'a>, StepError> {
     let _ = set_name(c"spawner");
-    syscalls::default_signals().and_then(|()| syscalls::ignore_children()).during(Step::Signals)?;
+    syscalls::default_signals().during(Step::Signals)?;
     setsid().during(Step::Session)?;
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let roots = settings.roots.iter().chain(&settings.readonly_roots).map(|root| root.handle.as_fd());

@@ -27,7 +27,10 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
     rules.extend(set_id_files());
     match tier {
         Tier::A => {
-            rules.push(only(libc::SYS_socket, sockets_of_tier_a(network)));
+            rules.push(match network {
+                Network::Off => sockets_without_network(),
+                Network::Public | Network::All => only(libc::SYS_socket, sockets_of_tier_a(network)),
+            });
             if network == Network::Public {
                 rules.extend(without_fast_open());
                 rules.extend([libc::SYS_connect, libc::SYS_listen].map(ask));
@@ -79,8 +82,21 @@ fn internet() -> Vec<Vec<(u32, Test)>> {
     [libc::AF_INET, libc::AF_INET6].map(|family| vec![(0, Test::Is(family.cast_unsigned()))]).into()
 }
 
+/// Without a network, all but unix sockets are asked about: they leave something in the network namespace, so
+/// no other command may have it.
+fn sockets_without_network() -> Rule {
+    let unix = (vec![(0, Test::Is(libc::AF_UNIX.cast_unsigned()))], Verdict::Allow);
+    let others = internet().into_iter().chain([netlink()]).map(|tests| (tests, Verdict::Ask));
+    Rule { number: libc::SYS_socket, cases: [unix].into_iter().chain(others).collect(), otherwise: DENY }
+}
+
+/// Netlink's route protocol, which `getifaddrs` uses.
+fn netlink() -> Vec<(u32, Test)> {
+    vec![(0, Test::Is(libc::AF_NETLINK.cast_unsigned())), (2, Test::Is(0))]
+}
+
 /// For public addresses, TCP alone: it can be connected only by a call that asks, while other protocols send
-/// to any address. `getifaddrs` uses netlink's route protocol.
+/// to any address.
 fn sockets_of_tier_a(network: Network) -> Vec<Vec<(u32, Test)>> {
     let mut allowed = match network {
         Network::Off | Network::All => internet(),
@@ -90,6 +106,6 @@ fn sockets_of_tier_a(network: Network) -> Vec<Vec<(u32, Test)>> {
             .collect(),
     };
     allowed.push(vec![(0, Test::Is(libc::AF_UNIX.cast_unsigned()))]);
-    allowed.push(vec![(0, Test::Is(libc::AF_NETLINK.cast_unsigned())), (2, Test::Is(0))]);
+    allowed.push(netlink());
     allowed
 }

@@ -54,8 +54,8 @@ mod tests {
         }
         for (socket, expected) in [
             ([1, 2, 0], ALLOW),
-            ([2, 1, 6], ALLOW),
-            ([16, 3, 0], ALLOW),
+            ([2, 1, 6], SECCOMP_RET_USER_NOTIF),
+            ([16, 3, 0], SECCOMP_RET_USER_NOTIF),
             ([16, 3, 9], EPERM),
             ([17, 3, 0], EPERM),
             ([38, 5, 0], EPERM),

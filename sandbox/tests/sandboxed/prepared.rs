@@ -12,7 +12,10 @@ use crate::fixture::{Fixture, exclusive, processes_with, wait_until};
 
 /// How many sandboxes wait, and of how many processes each consists.
 const PREPARED: usize = 4;
-const PROCESSES: usize = 3;
+const PROCESSES: usize = 2;
+
+/// The most networks that the spawner keeps without a sandbox.
+const UNUSED_NETWORKS: usize = 4;
 
 /// A server that runs the same script again and again.
 struct Server {
@@ -64,6 +67,20 @@ impl Server {
     /// The processes that will be a command: confined, and not yet another program.
     fn waiting(&self) -> Vec<Process> {
         self.named("waiting")
+    }
+
+    /// Waits until there is nothing but the spawner and the sandboxes that wait.
+    fn settle(&self) {
+        wait_until("one spawner and its waiting sandboxes", || {
+            self.waiting().len() == PREPARED && self.descendants().len() == 1 + PREPARED * PROCESSES
+        });
+    }
+
+    /// How many network namespaces the spawner holds.
+    fn networks(&self) -> usize {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.named("spawner")[0].id)).unwrap();
+        let targets = descriptors.filter_map(|descriptor| fs::read_link(descriptor.unwrap().path()).ok());
+        targets.filter(|target| target.to_string_lossy().starts_with("net:[")).count()
     }
 
     fn named(&self, name: &str) -> Vec<Process> {
@@ -135,6 +152,7 @@ fn descendants(ancestor: u32) -> Vec<Process> {
 
 /// Shows the traces of earlier runs and leaves its own.
 const TRACES: &str = r#"
+echo "network $(cat /proc/net/{snmp,dev,tcp} | cksum)"
 ls /tmp ~ /dev/shm; echo "$TRACE"; ps -e -o args | grep -c '[s]leep @'; cat /proc/sys/kernel/hostname
 python3 - <<'PYTHON'
 import socket, subprocess, os
@@ -145,6 +163,7 @@ for family, address in [(socket.AF_UNIX, "\0trace-@"), (socket.AF_INET, ("127.0.
     try: listeners[-1].bind(address)
     except OSError: continue
     listeners[-1].listen()
+    socket.create_connection(address).close() if family == socket.AF_INET else None
     os.set_inheritable(listeners[-1].fileno(), True)
 subprocess.Popen(["setsid", "sleep", "@"], close_fds=False, stdout=subprocess.DEVNULL)
 PYTHON
@@ -163,6 +182,8 @@ fn nothing_of_one_command_reaches_another() {
             "a second run in one sandbox meets the first: {twice:?}"
         );
         assert_eq!(twice.output.matches("trace\n").count(), 3, "{twice:?}");
+        let networks: Vec<_> = twice.output.lines().filter(|line| line.starts_with("network ")).collect();
+        assert!(networks.len() == 2 && networks[0] != networks[1], "{twice:?}");
 
         let mut server = Server::prepared(&fixture, &traces);
         let first = server.output();
@@ -178,13 +199,11 @@ fn nothing_of_one_command_reaches_another() {
 fn a_sandbox_that_died_while_it_waited_is_replaced() {
     for fixture in Fixture::all() {
         let mut server = Server::prepared(&fixture, "echo fine");
-        for name in ["init", "monitor"] {
-            server.named(name).iter().for_each(Process::kill);
-            for _ in 0..2 * PREPARED {
-                assert_eq!(server.output(), "fine", "after the end of each {name}");
-            }
-            wait_until("new sandboxes", || server.waiting().len() == PREPARED);
+        server.named("init").iter().for_each(Process::kill);
+        for _ in 0..2 * PREPARED {
+            assert_eq!(server.output(), "fine", "after the end of each init");
         }
+        wait_until("new sandboxes", || server.waiting().len() == PREPARED);
         server.waiting().iter().for_each(Process::kill);
         assert_eq!(server.output(), "fine", "after the end of each waiting command");
     }
@@ -247,13 +266,39 @@ fn processes_and_descriptors_do_not_add_up() {
         let mut server = Server::prepared(&fixture, "true");
         let descriptors = |id: u32| fs::read_dir(format!("/proc/{id}/fd")).unwrap().count();
         let spawner = server.named("spawner")[0].id;
-        let before = [server.process.id(), spawner].map(descriptors);
+        let [server_before, spawner_before] = [server.process.id(), spawner].map(descriptors);
         for _ in 0..10 * PREPARED {
             assert!(server.run().contains("exit Some(0)"));
         }
-        wait_until("one spawner and its waiting sandboxes", || {
-            server.waiting().len() == PREPARED && server.descendants().len() == 1 + PREPARED * PROCESSES
-        });
-        assert_eq!([server.process.id(), spawner].map(descriptors), before);
+        server.settle();
+        let [server_after, spawner_after] = [server.process.id(), spawner].map(descriptors);
+        assert_eq!(server_after, server_before);
+        assert!(spawner_after <= spawner_before + UNUSED_NETWORKS, "{spawner_before} {spawner_after}");
+    }
+}
+
+#[test]
+fn a_network_serves_again_only_if_nothing_of_its_command_is_left_in_it() {
+    let cases = [
+        ("true", true),
+        (
+            "python3 -c 'import socket; socket.socketpair()[0].send(b\"x\"); socket.socket(socket.AF_UNIX)'",
+            true,
+        ),
+        ("python3 -c 'import socket; socket.socket()' & wait", false),
+        ("python3 -c 'import socket; socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)'", false),
+        ("python3 -c 'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)'", false),
+        ("python3 -c 'import socket; socket.if_nameindex()'; kill -9 $$", false),
+    ];
+    for fixture in Fixture::in_tier_a() {
+        for (script, serves_again) in cases {
+            let mut server = Server::prepared(&fixture, script);
+            for _ in 0..2 * UNUSED_NETWORKS {
+                server.run();
+            }
+            server.settle();
+            wait_until("the end of the last network", || (server.networks() > PREPARED) == serves_again);
+            assert!(server.networks() <= PREPARED + UNUSED_NETWORKS, "{script}");
+        }
     }
 }
