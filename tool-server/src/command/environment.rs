@@ -33,7 +33,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// PATH, cut to what is visible inside, LANG, the quiet settings, and the operator's own.
+    /// PATH, cut to what is visible inside, LANG or else UTF-8, the quiet settings, and the operator's own.
     pub(crate) fn new<'a>(
         search_path: &str,
         language: Option<&str>,
@@ -45,10 +45,10 @@ impl Environment {
             .split(':')
             .filter(|directory| visible.iter().any(|root| Path::new(directory).starts_with(root)))
             .collect();
-        let mut variables = vec![
-            ("PATH".to_owned(), search_path.join(":")),
-            ("LANG".to_owned(), language.unwrap_or("C.UTF-8").to_owned()),
-        ];
+        // What else `LANG=C.UTF-8` sets is the same without it, and each program would open a dozen files.
+        let (locale, language) = language.map_or(("LC_CTYPE", "C.UTF-8"), |language| ("LANG", language));
+        let mut variables =
+            vec![("PATH".to_owned(), search_path.join(":")), (locale.to_owned(), language.to_owned())];
         variables.extend(QUIET.map(|(name, value)| (name.to_owned(), value.to_owned())));
         variables.retain(|(name, _)| own.iter().all(|(own, _)| own != name));
         variables.extend(own.iter().cloned());
@@ -115,7 +115,9 @@ mod tests {
         assert_eq!(value("TERM"), ["xterm"]);
         assert_eq!(value("RUST_LOG"), ["debug"]);
         assert_eq!(value("GIT_CONFIG_NOSYSTEM"), ["1"]);
-        assert_eq!(value("LANG"), ["C.UTF-8"]);
+        assert_eq!(value("LC_CTYPE"), ["C.UTF-8"]);
+        let german = Environment::new("/usr/bin", Some("de_DE.UTF-8"), std::iter::empty(), &[]).variables();
+        assert!(german.contains(&("LANG".into(), "de_DE.UTF-8".into())), "{german:?}");
         assert_eq!(value("HOME"), [""; 0], "the sandbox sets it");
     }
 }

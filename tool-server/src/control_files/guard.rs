@@ -89,7 +89,7 @@ impl ControlGuard {
             tree: Tree::open(Arc::clone(&roots))?,
             known: None,
             running: BTreeSet::new(),
-            unchecked: records.unchecked()?,
+            unchecked: records.unchecked(),
             stuck: BTreeMap::new(),
         };
         Ok(Self { roots, recovered, quarantine, records, state: Mutex::new(state) })

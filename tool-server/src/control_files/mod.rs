@@ -12,6 +12,7 @@ mod inspect;
 mod quarantine;
 mod rebase;
 mod records;
+mod running;
 mod take_back;
 mod tree;
 

@@ -1,5 +1,5 @@
 //! What the guard keeps on the disk, so that a server that was killed can do the check at its next start:
-//! the hazards that were there before the running commands, and one file per running command.
+//! the hazards that were there before the running commands, and the calls of these.
 //!
 //! Both are written before a command starts and survive a killed server in the page cache, as the journal
 //! does; the hazards are written only when they changed.
@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use super::git_config::Setting;
 use super::hazard::{Hazard, What};
+use super::running::RunningCalls;
 use super::tree::Tree;
 use crate::roots::names;
 
 #[derive(Debug)]
 pub(super) struct Records {
     known: PathBuf,
-    running: PathBuf,
+    running: RunningCalls,
 }
 
 /// The call that a command runs for.
@@ -56,8 +57,8 @@ enum StoredWhat {
 impl Records {
     pub(super) fn open(output: &Path) -> io::Result<Self> {
         let directory = output.join("control-files");
-        let running = directory.join("running");
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&running)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let running = RunningCalls::open(&directory.join("running-calls"))?;
         Ok(Self { known: directory.join("known.json"), running })
     }
 
@@ -75,39 +76,18 @@ impl Records {
     }
 
     pub(super) fn begin(&self, call: &GuardedCall) -> io::Result<()> {
-        fs::write(self.file_of(call), serde_json::to_vec(call)?)
+        self.running.begin(call)
     }
 
     pub(super) fn end(&self, call: &GuardedCall) {
-        match fs::remove_file(self.file_of(call)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                tracing::error!(call_id = %call.call_id, %error, "could not note that a command was checked");
-            }
-            Ok(()) | Err(_) => {}
+        if let Err(error) = self.running.end(call) {
+            tracing::error!(call_id = %call.call_id, %error, "could not note that a command was checked");
         }
     }
 
     /// The commands whose check did not happen.
-    pub(super) fn unchecked(&self) -> io::Result<BTreeSet<GuardedCall>> {
-        let mut calls = BTreeSet::new();
-        for entry in fs::read_dir(&self.running)? {
-            let path = entry?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-            // A file that was cut off by a full disk still names its call.
-            let unnamed = || {
-                Some(GuardedCall {
-                    call_id: name.parse().ok()?,
-                    session_id: SessionId::default_session(),
-                    tool: String::new(),
-                })
-            };
-            calls.extend(serde_json::from_slice(&fs::read(path)?).ok().or_else(unnamed));
-        }
-        Ok(calls)
-    }
-
-    fn file_of(&self, call: &GuardedCall) -> PathBuf {
-        self.running.join(call.call_id.as_str().replace('/', "_"))
+    pub(super) fn unchecked(&self) -> BTreeSet<GuardedCall> {
+        self.running.all()
     }
 }
 
