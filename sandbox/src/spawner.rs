@@ -193,6 +193,9 @@ fn hand_over(control: OwnedFd, job: &OwnedFd, tier: Tier) -> Result<Running, San
     // If it is gone, it may have said why.
     let _ = fd_passing::send(&control, passed);
     drop((child_stdout, child_stderr, child_started));
+    // What it writes before it ends would only wake this thread twice.
+    let mut closed = [PollFd::new(&started, PollFlags::empty())];
+    while poll(&mut closed, None) == Err(Errno::INTR) {}
     let mut answer = Vec::new();
     File::from(started).read_to_end(&mut answer).map_err(SandboxError::Unreachable)?;
     match *answer {

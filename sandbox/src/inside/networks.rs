@@ -16,8 +16,9 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
 
-/// How many are kept for later: about as many as sandboxes wait for a command.
-const MOST_UNUSED: usize = 4;
+/// How many are kept for later: as many as may be on their way back when many commands run at once, because
+/// each is given back only when the mounts of its command are gone.
+const MOST_UNUSED: usize = 16;
 
 /// The exit code of an init process whose network is as new. It exits with 0 otherwise.
 pub(super) const AS_NEW: i32 = 3;

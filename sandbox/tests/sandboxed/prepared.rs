@@ -15,7 +15,7 @@ const PREPARED: usize = 4;
 const PROCESSES: usize = 2;
 
 /// The most networks that the spawner keeps without a sandbox.
-const UNUSED_NETWORKS: usize = 4;
+const UNUSED_NETWORKS: usize = 16;
 
 /// A server that runs the same script again and again.
 struct Server {
@@ -293,7 +293,7 @@ fn a_network_serves_again_only_if_nothing_of_its_command_is_left_in_it() {
     for fixture in Fixture::in_tier_a() {
         for (script, serves_again) in cases {
             let mut server = Server::prepared(&fixture, script);
-            for _ in 0..2 * UNUSED_NETWORKS {
+            for _ in 0..2 * PREPARED {
                 server.run();
             }
             server.settle();
