@@ -18,6 +18,8 @@ pub(crate) struct Limits {
     pub(crate) max_tokens: u64,
     /// The model's window, in tokens (`AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000).
     pub(crate) context_tokens: usize,
+    /// The longest reply, in tokens, for which the window keeps room.
+    pub(crate) max_output_tokens: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,6 +36,16 @@ pub(crate) enum Limit {
 }
 
 impl Limits {
+    /// No limits, for tests.
+    #[cfg(test)]
+    pub(crate) const UNBOUNDED: Self = Self {
+        max_turns: u32::MAX,
+        wall_time: Duration::MAX,
+        max_tokens: u64::MAX,
+        context_tokens: usize::MAX,
+        max_output_tokens: None,
+    };
+
     /// The limit that forbids another turn, if any.
     pub(crate) fn before_turn(&self, usage: &TaskUsage) -> Option<Limit> {
         let Usage { input_tokens, cached_input_tokens, output_tokens } = usage.tokens;
@@ -73,8 +85,13 @@ impl Limit {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits =
-        Limits { max_turns: 3, wall_time: Duration::from_secs(10), max_tokens: 100, context_tokens: 1 };
+    const LIMITS: Limits = Limits {
+        max_turns: 3,
+        wall_time: Duration::from_secs(10),
+        max_tokens: 100,
+        context_tokens: 1,
+        max_output_tokens: None,
+    };
 
     #[test]
     fn a_turn_is_forbidden_once_turns_or_tokens_are_used_up() {

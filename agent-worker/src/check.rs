@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use reqwest::{Request, StatusCode};
+use reqwest::{Client, Request, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::timeout;
 
-use crate::http::{self, HttpError, HttpResponse};
+use crate::http::{self, HttpResponse};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -19,10 +20,18 @@ const MAX_LIST_BYTES: usize = 4 << 20;
 /// A request for a provider's list of models.
 #[derive(Debug)]
 pub struct Probe {
-    pub(crate) provider: &'static str,
+    /// The provider and the model.
+    pub(crate) who: String,
+    /// The model's name in the list; none if the list has other names.
     pub(crate) model: Option<String>,
     /// None if the provider is not on the network.
-    pub(crate) request: Option<Request>,
+    pub(crate) request: Option<(Client, Request)>,
+}
+
+impl Probe {
+    pub(crate) fn offline(provider: &str) -> Self {
+        Self { who: provider.to_owned(), model: None, request: None }
+    }
 }
 
 /// The result of the check.
@@ -37,40 +46,52 @@ pub struct Finding {
     pub remedy: Option<&'static str>,
 }
 
-/// Sends the request and interprets the response.
-pub async fn check(probe: Probe) -> Finding {
-    let who = match &probe.model {
-        Some(model) => format!("{}, {model}", probe.provider),
-        None => probe.provider.to_owned(),
+/// Asks for each model, in the order in which tasks ask them. One that answers is enough to work.
+pub async fn check(probes: Vec<Probe>) -> Finding {
+    let mut findings = Vec::new();
+    for probe in probes {
+        findings.push(check_one(probe).await);
+    }
+    let is = |verdict| move |finding: &Finding| finding.verdict == verdict;
+    let verdict = match () {
+        () if findings.iter().all(is("ok")) => "ok",
+        () if findings.iter().all(is("fail")) => "fail",
+        () => "warn",
     };
-    let Some(request) = probe.request else {
+    let what = findings.iter().map(|finding| finding.what.as_str()).collect::<Vec<_>>().join("; then ");
+    Finding { verdict, what, remedy: findings.iter().find_map(|finding| finding.remedy) }
+}
+
+/// Sends the request and interprets the response.
+async fn check_one(Probe { who, model, request }: Probe) -> Finding {
+    let Some((client, request)) = request else {
         return Finding { verdict: "ok", what: format!("{who}: needs no network"), remedy: None };
     };
     let address = request.url().to_string();
-    let response = match http::client(TIMEOUT) {
-        Ok(client) => http::send(&client, request, MAX_LIST_BYTES).await,
-        Err(error) => Err(error),
+    let response = match timeout(TIMEOUT, http::send(&client, request, MAX_LIST_BYTES)).await {
+        Ok(response) => response.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no answer within {} seconds", TIMEOUT.as_secs())),
     };
-    let (verdict, what, remedy) = verdict(response, probe.model.as_deref());
+    let (verdict, what, remedy) = verdict(response, model.as_deref());
     Finding { verdict, what: format!("{who} at {address}: {what}"), remedy }
 }
 
 fn verdict(
-    response: Result<HttpResponse, HttpError>,
+    response: Result<HttpResponse, String>,
     model: Option<&str>,
 ) -> (&'static str, String, Option<&'static str>) {
-    const ADDRESS: &str = "Check AUTONOUS_MODEL_BASE_URL and the network.";
+    const ADDRESS: &str = "Check the model's base URL, HTTPS_PROXY and the network.";
     let response = match response {
         Ok(response) => response,
-        Err(error) => return ("fail", error.to_string(), Some(ADDRESS)),
+        Err(error) => return ("fail", error, Some(ADDRESS)),
     };
     match response.status {
         status if status.is_success() && lacks(&response.body, model) => {
-            ("warn", "reachable, but does not list this model".to_owned(), Some("Check AUTONOUS_MODEL_NAME."))
+            ("warn", "reachable, but does not list this model".to_owned(), Some("Check the model's name."))
         }
         status if status.is_success() => ("ok", "reachable".to_owned(), None),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            ("fail", "refuses the key".to_owned(), Some("Check AUTONOUS_MODEL_API_KEY."))
+            ("fail", "refuses the key".to_owned(), Some("Check the model's key."))
         }
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
             ("warn", "responds, but has no list of models".to_owned(), Some(ADDRESS))

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use protocol::{Task, ToolSpec};
 
+use crate::budget::Limits;
 use crate::compaction_note::CompactionNote;
 use crate::model::{Message, Request};
 use crate::prior_context;
@@ -15,7 +16,7 @@ use crate::prompt;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
 
-/// The share of the window that is reserved for the reply, as a divisor, and its maximum.
+/// The share of the window that is reserved for a reply of unknown length, as a divisor, and its maximum.
 const REPLY_SHARE: usize = 8;
 const MAX_REPLY_TOKENS: usize = 8192;
 
@@ -33,25 +34,29 @@ pub(crate) struct Conversation {
     note: Option<CompactionNote>,
     /// The model's window, in tokens; smaller once a provider has refused what should have fitted.
     window: usize,
+    /// The longest reply that was asked for, in tokens.
+    max_output: Option<usize>,
     has_shrunk: bool,
 }
 
 impl Conversation {
     /// The beginning: the chat's history, what earlier attempts did, then the user's message.
-    pub(crate) fn assemble(task: &Task, tools: Arc<Vec<ToolSpec>>, window: usize) -> Self {
+    pub(crate) fn assemble(task: &Task, tools: Arc<Vec<ToolSpec>>, limits: &Limits) -> Self {
         let mut messages: Vec<Message> = task.history.iter().map(prior_context::history_message).collect();
         let start = messages.len();
         messages.extend(prior_context::earlier_attempts(task).map(Message::User));
         messages.push(Message::User(task.text.clone()));
         let pinned = start..messages.len();
         let system = prompt::system(task);
-        let fixed_tokens = fixed_tokens(&system, &tools);
-        Self { system, messages, tools, fixed_tokens, pinned, note: None, window, has_shrunk: false }
+        let fixed_tokens = window::fixed_tokens(&system, &tools);
+        let (window, max_output) = (limits.context_tokens, limits.max_output_tokens);
+        let (note, has_shrunk) = (None, false);
+        Self { system, messages, tools, fixed_tokens, pinned, note, window, max_output, has_shrunk }
     }
 
     /// Replaces the tools after the tool server was restarted with other ones.
     pub(crate) fn replace_tools(&mut self, tools: Arc<Vec<ToolSpec>>) {
-        self.fixed_tokens = fixed_tokens(&self.system, &tools);
+        self.fixed_tokens = window::fixed_tokens(&self.system, &tools);
         self.tools = tools;
     }
 
@@ -107,7 +112,9 @@ impl Conversation {
 
     /// The room for messages: the window without the prompt, the tools and a reply.
     pub(crate) fn bounds(&self) -> WindowBounds {
-        let reply = (self.window / REPLY_SHARE).min(MAX_REPLY_TOKENS);
+        let usual = (self.window / REPLY_SHARE).min(MAX_REPLY_TOKENS);
+        // Servers count the longest reply towards the window, whether it is written or not.
+        let reply = self.max_output.unwrap_or(usual).min(self.window / 2);
         WindowBounds { limit: self.window.saturating_sub(reply + self.fixed_tokens) }
     }
 
@@ -124,12 +131,6 @@ impl Conversation {
         }
         !has_shrunk
     }
-}
-
-fn fixed_tokens(system: &str, tools: &[ToolSpec]) -> usize {
-    let length =
-        |tool: &ToolSpec| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len();
-    window::tokens_of_text(system.len() + tools.iter().map(length).sum::<usize>())
 }
 
 #[cfg(test)]
@@ -149,7 +150,7 @@ mod tests {
         let mut new = old.clone();
         new["instructions"] = json!(true);
         let tools = Arc::new(vec![spec("handbook", new), spec("skill", old)]);
-        let conversation = Conversation::assemble(&Task::new("hi"), tools, 1000);
+        let conversation = Conversation::assemble(&Task::new("hi"), tools, &Limits::UNBOUNDED);
         assert!(conversation.gives_instructions("handbook"));
         assert!(!conversation.gives_instructions("skill") && !conversation.gives_instructions("unknown"));
     }

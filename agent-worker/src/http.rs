@@ -1,10 +1,13 @@
-//! HTTP clients without ambient proxy and redirects, which would carry a key or a token to somebody else,
-//! and responses of bounded size.
+//! HTTP clients without redirects, which would carry a key or a token to somebody else, and responses of
+//! bounded size. Only a model's server is asked through a proxy, and only over https, where the proxy sees
+//! neither the key nor the conversation.
 
 use std::time::{Duration, SystemTime};
 
+use process::models::PROXY;
+use process::{VariableError, Variables};
 use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, ClientBuilder, Request, StatusCode, redirect};
+use reqwest::{Client, ClientBuilder, NoProxy, Request, StatusCode, Url, redirect};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -28,9 +31,42 @@ pub(crate) fn client(timeout: Duration) -> Result<Client, HttpError> {
     Ok(builder().timeout(timeout).build()?)
 }
 
-/// A client whose requests last until they are dropped.
-pub(crate) fn client_without_timeout() -> Result<Client, HttpError> {
-    Ok(builder().build()?)
+/// A client for a model's server, whose requests last until they are dropped.
+pub(crate) fn model_client(proxy: Option<&Proxy>) -> Result<Client, HttpError> {
+    let builder = builder();
+    let builder = match proxy {
+        Some(Proxy(proxy)) => builder.proxy(proxy.clone()),
+        None => builder,
+    };
+    Ok(builder.build()?)
+}
+
+/// A proxy for https addresses. Its address may have a password in it, so it does not print.
+#[derive(Clone)]
+pub struct Proxy(reqwest::Proxy);
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Proxy(***)")
+    }
+}
+
+impl Proxy {
+    /// The proxy of `HTTPS_PROXY`, for all addresses but those of `NO_PROXY`; none without it.
+    pub(crate) fn from_variables(variables: &Variables) -> Result<Option<Self>, VariableError> {
+        let set = PROXY.into_iter().find_map(|name| Some((name, variables.secret(name)?)));
+        let Some((name, value)) = set else { return Ok(None) };
+        let refused = |expected: &str| VariableError::new(name, "***", expected);
+        let text = value.expose().trim();
+        let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        let url = text.parse::<Url>().ok().filter(|url| url.has_host());
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url =
+            url.ok_or_else(|| refused("the http or https URL of a proxy, such as http://proxy:3128"))?;
+        let proxy = reqwest::Proxy::https(url).map_err(|_| refused("the URL of a proxy"))?;
+        let except = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| variables.text(name));
+        Ok(Some(Self(proxy.no_proxy(except.and_then(NoProxy::from_string)))))
+    }
 }
 
 /// Sends a request and reads the response, whose body has at most `max_bytes`.

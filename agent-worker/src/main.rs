@@ -10,15 +10,14 @@ use agent_worker::{check, config::Config, once, serve};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use process::confinement::{Confinement, Powers, confine};
-use process::{Variables, hardening, logs, secrets};
+use process::{Variables, hardening, logs, models, secrets};
 
 /// Asks a language model what to do, calls the tools, and answers.
 ///
 /// Without a command it speaks the supervisor's line protocol on stdin and stdout. Settings come from
-/// the environment: AUTONOUS_TOOL_URL, AUTONOUS_TOOL_TOKEN, AUTONOUS_MODEL_PROVIDER (anthropic, direct,
-/// openai or scripted), AUTONOUS_MODEL_NAME, AUTONOUS_MODEL_BASE_URL, AUTONOUS_MODEL_API_KEY,
-/// AUTONOUS_MODEL_TOOL_PROTOCOL (native or json), AUTONOUS_MODEL_FALLBACK, AUTONOUS_MODEL_CONTEXT_TOKENS
-/// and the limits AUTONOUS_CONTROL_MAX_TURNS, _MAX_WALL_TIME_SECONDS, _MAX_TOKENS and _MAX_RETRIES.
+/// the environment: AUTONOUS_TOOL_URL, AUTONOUS_TOOL_TOKEN, AUTONOUS_MODEL_PROVIDER, AUTONOUS_MODEL_NAME,
+/// AUTONOUS_MODEL_BASE_URL, AUTONOUS_MODEL_API_KEY and the other settings of docs/models.md, or
+/// AUTONOUS_CONFIG_DIR with a models.toml in it, and the limits AUTONOUS_CONTROL_MAX_TURNS, _MAX_WALL_TIME_SECONDS, _MAX_TOKENS and _MAX_RETRIES.
 #[derive(Debug, Parser)]
 #[command(name = "agent-worker", version)]
 struct Arguments {
@@ -50,7 +49,9 @@ fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<ExitCode> {
     hardening::harden()?;
-    secrets::leave_environment(&[&["AUTONOUS_TOOL_TOKEN"], secrets::MODEL_KEYS.as_slice()].concat())?;
+    let mut secret_variables = models::secret_variables(&Variables::without_secrets());
+    secret_variables.push("AUTONOUS_TOOL_TOKEN".to_owned());
+    secrets::leave_environment(&secret_variables)?;
     let arguments = Arguments::parse();
     let variables = Variables::of_this_process()?;
     logs::start(&variables)?;
@@ -60,7 +61,7 @@ fn run() -> anyhow::Result<ExitCode> {
     let runtime = runtime.context("cannot start the async runtime")?;
     let end = runtime.block_on(async {
         match arguments.command {
-            Some(Command::Check { json }) => print_finding(&check::check(config.model.probe()?).await, json),
+            Some(Command::Check { json }) => print_finding(&check::check(config.model.probes()?).await, json),
             Some(Command::Once { text }) => once::run(&config.into_agent()?, &text).await,
             None => Ok(exit_code(serve::run(config.into_agent()?).await)),
         }

@@ -92,8 +92,13 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const LIMITS: Limits =
-        Limits { max_turns: 2, wall_time: Duration::from_secs(9), max_tokens: 7, context_tokens: 1 };
+    const LIMITS: Limits = Limits {
+        max_turns: 2,
+        wall_time: Duration::from_secs(9),
+        max_tokens: 7,
+        context_tokens: 1,
+        max_output_tokens: None,
+    };
 
     fn call(arguments: &str, outcome: Option<&str>) -> CallRecord {
         CallRecord { outcome: outcome.map(str::to_owned), ..CallRecord::running("ls", arguments) }

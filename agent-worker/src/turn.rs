@@ -64,6 +64,7 @@ pub(crate) async fn take(
         output_tokens: reply.usage.output_tokens,
         tool_calls: reply.calls.len(),
         cut: reply.cut,
+        cost_micros: reply.cost_micros,
     };
     progress.usage.tokens += reply.usage;
     let end = act_on(run, &turn_id, conversation, progress, reply).await?;

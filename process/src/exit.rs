@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use protocol::visible;
 
+use crate::models::ModelsError;
 use crate::variables::VariableError;
 
 /// The settings are invalid: `EX_CONFIG` of `sysexits.h`.
@@ -27,8 +28,9 @@ pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
 
 /// The exit code of a program that ends with this error.
 fn code_of(error: &anyhow::Error) -> ExitCode {
-    let is_setting =
-        error.downcast_ref::<VariableError>().is_some() || error.downcast_ref::<BadSetting>().is_some();
+    let is_setting = error.downcast_ref::<VariableError>().is_some()
+        || error.downcast_ref::<ModelsError>().is_some()
+        || error.downcast_ref::<BadSetting>().is_some();
     if is_setting { ExitCode::from(BAD_SETTINGS) } else { ExitCode::FAILURE }
 }
 

@@ -3,12 +3,14 @@
 //! Variables are parsed and refused in one way, secrets never stay in an environment, and logs look the same.
 //! Nothing here knows about tools, tasks or chats.
 
+pub mod config_file;
 pub mod confinement;
 pub mod exit;
 pub mod fd_passing;
 pub mod hardening;
 pub mod lifeline;
 pub mod logs;
+pub mod models;
 pub mod open_files;
 pub mod public_address;
 pub mod seccomp;

@@ -15,9 +15,6 @@ use std::process::Command;
 /// The variable with the number of the secrets' descriptor.
 pub const SECRETS_FD: &str = "AUTONOUS_SECRETS_FD";
 
-/// The keys of model providers. Only the worker keeps them.
-pub const MODEL_KEYS: [&str; 3] = ["AUTONOUS_MODEL_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
-
 /// More than any set of keys needs, and less than a pipe buffers without a reader.
 const MAX_SECRETS_BYTES: usize = 32 * 1024;
 
@@ -81,10 +78,10 @@ pub fn into_pipe(secrets: &HashMap<String, String>) -> Result<OwnedFd, SecretsEr
 /// Executes this program again without the variables `names` in its environment.
 ///
 /// Returns if there is nothing to remove. Call it first in `main`, before threads exist.
-pub fn leave_environment(names: &[&str]) -> Result<(), SecretsError> {
-    let found: HashMap<String, String> = names
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
+pub fn leave_environment(names: &[impl AsRef<str>]) -> Result<(), SecretsError> {
+    let names = || names.iter().map(AsRef::as_ref);
+    let found: HashMap<String, String> = names()
+        .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
         .filter(|(_, value)| !value.is_empty())
         .collect();
     if found.is_empty() {
@@ -95,7 +92,7 @@ pub fn leave_environment(names: &[&str]) -> Result<(), SecretsError> {
     let name = arguments.next().unwrap_or_else(|| OsString::from("autonous"));
     let mut command = Command::new(std::env::current_exe().map_err(SecretsError::Exec)?);
     command.arg0(name).args(arguments).env(SECRETS_FD, pipe.as_raw_fd().to_string());
-    for name in names {
+    for name in names() {
         command.env_remove(name);
     }
     Err(SecretsError::Exec(command.exec()))

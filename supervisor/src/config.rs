@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use process::secrets::MODEL_KEYS;
+use process::models::{self, CONFIG_DIR};
 use process::{Secret, VariableError, Variables};
 
 use crate::children::environment::ChildSettings;
@@ -19,8 +19,9 @@ use crate::data_dir::DataDir;
 const OWN_SECRETS: [&str; 3] = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TOOL_TOKEN"];
 
 /// The variables that hold secrets; they are removed from the environment first.
-pub(crate) fn secret_variables() -> Vec<&'static str> {
-    OWN_SECRETS.into_iter().chain(MODEL_KEYS).collect()
+pub(crate) fn secret_variables(variables: &Variables) -> Vec<String> {
+    let own = OWN_SECRETS.into_iter().map(str::to_owned);
+    own.chain(models::secret_variables(variables)).collect()
 }
 
 /// The maximum size of `AUTONOUS.md`: a longer system prompt would leave no room for the task.
@@ -99,7 +100,7 @@ impl Config {
             workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,
             tasks: TaskSettings::from_variables(variables)?,
             channels: ChannelSettings { telegram: TelegramSettings::from_variables(variables)? },
-            children: ChildSettings::from_variables(variables, own_directory()?),
+            children: ChildSettings::from_variables(variables, own_directory()?)?,
             data,
         })
     }
@@ -233,7 +234,7 @@ fn roots(variables: &Variables, data: &DataDir) -> Result<Vec<String>, VariableE
 }
 
 fn system_prompt(variables: &Variables) -> anyhow::Result<Option<String>> {
-    const NAME: &str = "AUTONOUS_CONFIG_DIR";
+    const NAME: &str = CONFIG_DIR;
     let Some(directory) = variables.text(NAME) else { return Ok(None) };
     if !Path::new(directory).is_dir() {
         return Err(VariableError::new(NAME, directory, "a directory that exists").into());

@@ -17,6 +17,7 @@ pub mod database;
 pub mod envelope_shape;
 mod facts;
 pub mod fake_model;
+pub mod fake_proxy;
 pub mod fake_telegram;
 pub mod fake_tool_server;
 pub mod http;
@@ -35,6 +36,7 @@ pub mod worker;
 
 pub use database::Database;
 pub use fake_model::{FakeModel, ModelReply, StreamFault};
+pub use fake_proxy::FakeProxy;
 pub use fake_telegram::{FakeTelegram, Fault};
 pub use fake_tool_server::{FakeToolServer, ToolReply};
 pub use http::{Answer, Request};

@@ -4,10 +4,12 @@
 //! is expected; nothing falls back silently.
 
 mod model;
+mod remote;
 
 use std::time::Duration;
 
 use anyhow::Context;
+use process::models::ModelsError;
 use process::{Secret, VariableError, Variables};
 use reqwest::Url;
 
@@ -27,8 +29,8 @@ pub struct Config {
     tool_token: Option<Secret>,
     /// The model; its variables are named there.
     pub model: ModelConfig,
-    /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and
-    /// `AUTONOUS_MODEL_CONTEXT_TOKENS`, 128,000.
+    /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and the
+    /// first model's window and longest reply.
     limits: Limits,
     /// `AUTONOUS_CONTROL_MAX_RETRIES`, 3.
     max_retries: u32,
@@ -36,13 +38,14 @@ pub struct Config {
 
 impl Config {
     /// Reads and validates all settings.
-    pub fn read(variables: &Variables) -> Result<Self, VariableError> {
-        let number = |name, default, most| {
+    pub fn read(variables: &Variables) -> Result<Self, ModelsError> {
+        let number = |name, default, most| -> Result<u32, VariableError> {
             let number = variables.number(name, default, 1..=most)?;
             Ok(u32::try_from(number).unwrap_or(u32::MAX))
         };
         let retries = variables.number("AUTONOUS_CONTROL_MAX_RETRIES", 3, 0..=20)?;
         let model = ModelConfig::read(variables)?;
+        let room = model.room(variables)?;
         Ok(Self {
             tool_url: url(variables, "AUTONOUS_TOOL_URL", "http://127.0.0.1:8701")?,
             tool_token: variables.secret("AUTONOUS_TOOL_TOKEN"),
@@ -52,7 +55,8 @@ impl Config {
                     number("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", 600, 86_400)?.into(),
                 ),
                 max_tokens: variables.number("AUTONOUS_CONTROL_MAX_TOKENS", 2_000_000, 1..=u64::MAX)?,
-                context_tokens: model.context_tokens,
+                context_tokens: room.context_tokens,
+                max_output_tokens: room.max_output_tokens,
             },
             max_retries: u32::try_from(retries).unwrap_or(u32::MAX),
             model,

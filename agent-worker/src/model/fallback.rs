@@ -1,30 +1,54 @@
-//! Two models as one: the second answers when the first fails in a way that another model can help.
+//! Several models as one: the next one answers when those before fail in a way that another model can help.
 //!
 //! It keeps no state between requests: the first model is always asked first. A refused key or request
-//! stays an error, because a second model must not hide a wrong setting.
+//! stays an error, because another model must not hide a wrong setting. A model whose window is too small
+//! for the conversation is passed over.
 
 use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 
 pub(crate) struct Fallback {
     pub(crate) first: Box<dyn Model>,
-    pub(crate) second: Box<dyn Model>,
+    /// In the order in which they are asked.
+    pub(crate) others: Vec<Candidate>,
+    /// The estimated size of a request, in tokens.
+    pub(crate) size: fn(&Request<'_>) -> usize,
+}
+
+/// A model behind the first, and its window.
+pub(crate) struct Candidate {
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) context_tokens: usize,
 }
 
 impl Fallback {
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
-        let failure = match self.first.reply(request).await {
+        let mut failure = match self.first.reply(request).await {
             Err(failure) if can_help(failure.class) => failure,
             end => return end,
         };
-        let (class, detail) = (failure.class.as_str(), &failure.detail);
-        tracing::warn!(class, detail, model = self.second.name(), "asking the second model");
-        match self.second.reply(request).await {
-            Ok(reply) => {
-                let model_name = reply.model_name.or_else(|| Some(self.second.name().to_owned()));
-                Ok(Reply { model_name, ..reply })
+        for Candidate { model, context_tokens } in &self.others {
+            let (class, detail, model_name) = (failure.class.as_str(), &failure.detail, model.name());
+            let tokens = (self.size)(&request);
+            if tokens > *context_tokens {
+                tracing::warn!(
+                    model = model_name,
+                    tokens,
+                    context_tokens,
+                    "its window is too small; passing it over"
+                );
+                continue;
             }
-            Err(other) => Err(combined(failure, other)),
+            tracing::warn!(class, detail, model = model_name, "asking another model");
+            match model.reply(request).await {
+                Ok(reply) => {
+                    let model_name = reply.model_name.or_else(|| Some(model_name.to_owned()));
+                    return Ok(Reply { model_name, ..reply });
+                }
+                Err(other) if can_help(other.class) => failure = combined(failure, other),
+                Err(other) => return Err(combined(failure, other)),
+            }
         }
+        Err(failure)
     }
 }
 
@@ -68,7 +92,8 @@ mod tests {
 
     async fn ask(first: &str, second: &str) -> Result<Reply, ModelError> {
         let model = |script| Box::new(Scripted::new(script).unwrap());
-        let fallback = Fallback { first: model(first), second: model(second) };
+        let others = second.split('|').map(|script| Candidate { model: model(script), context_tokens: 100 });
+        let fallback = Fallback { first: model(first), others: others.collect(), size: |_| 0 };
         fallback.ask(Request { system: "", messages: &[], tools: &[] }).await
     }
 
@@ -88,6 +113,28 @@ mod tests {
     #[tokio::test]
     async fn the_second_model_is_not_asked_while_the_first_answers() {
         assert_eq!(ask("msg:first", "err:auth").await, Ok(Reply::answer("first")));
+    }
+
+    #[tokio::test]
+    async fn the_models_are_asked_in_their_order_until_one_answers() {
+        for (others, expected) in [
+            ("msg:second|msg:third", Ok("second")),
+            ("err:overloaded|msg:third", Ok("third")),
+            ("err:auth|msg:third", Err(ModelErrorClass::RateLimit)),
+        ] {
+            let end = ask("err:rate_limit", others).await;
+            assert_eq!(end.map(|reply| reply.text).map_err(|error| error.class), expected.map(str::to_owned));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_model_whose_window_is_too_small_is_passed_over() {
+        let model = |script| Box::new(Scripted::new(script).unwrap());
+        let candidate = |script, context_tokens| Candidate { model: model(script), context_tokens };
+        let others = vec![candidate("msg:small", 90), candidate("msg:large", 200)];
+        let fallback = Fallback { first: model("err:overloaded"), others, size: |_| 100 };
+        let reply = fallback.ask(Request { system: "", messages: &[], tools: &[] }).await.unwrap();
+        assert_eq!(reply.text, "large");
     }
 
     #[tokio::test]

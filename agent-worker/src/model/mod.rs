@@ -13,9 +13,11 @@ pub mod openai;
 pub(crate) mod scripted;
 pub(crate) mod text_calls;
 pub(crate) mod thoughts;
+pub(crate) mod vendor;
 
 use std::pin::Pin;
 
+use process::models::Prices;
 use protocol::ToolSpec;
 use serde_json::{Map, Value};
 
@@ -113,6 +115,8 @@ pub struct Reply {
     pub cut: bool,
     /// Its token usage.
     pub usage: Usage,
+    /// What it cost, in millionths of the currency of the prices; none without prices.
+    pub cost_micros: Option<u64>,
     /// The model that replied, if not the one that was asked first.
     pub model_name: Option<String>,
 }
@@ -141,6 +145,27 @@ pub struct Usage {
     pub cached_input_tokens: u64,
     /// All output.
     pub output_tokens: u64,
+}
+
+impl Usage {
+    /// What it costs, in millionths of the prices' currency: a price is for a million tokens.
+    pub(crate) fn cost_micros(self, prices: Prices) -> u64 {
+        let cached = self.cached_input_tokens.min(self.input_tokens);
+        let parts = [
+            (self.input_tokens - cached, prices.input),
+            (cached, prices.cached_input.unwrap_or(prices.input)),
+            (self.output_tokens, prices.output),
+        ];
+        #[expect(clippy::cast_precision_loss, reason = "no reply has 2^52 tokens")]
+        let cost: f64 = parts.into_iter().map(|(tokens, price)| tokens as f64 * price).sum();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a cast to an integer saturates"
+        )]
+        let micros = cost.round() as u64;
+        micros
+    }
 }
 
 impl std::ops::AddAssign for Usage {

@@ -7,7 +7,9 @@
 
 use std::ops::Range;
 
-use crate::model::Message;
+use protocol::ToolSpec;
+
+use crate::model::{Message, Request};
 use crate::untrusted;
 
 /// The estimated bytes per token. Code and most languages have more, but compacting early is cheaper than
@@ -74,6 +76,18 @@ pub(crate) fn tokens_of_text(bytes: usize) -> usize {
 /// The estimated bytes of so many tokens.
 pub(crate) fn bytes_of(tokens: usize) -> usize {
     tokens.saturating_mul(BYTES_PER_TOKEN)
+}
+
+pub(crate) fn tokens_of_request(request: &Request<'_>) -> usize {
+    let messages = request.messages.iter().map(tokens_of);
+    fixed_tokens(request.system, request.tools) + messages.sum::<usize>()
+}
+
+/// The size of the prompt and the tools, in tokens.
+pub(crate) fn fixed_tokens(system: &str, tools: &[ToolSpec]) -> usize {
+    let length =
+        |tool: &ToolSpec| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len();
+    tokens_of_text(system.len() + tools.iter().map(length).sum::<usize>())
 }
 
 pub(crate) fn tokens_of(message: &Message) -> usize {

@@ -11,6 +11,7 @@ mod json_protocol;
 mod limits;
 mod line_protocol;
 mod second_model;
+mod settings;
 mod several_calls;
 mod start;
 mod streams;

@@ -13,8 +13,9 @@ fn refused(variables: &[(&str, &str)]) -> String {
 #[test]
 fn settings_that_do_not_fit_stop_the_start_and_are_named() {
     for (variables, expected) in [
-        (vec![("AUTONOUS_MODEL_PROVIDER", "gemini")], "anthropic, direct, openai or scripted"),
-        (vec![("AUTONOUS_MODEL_FALLBACK", "small")], "only the providers openai and anthropic"),
+        (vec![("AUTONOUS_MODEL_PROVIDER", "oracle")], "expected one of anthropic, direct"),
+        (vec![("AUTONOUS_MODEL_FALLBACK", "small")], "only model servers have a second model"),
+        (vec![("AUTONOUS_CONFIG_DIR", "/does/not/exist")], "expected a directory that exists"),
         (
             vec![("AUTONOUS_MODEL_PROVIDER", "scripted"), ("AUTONOUS_MODEL_SCRIPT", "ok,dance")],
             "AUTONOUS_MODEL_SCRIPT=\"dance\": expected actions",

@@ -18,7 +18,7 @@ pub(crate) const SHORT_IDLE: Timeouts =
 
 pub(crate) fn settings(model: &FakeModel, timeouts: Timeouts) -> Settings {
     let base_url = model.base_url().parse().unwrap();
-    Settings { base_url, key: Some(Secret::from(KEY)), model: NAME.to_owned(), timeouts }
+    Settings { timeouts, ..Settings::new(base_url, Some(Secret::from(KEY)), NAME) }
 }
 
 fn provider(model: &FakeModel) -> OpenAi {

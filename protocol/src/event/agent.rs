@@ -112,6 +112,9 @@ pub struct TurnCompleted {
     pub tool_calls: usize,
     /// Whether the reply was cut at the length limit.
     pub cut: bool,
+    /// What the reply cost, in millionths of the currency of the model's prices; absent without prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
 }
 
 /// A limit ended a task.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use process::secrets::MODEL_KEYS;
+use process::models::{self, CONFIG_DIR, ModelsError, Provider};
 use process::{Secret, Variables};
 
 /// The variables for the tool server that users may set.
@@ -40,6 +40,7 @@ pub(crate) const TOOL_SERVER_VARIABLES: &[&str] = &[
 pub(crate) const WORKER_VARIABLES: &[&str] = &[
     "RUST_LOG",
     "AUTONOUS_LOG_FORMAT",
+    CONFIG_DIR,
     "AUTONOUS_MODEL_PROVIDER",
     "AUTONOUS_MODEL_NAME",
     "AUTONOUS_MODEL_BASE_URL",
@@ -47,6 +48,15 @@ pub(crate) const WORKER_VARIABLES: &[&str] = &[
     "AUTONOUS_MODEL_FALLBACK",
     "AUTONOUS_MODEL_SCRIPT",
     "AUTONOUS_MODEL_CONTEXT_TOKENS",
+    "AUTONOUS_MODEL_REASONING_EFFORT",
+    "AUTONOUS_MODEL_MAX_OUTPUT_TOKENS",
+    "AUTONOUS_MODEL_TEMPERATURE",
+    "AUTONOUS_MODEL_EXTRA_BODY",
+    "AUTONOUS_MODEL_VISION",
+    "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS",
+    "AUTONOUS_MODEL_IDLE_SECONDS",
+    "NO_PROXY",
+    "no_proxy",
     "AUTONOUS_CONTROL_MAX_TURNS",
     "AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS",
     "AUTONOUS_CONTROL_MAX_TOKENS",
@@ -64,17 +74,21 @@ pub(crate) struct ChildSettings {
 }
 
 impl ChildSettings {
-    /// Takes the variables that the lists above name.
-    pub(crate) fn from_variables(variables: &Variables, programs: PathBuf) -> Self {
+    /// Takes the variables that the lists above name, and the secrets of the models that are used.
+    pub(crate) fn from_variables(variables: &Variables, programs: PathBuf) -> Result<Self, ModelsError> {
         let mut tool_server = variables.pass_on(TOOL_SERVER_VARIABLES);
         tool_server.extend(named_for_commands(variables));
-        let keys = MODEL_KEYS.iter().filter_map(|name| Some(((*name).to_owned(), variables.secret(name)?)));
-        Self {
+        let secrets = models::used_secrets(variables)?.into_iter();
+        let mut worker = variables.pass_on(WORKER_VARIABLES);
+        worker.extend(variables.pass_on(&Provider::ALL.map(Provider::base_url_variable)));
+        Ok(Self {
             programs,
             tool_server,
-            worker: variables.pass_on(WORKER_VARIABLES),
-            worker_secrets: keys.collect(),
-        }
+            worker,
+            worker_secrets: secrets
+                .filter_map(|name| Some((name.clone(), variables.secret(&name)?)))
+                .collect(),
+        })
     }
 }
 
@@ -112,7 +126,7 @@ mod tests {
             ("HOME", "/home/someone"),
             ("OPENAI_API_KEY", "k"),
         ]);
-        let settings = ChildSettings::from_variables(&variables, PathBuf::from("/programs"));
+        let settings = ChildSettings::from_variables(&variables, PathBuf::from("/programs")).unwrap();
         let names = |pairs: &[(String, String)]| pairs.iter().map(|pair| pair.0.clone()).collect::<Vec<_>>();
         assert_eq!(names(&settings.tool_server), ["AUTONOUS_TOOL_DISABLED", "AUTONOUS_TOOL_ENV", "EDITOR"]);
         assert_eq!(names(&settings.worker), ["AUTONOUS_MODEL_NAME"]);

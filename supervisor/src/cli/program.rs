@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
 
 fn run_command() -> anyhow::Result<ExitCode> {
     process::hardening::harden()?;
-    process::secrets::leave_environment(&secret_variables())?;
+    process::secrets::leave_environment(&secret_variables(&Variables::without_secrets()))?;
     let arguments = Arguments::parse();
     if matches!(arguments.command, Command::Launcher) {
         return launcher::serve().map(|()| ExitCode::SUCCESS);

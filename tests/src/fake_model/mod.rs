@@ -3,6 +3,7 @@
 //! A script is a list of replies, or a closure that sees exactly what was sent. Replies are streamed if the
 //! request asks for it, and streams can break in all the usual ways.
 
+mod azure;
 mod chat;
 mod messages;
 mod stream;
@@ -146,12 +147,23 @@ impl FakeModel {
             .route("/v1/chat/completions", chat)
             .route("/v1/messages", messages)
             .route("/v1/models", get(models))
+            .route("/openai/models", get(azure::models))
+            .route("/openai/deployments/{deployment}/chat/completions", post(azure::reply))
             .with_state(Arc::clone(&shared));
         Self { shared, serving: Serving::start(router) }
     }
 
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.serving.address)
+    }
+
+    /// The address of a deployment, as Azure has it.
+    pub fn azure_url(&self) -> String {
+        format!(
+            "http://{}/openai/deployments/{NAME}?api-version={}",
+            self.serving.address,
+            azure::API_VERSION
+        )
     }
 
     pub fn variables(&self) -> [(&'static str, String); 4] {
@@ -212,6 +224,15 @@ async fn reply(
     if !has_the_key(&headers) {
         return failure(StatusCode::UNAUTHORIZED, "invalid_api_key", "Incorrect API key provided");
     }
+    reply_to(shared, headers, request, dialect).await
+}
+
+async fn reply_to(
+    shared: Arc<Shared>,
+    headers: HeaderMap,
+    request: Value,
+    dialect: &'static Dialect,
+) -> Response {
     let is_streamed = request["stream"] == true;
     let number = {
         let mut requests = shared.requests.lock().expect("nobody panics with it");

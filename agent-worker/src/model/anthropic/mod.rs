@@ -7,7 +7,6 @@ mod reply;
 mod request;
 mod wire;
 
-use process::Secret;
 use reqwest::RequestBuilder;
 
 use super::endpoint::{Endpoint, Settings};
@@ -15,7 +14,6 @@ use super::{Model, ReplyFuture, Request};
 use crate::http::HttpError;
 use reply::MessageBuilder;
 
-pub(crate) const DEFAULT_BASE_URL: &str = "https://api.anthropic.com/v1";
 pub(crate) const DEFAULT_MODEL: &str = "claude-sonnet-4-5";
 const VERSION: &str = "2023-06-01";
 
@@ -37,15 +35,15 @@ impl Model for Anthropic {
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(async move {
-            let accepted = self.0.send(&request::body(self.0.model(), request)).await?;
+            let accepted = self.0.send(&request::body(self.0.settings(), request)).await?;
             self.0.reply::<MessageBuilder>(accepted).await
         })
     }
 }
 
-pub(crate) fn sign(request: RequestBuilder, key: Option<&Secret>) -> RequestBuilder {
+pub(crate) fn sign(request: RequestBuilder, settings: &Settings) -> RequestBuilder {
     let request = request.header("anthropic-version", VERSION);
-    match key {
+    match &settings.key {
         Some(key) => request.header("x-api-key", key.expose()),
         None => request,
     }

@@ -9,10 +9,12 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
+use crate::model::endpoint::Settings;
 use crate::model::{Message, Request, ToolCall};
 
-/// The longest reply, which the protocol requires. Every current model can write as much, and files fit.
-const MAX_TOKENS: u32 = 16_000;
+/// The longest reply where no setting names it: the protocol requires one. Every current model can write as
+/// much, and files fit.
+const MAX_TOKENS: u64 = 16_000;
 
 /// The longest call ID and tool name that the protocol allows.
 const MAX_ID_CHARS: usize = 64;
@@ -20,13 +22,19 @@ const MAX_ID_CHARS: usize = 64;
 /// Inserted before a conversation that begins with the model's message, which the protocol forbids.
 const EARLIER: &str = "(The conversation began earlier.)";
 
-pub(super) fn body(model: &str, request: Request<'_>) -> Value {
+pub(super) fn body(settings: &Settings, request: Request<'_>) -> Value {
     let mut body = json!({
-        "model": model,
-        "max_tokens": MAX_TOKENS,
+        "model": settings.model,
+        "max_tokens": settings.options.max_output_tokens.unwrap_or(MAX_TOKENS),
         "stream": true,
         "messages": Messages::of(request.messages),
     });
+    if let Some(effort) = settings.options.reasoning_effort {
+        body["output_config"] = json!({"effort": effort.as_str()});
+    }
+    if let Some(temperature) = settings.options.temperature {
+        body["temperature"] = json!(temperature);
+    }
     if !request.system.trim().is_empty() {
         // The cache mark covers the tools too, because they come before it.
         body["system"] = json!([cached(json!({"type": "text", "text": request.system}))]);
@@ -146,9 +154,13 @@ mod tests {
         Message::ToolResult { call_id: call_id.into(), text: text.into() }
     }
 
+    fn settings() -> Settings {
+        Settings::new("http://127.0.0.1/v1".parse().unwrap(), None, "m")
+    }
+
     fn check(messages: &[Message], expected: &Value) {
         let request = Request { system: "", messages, tools: &[] };
-        let mut sent = body("m", request)["messages"].take();
+        let mut sent = body(&settings(), request)["messages"].take();
         for message in sent.as_array_mut().unwrap() {
             for block in message["content"].as_array_mut().unwrap() {
                 block.as_object_mut().unwrap().remove("cache_control");
@@ -243,7 +255,7 @@ mod tests {
     #[test]
     fn the_prompt_and_the_newest_message_are_marked_for_the_cache() {
         let messages = [user("a"), assistant("b", &[]), user("c")];
-        let body = body("m", Request { system: "s", messages: &messages, tools: &[] });
+        let body = body(&settings(), Request { system: "s", messages: &messages, tools: &[] });
         let mark = json!({"type": "ephemeral"});
         assert_eq!(body["system"][0]["cache_control"], mark);
         assert_eq!(body["messages"][2]["content"][0]["cache_control"], mark);

@@ -13,7 +13,7 @@ mod sse;
 
 use std::time::Duration;
 
-use reqwest::Client;
+use reqwest::{Client, RequestBuilder, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -25,8 +25,7 @@ pub(super) use provider_error::ProviderError;
 #[cfg(test)]
 pub(super) use reply_builder::{MAX_REPLY_BYTES, test_replies};
 pub(super) use reply_builder::{ReplyBuilder, ReplyError, ReplyStage, check_content, check_size};
-pub(crate) use settings::Sign;
-pub use settings::{Settings, Timeouts};
+pub use settings::{Options, Settings, Timeouts};
 
 /// How much of an error body is read, and how much of its message is passed on.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -38,8 +37,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Endpoint {
     client: Client,
-    url: String,
-    sign: Sign,
+    url: Url,
+    sign: fn(RequestBuilder, &Settings) -> RequestBuilder,
     settings: Settings,
 }
 
@@ -68,18 +67,28 @@ impl From<RequestError> for ModelError {
 
 impl Endpoint {
     /// The endpoint at a path below the base address. Nothing is sent yet.
-    pub(super) fn new(settings: Settings, path: &str, sign: Sign) -> Result<Self, HttpError> {
-        let url = format!("{}/{path}", settings.base_url.as_str().trim_end_matches('/'));
-        Ok(Self { client: http::client_without_timeout()?, url, sign, settings })
+    pub(super) fn new(
+        settings: Settings,
+        path: &str,
+        sign: fn(RequestBuilder, &Settings) -> RequestBuilder,
+    ) -> Result<Self, HttpError> {
+        let client = http::model_client(settings.proxy.as_ref())?;
+        Ok(Self { client, url: settings.url(path), sign, settings })
     }
 
     pub(super) fn model(&self) -> &str {
         &self.settings.model
     }
 
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Sends a request and waits for the first bytes of the response.
     pub(super) async fn send(&self, body: &Value) -> Result<Accepted, RequestError> {
-        let request = (self.sign)(self.client.post(&self.url), self.settings.key.as_ref()).json(body);
+        let request = (self.sign)(self.client.post(self.url.clone()), &self.settings);
+        let request = request.json(&self.settings.completed(body));
+        let request = request.headers(self.settings.options.extra_headers.headers().clone());
         let request = request.build().map_err(|error| self.transport(error))?;
         let first_byte = self.settings.timeouts.first_byte;
         let response = timeout(first_byte, self.client.execute(request)).await;
@@ -108,7 +117,9 @@ impl Endpoint {
         } else {
             self.stream(body, first, &mut builder).await?;
         }
-        builder.finish().map_err(|error| self.reply_error(error))
+        let reply = builder.finish().map_err(|error| self.reply_error(error))?;
+        let cost_micros = self.settings.options.prices.map(|prices| reply.usage.cost_micros(prices));
+        Ok(Reply { cost_micros, ..reply })
     }
 
     async fn stream(
@@ -172,7 +183,10 @@ impl Endpoint {
     fn transport(&self, error: reqwest::Error) -> ModelError {
         // A request that cannot be built has a wrong address or key.
         let class = if error.is_builder() { ModelErrorClass::BadRequest } else { ModelErrorClass::Network };
-        self.error(class, &HttpError::Transport(error).to_string())
+        let through_proxy =
+            error.is_connect() && self.settings.proxy.is_some() && self.url.scheme() == "https";
+        let hint = if through_proxy { " (HTTPS_PROXY is set)" } else { "" };
+        self.error(class, &format!("{}{hint}", HttpError::Transport(error)))
     }
 
     fn reply_error(&self, error: ReplyError) -> ModelError {
@@ -186,12 +200,8 @@ impl Endpoint {
         self.error(ModelErrorClass::InvalidReply, why)
     }
 
-    /// Some servers repeat the key in their error message.
     fn error(&self, class: ModelErrorClass, detail: &str) -> ModelError {
-        let detail = match &self.settings.key {
-            Some(key) => detail.replace(key.expose(), "***"),
-            None => detail.to_owned(),
-        };
+        let detail = self.settings.without_secrets(detail);
         ModelError::new(class, detail.chars().take(MAX_DETAIL_CHARS).collect::<String>())
     }
 }

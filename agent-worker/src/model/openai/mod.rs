@@ -10,7 +10,6 @@ mod wire;
 
 use std::sync::OnceLock;
 
-use process::Secret;
 use reqwest::RequestBuilder;
 use serde_json::Value;
 
@@ -19,7 +18,6 @@ use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 use crate::http::HttpError;
 use reply::CompletionBuilder;
 
-pub(crate) const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
 pub(crate) const DEFAULT_MODEL: &str = "gpt-4.1-mini";
 
 /// The provider.
@@ -38,7 +36,7 @@ impl OpenAi {
     }
 
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
-        let body = request::body(self.endpoint.model(), request);
+        let body = request::body(self.endpoint.settings(), request);
         let accepted = match self.accepts_options.get() {
             Some(true) => self.endpoint.send(&body).await?,
             Some(false) => self.endpoint.send(&request::without_stream_options(body)).await?,
@@ -81,8 +79,9 @@ impl Model for OpenAi {
     }
 }
 
-pub(crate) fn sign(request: RequestBuilder, key: Option<&Secret>) -> RequestBuilder {
-    match key {
+pub(crate) fn sign(request: RequestBuilder, settings: &Settings) -> RequestBuilder {
+    match &settings.key {
+        Some(key) if settings.is_azure() => request.header("api-key", key.expose()),
         Some(key) => request.bearer_auth(key.expose()),
         None => request,
     }

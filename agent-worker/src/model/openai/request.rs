@@ -3,21 +3,37 @@
 use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
+use crate::model::endpoint::Settings;
 use crate::model::{Message, Request, ToolCall};
 
 /// Asks for the usage of a streamed reply; some servers do not know it.
 const STREAM_OPTIONS: &str = "stream_options";
 
-pub(super) fn body(model: &str, request: Request<'_>) -> Value {
+pub(super) fn body(settings: &Settings, request: Request<'_>) -> Value {
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     messages.extend(request.messages.iter().map(message));
-    let mut body = json!({"model": model, "messages": messages, "stream": true});
+    let mut body = json!({"model": settings.model, "messages": messages, "stream": true});
     body[STREAM_OPTIONS] = json!({"include_usage": true});
+    if let Some(tokens) = settings.options.max_output_tokens {
+        body[length_limit(settings)] = json!(tokens);
+    }
+    if let Some(effort) = settings.options.reasoning_effort {
+        body["reasoning_effort"] = json!(effort.as_str());
+    }
+    if let Some(temperature) = settings.options.temperature {
+        body["temperature"] = json!(temperature);
+    }
     // Some servers refuse an empty list.
     if !request.tools.is_empty() {
         body["tools"] = Value::Array(Format::OpenAi.tools(request.tools));
     }
     body
+}
+
+/// OpenAI's newer models refuse the older name, and most other servers do not know the newer one.
+fn length_limit(settings: &Settings) -> &'static str {
+    let is_openai = settings.base_url.host_str() == Some("api.openai.com") || settings.is_azure();
+    if is_openai { "max_completion_tokens" } else { "max_tokens" }
 }
 
 /// The same body for a server that refuses the stream options.
@@ -70,7 +86,7 @@ mod tests {
     #[test]
     fn a_request_without_stream_options_is_otherwise_the_same() {
         let request = Request { system: "s", messages: &[], tools: &[] };
-        let body = body("m", request);
+        let body = body(&Settings::new("http://127.0.0.1/v1".parse().unwrap(), None, "m"), request);
         assert_eq!(body["stream_options"]["include_usage"], true);
         let expected =
             json!({"model": "m", "messages": [{"role": "system", "content": "s"}], "stream": true});

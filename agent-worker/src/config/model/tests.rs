@@ -1,0 +1,146 @@
+use process::models::{OWN_KEY, Provider as Server};
+
+use super::*;
+use crate::model::{anthropic, openai};
+
+const NAME: &str = "AUTONOUS_MODEL_NAME";
+
+fn read<const N: usize>(pairs: [(&str, &str); N]) -> Result<ModelConfig, String> {
+    ModelConfig::read(&Variables::from_pairs(pairs)).map_err(|error| error.to_string())
+}
+
+fn models<const N: usize>(pairs: [(&str, &str); N]) -> Vec<Remote> {
+    match read(pairs).unwrap().provider {
+        Provider::Remote(models) => models,
+        other => panic!("{other:?} instead of a server"),
+    }
+}
+
+fn check<const N: usize>(pairs: [(&str, &str); N], expected: &str) {
+    let provider = read(pairs).map(|config| config.provider);
+    let name = match &provider {
+        Ok(Provider::Direct) => "direct",
+        Ok(Provider::Remote(models)) => models[0].provider.name(),
+        Ok(Provider::Scripted(_)) => "scripted",
+        Err(error) => error,
+    };
+    assert_eq!(name, expected, "{pairs:?}");
+}
+
+#[test]
+fn the_provider_is_chosen_by_key_and_is_direct_without_one() {
+    let (open, theirs) = (("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k"));
+    check([], "direct");
+    check([open], "openai");
+    check([theirs], "anthropic");
+    check([open, theirs], "openai");
+    check([(OWN_KEY, "k"), theirs], "openai");
+    check([open, (PROVIDER, "direct")], "direct");
+    check([open, theirs, (PROVIDER, "anthropic")], "anthropic");
+}
+
+#[test]
+fn our_own_key_has_precedence_over_the_vendors() {
+    for provider in ["openai", "anthropic"] {
+        let keys =
+            [(OWN_KEY, " ours\n"), ("OPENAI_API_KEY", "a"), ("ANTHROPIC_API_KEY", "b"), (PROVIDER, provider)];
+        assert!(models(keys)[0].settings.key.as_ref().unwrap().matches("ours"));
+    }
+}
+
+#[test]
+fn a_local_server_needs_no_key_but_a_vendor_does() {
+    let base_url = ("AUTONOUS_MODEL_BASE_URL", "http://127.0.0.1:11434/v1");
+    for provider in ["openai", "anthropic"] {
+        check([(PROVIDER, provider), base_url], provider);
+        assert!(read([(PROVIDER, provider)]).unwrap_err().starts_with("AUTONOUS_MODEL_API_KEY="));
+    }
+    let other_key = [(PROVIDER, "anthropic"), ("OPENAI_API_KEY", "k")];
+    assert!(read(other_key).unwrap_err().starts_with("AUTONOUS_MODEL_API_KEY="));
+    check([(PROVIDER, "openai"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")], "openai");
+}
+
+#[test]
+fn the_other_models_are_asked_at_the_same_address_with_the_same_key() {
+    let models = models([("OPENAI_API_KEY", "k"), (FALLBACK, "small, tiny")]);
+    let names: Vec<&str> = models.iter().map(|model| model.settings.model.as_str()).collect();
+    assert_eq!(names, [openai::DEFAULT_MODEL, "small", "tiny"]);
+    for model in &models {
+        assert_eq!(model.settings.base_url.as_str(), Server::OpenAi.vendor_base_url());
+        assert!(model.settings.key.as_ref().unwrap().matches("k"));
+    }
+}
+
+#[test]
+fn the_vendors_variable_names_the_address_unless_ours_does() {
+    let theirs = ("ANTHROPIC_BASE_URL", "http://gateway");
+    let key = ("ANTHROPIC_API_KEY", "k");
+    let url = |models: Vec<Remote>| models[0].settings.url("messages").to_string();
+    assert_eq!(url(models([key, theirs])), "http://gateway/v1/messages");
+    let ours = ("AUTONOUS_MODEL_BASE_URL", "http://ours/v1/");
+    assert_eq!(url(models([key, theirs, ours])), "http://ours/v1/messages");
+    assert_eq!(models([key])[0].settings.model, anthropic::DEFAULT_MODEL);
+}
+
+#[test]
+fn a_vendors_own_models_see_and_of_others_a_setting_says_so() {
+    let key = (OWN_KEY, "k");
+    let sees = |models: Vec<Remote>| models[0].settings.options.vision;
+    assert!(sees(models([key])));
+    let local = ("AUTONOUS_MODEL_BASE_URL", "http://127.0.0.1:1/v1");
+    assert!(!sees(models([key, local])));
+    assert!(sees(models([key, local, ("AUTONOUS_MODEL_VISION", "true")])));
+    assert!(!sees(models([key, ("AUTONOUS_MODEL_VISION", "false")])));
+}
+
+#[test]
+fn invalid_settings_stop_the_start_and_say_what_is_expected() {
+    let expected = "AUTONOUS_MODEL_PROVIDER=\"oracle\": expected one of anthropic, direct, openai, scripted";
+    check([(PROVIDER, "oracle")], expected);
+    let key = ("OPENAI_API_KEY", "k");
+    for (pairs, expected) in [
+        ([key, (TOOL_PROTOCOL, "xml")], "AUTONOUS_MODEL_TOOL_PROTOCOL=\"xml\": expected native or json"),
+        ([key, (FALLBACK, openai::DEFAULT_MODEL)], "expected another model than the first"),
+        ([key, (FALLBACK, "a,a")], "AUTONOUS_MODEL_FALLBACK=\"a\": expected another model"),
+        ([(PROVIDER, "direct"), (FALLBACK, "m")], "AUTONOUS_MODEL_FALLBACK=\"m\": expected nothing"),
+        ([(PROVIDER, "direct"), (TOOL_PROTOCOL, "json")], "TOOL_PROTOCOL=\"json\": expected native"),
+        ([(PROVIDER, "scripted"), (TOOL_PROTOCOL, "json")], "AUTONOUS_MODEL_SCRIPT="),
+        (
+            [key, ("AUTONOUS_MODEL_BASE_URL", "localhost")],
+            "AUTONOUS_MODEL_BASE_URL=\"localhost\": expected an http",
+        ),
+        ([key, ("OPENAI_BASE_URL", "ftp://x")], "OPENAI_BASE_URL=\"ftp://x\": expected an http"),
+        ([key, ("AUTONOUS_MODEL_CONTEXT_TOKENS", "3999")], "AUTONOUS_MODEL_CONTEXT_TOKENS=\"3999\""),
+        ([key, ("AUTONOUS_MODEL_MAX_OUTPUT_TOKENS", "64001")], "expected a whole number from 1 to 64000"),
+        ([key, ("AUTONOUS_MODEL_REASONING_EFFORT", "huge")], "expected one of none, minimal, low"),
+        ([key, ("AUTONOUS_MODEL_TEMPERATURE", "2.1")], "expected a number from 0 to 2"),
+        ([key, ("AUTONOUS_MODEL_VISION", "maybe")], "expected true or false"),
+        ([key, ("AUTONOUS_MODEL_EXTRA_BODY", "[1]")], "expected a JSON object"),
+        ([key, ("AUTONOUS_MODEL_EXTRA_BODY", "{\"tools\":[]}")], "must not have \"tools\""),
+        (
+            [key, ("AUTONOUS_MODEL_EXTRA_HEADERS", "{\"a\":\"hunter2\\n\"}")],
+            "=\"***\": expected other headers",
+        ),
+        ([key, ("AUTONOUS_MODEL_EXTRA_HEADERS", "hunter2")], "expected a JSON object of texts"),
+        ([key, ("AUTONOUS_MODEL_FIRST_TOKEN_SECONDS", "0")], "expected a whole number from 1 to 86400"),
+        ([key, ("AUTONOUS_MODEL_IDLE_SECONDS", "soon")], "AUTONOUS_MODEL_IDLE_SECONDS=\"soon\""),
+        (
+            [key, ("HTTPS_PROXY", "socks5://user:hunter2@proxy")],
+            "HTTPS_PROXY=\"***\": expected the http or https URL",
+        ),
+    ] {
+        let error = read(pairs).unwrap_err();
+        assert!(error.contains(expected) && !error.contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn azure_has_its_version_in_the_address_and_the_key_in_its_own_header() {
+    let url = "https://res.openai.azure.com/openai/deployments/d?api-version=2024-10-21";
+    let models = models([(OWN_KEY, "k"), ("AUTONOUS_MODEL_BASE_URL", url), (NAME, "d")]);
+    let path = "https://res.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21";
+    assert_eq!(models[0].settings.url("chat/completions").as_str(), path);
+    let (_, request) = models[0].probe().unwrap().request.unwrap();
+    let list = "https://res.openai.azure.com/openai/models?api-version=2024-10-21";
+    assert_eq!((request.url().as_str(), request.headers()["api-key"].as_bytes()), (list, &b"k"[..]));
+}

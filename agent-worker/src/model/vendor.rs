@@ -1,0 +1,36 @@
+//! The providers that are model servers: how each is asked, and by default for which model.
+
+use process::models::Provider;
+use reqwest::RequestBuilder;
+
+use super::Model;
+use super::anthropic::{self, Anthropic};
+use super::endpoint::Settings;
+use super::openai::{self, OpenAi};
+use crate::http::HttpError;
+
+/// What the worker knows of a provider.
+#[derive(Debug)]
+pub(crate) struct Vendor {
+    pub(crate) default_model: &'static str,
+    /// Puts the key into a request.
+    pub(crate) sign: fn(RequestBuilder, &Settings) -> RequestBuilder,
+    /// A client that has sent nothing yet.
+    pub(crate) client: fn(Settings) -> Result<Box<dyn Model>, HttpError>,
+}
+
+/// What the worker knows of this provider.
+pub(crate) fn vendor(provider: Provider) -> Vendor {
+    match provider {
+        Provider::Anthropic => Vendor {
+            default_model: anthropic::DEFAULT_MODEL,
+            sign: anthropic::sign,
+            client: |settings| Ok(Box::new(Anthropic::new(settings)?)),
+        },
+        Provider::OpenAi => Vendor {
+            default_model: openai::DEFAULT_MODEL,
+            sign: openai::sign,
+            client: |settings| Ok(Box::new(OpenAi::new(settings)?)),
+        },
+    }
+}

@@ -1,0 +1,183 @@
+//! `models.toml`: the models that an operator has, and which of them are used.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::CONFIG_DIR;
+use super::entry::ModelEntry;
+use crate::config_file::{ConfigFile, ConfigFileError};
+use crate::secrets::Secret;
+use crate::variables::{VariableError, Variables};
+
+const NAME: &str = "AUTONOUS_MODEL_NAME";
+const FALLBACK: &str = "AUTONOUS_MODEL_FALLBACK";
+const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
+
+/// The providers that are no server and need no entry.
+const WITHOUT_SERVER: [&str; 2] = ["direct", "scripted"];
+
+/// What describes one model where there is no file; beside it, it would be ignored in silence.
+const DESCRIBE_ONE_MODEL: [&str; 9] = [
+    PROVIDER,
+    "AUTONOUS_MODEL_BASE_URL",
+    "AUTONOUS_MODEL_CONTEXT_TOKENS",
+    "AUTONOUS_MODEL_REASONING_EFFORT",
+    "AUTONOUS_MODEL_MAX_OUTPUT_TOKENS",
+    "AUTONOUS_MODEL_TEMPERATURE",
+    "AUTONOUS_MODEL_EXTRA_BODY",
+    super::EXTRA_HEADERS,
+    "AUTONOUS_MODEL_VISION",
+];
+
+/// Longer than any key.
+const MAX_KEY_BYTES: u64 = 16 * 1024;
+
+/// Why the models cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ModelsError {
+    #[error(transparent)]
+    File(#[from] ConfigFileError),
+    #[error(transparent)]
+    Variable(#[from] VariableError),
+}
+
+/// The models of an operator, in their order.
+#[derive(Debug)]
+pub struct ModelsFile {
+    file: ConfigFile,
+    entries: Vec<Spanned<ModelEntry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    #[serde(default)]
+    model: Vec<Spanned<ModelEntry>>,
+}
+
+impl ModelsFile {
+    /// Reads `models.toml` in [`CONFIG_DIR`]; none without it, or if no model server is used.
+    pub fn read(variables: &Variables) -> Result<Option<Self>, ModelsError> {
+        let Some(directory) = variables.text(CONFIG_DIR) else { return Ok(None) };
+        if !Path::new(directory).is_dir() {
+            return Err(VariableError::new(CONFIG_DIR, directory, "a directory that exists").into());
+        }
+        if variables.text(PROVIDER).is_some_and(|provider| WITHOUT_SERVER.contains(&provider)) {
+            return Ok(None);
+        }
+        let Some(file) = ConfigFile::read(&Path::new(directory).join("models.toml"))? else {
+            return Ok(None);
+        };
+        let Content { model: entries } = file.parse()?;
+        if entries.is_empty() {
+            return Err(file.error(None, "has no [[model]]: add one, or remove the file").into());
+        }
+        let mut names = HashSet::new();
+        for entry in &entries {
+            let twice = !names.insert(&entry.get_ref().name);
+            let twice = twice.then(|| format!("a second model has the name {:?}", entry.get_ref().name));
+            if let Some(what) = twice.or_else(|| entry.get_ref().contradiction()) {
+                return Err(file.error(Some(entry.span()), what).into());
+            }
+        }
+        Ok(Some(Self { file, entries }))
+    }
+
+    /// All models.
+    pub fn entries(&self) -> impl Iterator<Item = &ModelEntry> {
+        self.entries.iter().map(Spanned::get_ref)
+    }
+
+    /// The models that are used: the one that `AUTONOUS_MODEL_NAME` names, by default the first one, and then
+    /// those of `AUTONOUS_MODEL_FALLBACK`, in their order.
+    pub fn used(&self, variables: &Variables) -> Result<Vec<&ModelEntry>, ModelsError> {
+        for name in DESCRIBE_ONE_MODEL {
+            if variables.secret(name).is_some() {
+                let expected =
+                    format!("nothing, because {} describes the models", self.file.path().display());
+                return Err(VariableError::new(name, "***", expected).into());
+            }
+        }
+        let first = match variables.text(NAME) {
+            Some(name) => self.named(NAME, name)?,
+            None => self.entries[0].get_ref(),
+        };
+        let mut used = vec![first];
+        for name in variables.list(FALLBACK).unwrap_or_default() {
+            let next = self.named(FALLBACK, &name)?;
+            if used.iter().any(|entry| entry.name == name) {
+                return Err(VariableError::new(FALLBACK, name, "each model once, and not the first").into());
+            }
+            used.push(next);
+        }
+        Ok(used)
+    }
+
+    fn named(&self, variable: &str, name: &str) -> Result<&ModelEntry, ModelsError> {
+        self.entries().find(|entry| entry.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.entries().map(|entry| entry.name.as_str()).collect();
+            let expected = format!("a model of {}: {}", self.file.path().display(), names.join(", "));
+            VariableError::new(variable, name, expected).into()
+        })
+    }
+
+    /// A model's key: from its file or variable. A model at its provider's own address has the vendor's.
+    pub fn key(&self, entry: &ModelEntry, variables: &Variables) -> Result<Option<Secret>, ModelsError> {
+        let part = self.entries.iter().find(|known| known.get_ref().name == entry.name).map(Spanned::span);
+        let failed = |what: String| ModelsError::from(self.file.error(part.clone(), what));
+        if let Some(file) = &entry.api_key_file {
+            let path = self.file.path().with_file_name("").join(file);
+            let key =
+                read_key(&path).map_err(|why| failed(format!("api_key_file {}: {why}", path.display())))?;
+            return Ok(Some(key));
+        }
+        let Some(name) = entry.key_variable() else { return Ok(None) };
+        // A key that comes from a file often ends in a newline, which a header must not have.
+        let key = variables.secret(name).map(|key| Secret::from(key.expose().trim()));
+        match (key, entry.needs_key(variables)?) {
+            (None, true) => {
+                Err(failed(format!("the model {:?} needs a key: set {name}, or api_key_file", entry.name)))
+            }
+            (key, _) => Ok(key),
+        }
+    }
+}
+
+impl ModelEntry {
+    /// The variable with the model's key. The vendor's own key goes to no address but that of the vendor, or
+    /// the one that stands beside it in the vendor's variable.
+    pub fn key_variable(&self) -> Option<&str> {
+        match (&self.api_key_env, &self.api_key_file, &self.base_url) {
+            (Some(name), _, _) => Some(name),
+            (None, None, None) => Some(self.provider.key_variable()),
+            (None, _, _) => None,
+        }
+    }
+
+    /// Named variables must be set, and a vendor wants a key; another server may need none.
+    fn needs_key(&self, variables: &Variables) -> Result<bool, VariableError> {
+        let is_vendor = self.base_url.is_none()
+            && self.provider.base_url(variables)?.as_str() == self.provider.vendor_base_url();
+        Ok(self.api_key_env.is_some() || is_vendor)
+    }
+}
+
+fn read_key(path: &Path) -> Result<Secret, String> {
+    let file = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !file.is_file() || file.len() > MAX_KEY_BYTES {
+        return Err(format!("expected a file of at most {MAX_KEY_BYTES} bytes with the key"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    match text.trim() {
+        "" => Err("is empty".to_owned()),
+        key if key.chars().any(char::is_whitespace) => Err("has more than a key in it".to_owned()),
+        key => Ok(Secret::from(key)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
