@@ -127,6 +127,15 @@ impl Reply {
         Self { text: text.into(), ..Self::default() }
     }
 
+    /// Adds what an earlier request for the same reply took.
+    pub(crate) fn charge(&mut self, usage: Usage, cost_micros: Option<u64>) {
+        self.usage += usage;
+        self.cost_micros = match (self.cost_micros, cost_micros) {
+            (Some(own), Some(other)) => Some(own.saturating_add(other)),
+            (own, other) => own.or(other),
+        };
+    }
+
     /// What the provider's content filter left of an answer, with a note about the filter.
     pub(crate) fn filtered(text: String) -> Self {
         if text.trim().is_empty() {

@@ -42,7 +42,7 @@ impl TextCalls {
         }
         messages.push(Message::User(question.to_owned()));
         let mut second = self.0.reply(Request { messages: &messages, ..request }).await?;
-        second.usage += first.usage;
+        second.charge(first.usage, first.cost_micros);
         match meaning_of(&second, request) {
             Meaning::Calls { said, calls } => Ok(Reply { text: said, calls, ..second }),
             Meaning::Answer | Meaning::Unclear => Ok(second),

@@ -30,7 +30,7 @@ impl JsonProtocol {
         if request.tools.is_empty() {
             return Ok(without_tools(first));
         }
-        let (first_text, first_usage) = (first.text.clone(), first.usage);
+        let (first_text, first_usage, first_cost) = (first.text.clone(), first.usage, first.cost_micros);
         match understood(first, request) {
             Understood::Reply(reply) => return Ok(reply),
             Understood::PerhapsAnswer(_) | Understood::Nothing => {}
@@ -42,7 +42,7 @@ impl JsonProtocol {
         messages.push(Message::User(TRY_AGAIN.to_owned()));
         match understood(self.chat(&system, &messages).await?, request) {
             Understood::Reply(mut reply) | Understood::PerhapsAnswer(mut reply) => {
-                reply.usage += first_usage;
+                reply.charge(first_usage, first_cost);
                 Ok(reply)
             }
             Understood::Nothing => {
