@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, getegid, geteuid, pidfd_open};
 
 use super::context::{CommandContext, SpawnerContext};
 use super::networks::{self, Networks};
-use super::{init, namespaces, private_home::PrivateHome};
+use super::{descriptors, init, namespaces, private_home::PrivateHome};
 use crate::messages::{Outcome, Report};
 use crate::settings::{Network, Tier};
 use crate::step::{During as _, Failure, Step, StepError};
@@ -174,7 +174,8 @@ impl<'a> Sandboxes<'a> {
 fn delete_aside(home: PrivateHome) {
     match syscalls::fork() {
         Ok(ForkResult::Child) => {
-            if matches!(syscalls::fork(), Ok(ForkResult::Child)) {
+            // Else it would hold the leashes of all other sandboxes.
+            if descriptors::close_all_but(&[]).is_ok() && matches!(syscalls::fork(), Ok(ForkResult::Child)) {
                 drop(home);
             }
             syscalls::exit(0)
