@@ -3,7 +3,7 @@
 //! Schemas and validators are built once, at startup. A process does not start when two tools share a name or
 //! when a tool has no description.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn slot(&self) -> Slot;
     fn is_quick(&self) -> bool;
     fn example(&self) -> Value;
+    fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Value>;
@@ -86,6 +87,10 @@ impl<T: Tool> AnyTool for Registered<T> {
         T::example()
     }
 
+    fn meant_by(&self, name: &str) -> Option<String> {
+        self.tool.meant_by(name)
+    }
+
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
         T::timeout(arguments)
     }
@@ -134,6 +139,12 @@ impl Registry {
     /// Each tool's spec with arguments that work in any root.
     pub fn examples(&self) -> impl Iterator<Item = (&ToolSpec, Value)> {
         self.tools.values().map(|tool| (tool.spec(), tool.example()))
+    }
+
+    /// What a tool that is not disabled says to a caller who used a name that no tool has.
+    pub(crate) fn meant_by(&self, name: &str, disabled: &BTreeSet<String>) -> Option<String> {
+        let mut tools = self.tools.values().filter(|tool| !disabled.contains(&tool.spec().name));
+        tools.find_map(|tool| tool.meant_by(name))
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {

@@ -45,6 +45,11 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
+    /// What to tell a caller who used this name where no tool has it, if this tool is what was meant.
+    fn meant_by(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// How long a call with these arguments may take; none for the default timeout.
     fn timeout(_arguments: &Value) -> Option<Duration> {
         None

@@ -14,7 +14,7 @@ use super::commit::TempFile;
 use super::current_file::{CurrentFile, NewFile, sha256_of, size_and_mtime};
 use super::diff;
 use super::error::CommitError;
-use super::request::{ChangeData, ChangeRequest, NewContent, PlannedChange};
+use super::request::{ChangeData, ChangeRequest, NewContent, Operation, PlannedChange};
 use super::temp_files::PathLock;
 use crate::roots::{Missing, Target, names};
 
@@ -139,7 +139,8 @@ impl Changer {
         let ChangeStep { call, request, target, current, new_file, planned } = *step;
         let shown = names::path_to_text(&target.path);
         let before = current.map(|current| current.content.as_deref());
-        let difference = diff::unified(&shown, before, new_file.map(|file| &*file.content), call.bounds);
+        let after = new_file.map(|file| &*file.content);
+        let difference = diff::unified(&step.in_words(&shown), &shown, before, after, call.bounds);
         let after = self.fingerprint_after(step);
         let keeps_lock = request.needs_lock || step.session_is_current();
         let seen = (!request.dry_run && keeps_lock)
@@ -184,6 +185,34 @@ impl ChangeStep<'_> {
         match &self.planned.content {
             NewContent::Replace(whole) => length(whole),
             NewContent::Append(tail) => self.current.map_or(0, |current| current.size_bytes) + length(tail),
+        }
+    }
+
+    /// What was done, or would be, in one sentence: a diff alone has been taken for a proposal.
+    fn in_words(&self, shown: &str) -> String {
+        let (bytes, is_same) = (self.bytes_after(), self.is_unchanged());
+        let places = self.planned.replacements.map_or_else(String::new, |places| match places {
+            1 => ": 1 place replaced".to_owned(),
+            places => format!(": {places} places replaced"),
+        });
+        match (self.request.dry_run, self.planned.operation) {
+            _ if is_same => format!("{shown} has this content already; nothing was changed."),
+            (false, Operation::Create) => format!("Created {shown} ({bytes} bytes)."),
+            (false, Operation::Update) => format!("Updated {shown}{places}."),
+            (false, Operation::Append) => format!("Appended to {shown}; it now has {bytes} bytes."),
+            (false, Operation::Delete) => format!("Deleted {shown}."),
+            (true, Operation::Create) => format!("Dry run: would create {shown} ({bytes} bytes)."),
+            (true, Operation::Update) => format!("Dry run: would update {shown}{places}."),
+            (true, Operation::Append) => format!("Dry run: would append to {shown}."),
+            (true, Operation::Delete) => format!("Dry run: would delete {shown}."),
+        }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        match (&self.planned.content, self.current) {
+            (NewContent::Replace(content), Some(current)) => current.is(content),
+            (NewContent::Append(tail), Some(_)) => tail.is_empty(),
+            (_, None) => false,
         }
     }
 

@@ -44,7 +44,9 @@ impl Changer {
         };
         request.check_lock(call, &target, Some(&current))?;
         let shown = names::path_to_text(&target.path);
-        let difference = diff::unified(&shown, Some(current.content.as_deref()), None, call.bounds);
+        let verb = if request.dry_run { "Dry run: would delete" } else { "Deleted" };
+        let done = format!("{verb} {shown}.");
+        let difference = diff::unified(&done, &shown, Some(current.content.as_deref()), None, call.bounds);
         if !request.dry_run {
             self.remove(&target, &current).map_err(|error| error.into_tool_error(request.path))?;
         }

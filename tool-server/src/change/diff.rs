@@ -26,26 +26,30 @@ pub struct Difference {
     pub(crate) notices: Vec<String>,
 }
 
-/// The difference of a file's contents; `None` is no file, `Some(None)` a file that was too large to be read.
+/// The difference of a file's contents after a line that says in words what was done; `None` is no file,
+/// `Some(None)` a file that was too large to be read.
 pub fn unified(
+    done: &str,
     path: &str,
     before: Option<Option<&[u8]>>,
     after: Option<&[u8]>,
     bounds: Bounds,
 ) -> Difference {
+    let only_words = || Difference { text: format!("{done}\n"), ..Difference::default() };
     let Some(before_bytes) = before.unwrap_or(Some(b"")) else {
         let notice = "The file is too large to compare; no diff is shown.".to_owned();
-        return Difference { notices: vec![notice], ..Difference::default() };
+        return Difference { notices: vec![notice], ..only_words() };
     };
     let (old, new) = (before_bytes, after.unwrap_or(b""));
     if old == new && before.is_some() == after.is_some() {
-        return Difference::default();
+        return only_words();
     }
     let header = [
         format!("--- {}", if before.is_some() { path } else { "/dev/null" }),
         format!("+++ {}", if after.is_some() { path } else { "/dev/null" }),
     ];
     let mut page = Page::new(usize::MAX, bounds);
+    page.push(done);
     let mut is_escaped = false;
     for mut line in header.into_iter().chain(hunks(old, new, bounds.lines)) {
         // The newline tells the end of a CRLF line from other carriage returns.
@@ -56,7 +60,9 @@ pub fn unified(
         }
     }
     let cut = page.full();
-    let cut_notice = cut.map(|_| format!("The diff is too long; showing its first {} lines.", page.lines()));
+    let cut_notice = cut.map(|_| {
+        format!("The diff is too long; showing its first {} lines.", page.lines().saturating_sub(1))
+    });
     let escaped_notice = is_escaped.then(|| visible::NOTICE.to_owned());
     let notices = cut_notice.into_iter().chain(escaped_notice).collect();
     Difference { text: page.into_text(), cut, notices }
@@ -174,12 +180,13 @@ mod tests {
 
     fn check(before: Option<&str>, after: Option<&str>, expected: &str) {
         let difference = unified(
+            "Done.",
             "f",
             before.map(|text| Some(text.as_bytes())),
             after.map(str::as_bytes),
             Bounds::default(),
         );
-        assert_eq!(difference.text, expected);
+        assert_eq!(difference.text, format!("Done.\n{expected}"));
     }
 
     #[test]
@@ -224,7 +231,7 @@ mod tests {
         let text = |word: &str| (0..9000).map(|number| format!("{word}{number}\n")).collect::<String>();
         let (before, after) = (text("a"), text("b"));
         let difference =
-            unified("f", Some(Some(before.as_bytes())), Some(after.as_bytes()), Bounds::default());
+            unified("Done.", "f", Some(Some(before.as_bytes())), Some(after.as_bytes()), Bounds::default());
         assert!(difference.text.contains("@@ -1,9000 +1,9000 @@"));
         assert_eq!(difference.cut, Some(Full::Lines));
         assert_eq!(difference.notices.len(), 1);

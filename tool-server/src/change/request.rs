@@ -5,6 +5,7 @@ use std::ops::Deref;
 use protocol::{ErrorCode, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use toolkit::Call;
 
 use super::current_file::CurrentFile;
@@ -44,7 +45,8 @@ impl ChangeRequest<'_> {
     ) -> Result<(), ToolError> {
         match current {
             Some(current) if self.needs_lock || self.expected_sha256.is_some() => {
-                call.may_change(&target.path, current.fingerprint(), self.expected_sha256)
+                let allowed = call.may_change(&target.path, current.fingerprint(), self.expected_sha256);
+                allowed.map_err(|error| self.with_next_call(error))
             }
             None if self.expected_sha256.is_some() => {
                 let message = "The file does not exist, so it does not have the expected SHA-256.";
@@ -52,6 +54,17 @@ impl ChangeRequest<'_> {
             }
             Some(_) | None => Ok(()),
         }
+    }
+}
+
+impl ChangeRequest<'_> {
+    /// An error for want of reading names the call to make.
+    fn with_next_call(&self, error: ToolError) -> ToolError {
+        if error.code != ErrorCode::NotRead {
+            return error;
+        }
+        let arguments = json!({"path": self.path});
+        error.with_hint(format!("Call `read` with {arguments}, then repeat this call."))
     }
 }
 

@@ -15,6 +15,7 @@ mod machine;
 mod markdown;
 mod network;
 mod parse;
+pub(crate) mod programs;
 mod reader;
 mod reading;
 mod settings;

@@ -10,6 +10,7 @@ mod denied;
 mod error;
 mod git_layout;
 pub mod names;
+mod near;
 mod open;
 mod resolve;
 mod root;

@@ -136,7 +136,9 @@ impl Roots {
         if self.denied.covers(&lexically_clean(&beneath)) {
             return Err(path_denied(path));
         }
-        let opened = self.open_settled(path, root, &beneath, flags)?;
+        let opened = self
+            .open_settled(path, root, &beneath, flags)
+            .map_err(|error| self.with_near_names(path, root, &beneath, error))?;
         if self.denied.covers(&opened.beneath) { Err(path_denied(path)) } else { Ok(opened) }
     }
 

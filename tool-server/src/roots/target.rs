@@ -67,7 +67,7 @@ impl Roots {
                 Err(error) if error.code == ErrorCode::NotFound && missing != Missing::Refuse => {
                     return self.new_target(path, root, &beneath, missing);
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.with_near_names(path, root, &beneath, error)),
             };
             tries += 1;
             match found {
@@ -238,12 +238,11 @@ impl Roots {
             return Err(ToolError::new(ErrorCode::InvalidArgument, message));
         };
         let parent = beneath.parent().unwrap_or(Path::new(""));
-        let parent = resolve::open_beneath(&self.roots, root, parent, DIRECTORY)
-            .map_err(|errno| open_error(path, errno))?;
+        let near = |errno| self.with_near_names(path, root, &beneath, open_error(path, errno));
+        let parent = resolve::open_beneath(&self.roots, root, parent, DIRECTORY).map_err(near)?;
         let parent = self.identify(parent).ok_or_else(|| outside(path))?;
         self.permit_change(path, &parent.beneath.join(name))?;
-        let stat = statat(&parent.handle, name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| open_error(path, errno))?;
+        let stat = statat(&parent.handle, name, AtFlags::SYMLINK_NOFOLLOW).map_err(near)?;
         Ok(Entry {
             path: parent.path.join(name),
             parent: parent.handle,

@@ -11,6 +11,7 @@ use toolkit::arguments::invalid;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::command::{CommandData, CommandRequest};
+use crate::policy::programs;
 use crate::tool_context::ToolContext;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
@@ -61,6 +62,10 @@ impl Tool for Bash {
 
     fn example() -> Value {
         json!({"cmd": "git status --short | head -20 || true"})
+    }
+
+    fn meant_by(&self, name: &str) -> Option<String> {
+        programs::instead_of(name)
     }
 
     fn timeout(arguments: &Value) -> Option<Duration> {

@@ -1,6 +1,6 @@
 //! `write`: writes a whole file, or appends to one.
 
-use protocol::{Annotations, Risk};
+use protocol::{Annotations, ErrorCode, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,6 +16,9 @@ use crate::tool_context::ToolContext;
 
 /// A byte order mark in UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
+
+/// The end of a sentence for a caller who has not read what it would overwrite.
+const APPEND: &str = "repeat it with {\"mode\":\"append\"}, which needs no reading.";
 
 /// Writes a whole file, or appends to one. Missing directories are created.
 ///
@@ -76,7 +79,14 @@ impl Tool for Write {
             needs_lock: arguments.mode == Mode::Overwrite,
             dry_run: arguments.dry_run,
         };
-        Ok(self.0.changer.change(call, &request, |current| Ok(arguments.plan(current)))?)
+        let changed = self.0.changer.change(call, &request, |current| Ok(arguments.plan(current)));
+        Ok(changed.map_err(|error| match error.code {
+            ErrorCode::NotRead => {
+                let hint = format!("{} To add to the end of the file, {APPEND}", error.hint);
+                error.with_hint(hint)
+            }
+            _ => error,
+        })?)
     }
 }
 

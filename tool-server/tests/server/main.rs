@@ -18,6 +18,7 @@ mod check;
 mod command_policy;
 mod guards;
 mod journal;
+mod next_steps;
 mod properties;
 mod search_differential;
 mod search_race;

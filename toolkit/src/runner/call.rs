@@ -55,7 +55,7 @@ pub(super) struct PendingCall {
 
 impl PendingCall {
     pub(super) fn new(request: Request, registry: &Registry, settings: &RunnerSettings) -> Self {
-        let tool = find(registry, &request.tool);
+        let tool = find(registry, &settings.disabled, &request.tool);
         let mut arguments = arguments::parse_object(&request.body).map(Value::Object);
         if let (Ok(tool), Ok(arguments)) = (&tool, &mut arguments) {
             arguments::leave_out_nulls(arguments, &tool.spec().input_schema);

@@ -1,10 +1,10 @@
 //! Applies a unified diff, as `patch` does, so that a diff is held against the files and not against itself.
 
-/// What a text becomes by a diff; an empty diff changes nothing.
+/// What a text becomes by the diff after the words of an answer; without one nothing changes.
 pub(crate) fn applied(old: &str, diff: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let (mut new, mut next) = (String::new(), 0);
-    let mut lines = diff.lines().skip(2).peekable();
+    let mut lines = diff.lines().skip(3).peekable();
     while let Some(line) = lines.next() {
         if let Some(heading) = line.strip_prefix("@@ -") {
             let start = first_line(heading);

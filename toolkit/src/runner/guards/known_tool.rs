@@ -1,5 +1,6 @@
 //! The tool exists.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use protocol::{ErrorCode, ToolError};
@@ -21,13 +22,20 @@ impl Guard for KnownTool {
     }
 }
 
-/// The tool with this name, or an error that lists the tools.
-pub(in crate::runner) fn find(registry: &Registry, name: &str) -> Result<Arc<dyn AnyTool>, ToolError> {
+/// The tool with this name, or an error that says which tool was meant and lists all.
+pub(in crate::runner) fn find(
+    registry: &Registry,
+    disabled: &BTreeSet<String>,
+    name: &str,
+) -> Result<Arc<dyn AnyTool>, ToolError> {
     registry.get(name).cloned().ok_or_else(|| {
-        let near = arguments::nearest(name, registry.names());
-        let meant = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
         let names = registry.names().collect::<Vec<_>>().join(", ");
+        let (near, hint) = match registry.meant_by(name, disabled) {
+            Some(hint) => (None, format!("{hint} The tools are: {names}.")),
+            None => (arguments::nearest(name, registry.names()), format!("The tools are: {names}.")),
+        };
+        let meant = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
         let message = format!("No such tool: `{}`.{meant}", arguments::elide(name, 60));
-        ToolError::new(ErrorCode::UnknownTool, message).with_hint(format!("The tools are: {names}."))
+        ToolError::new(ErrorCode::UnknownTool, message).with_hint(hint)
     })
 }
