@@ -46,6 +46,10 @@ impl Agent {
 
     async fn work(&self, run: &TaskRun<'_>, progress: &mut TaskProgress) -> Result<String, StopReason> {
         let mut conversation = self.prepare(run, progress).await?;
+        let tools = conversation.request().tools;
+        if let Some(answer) = self.model.answer_to_retry(&run.task.earlier, tools) {
+            return Ok(answer);
+        }
         let mut repetition = RepetitionDetector::default();
         loop {
             if let Some(limit) = self.limits.before_turn(&progress.usage) {

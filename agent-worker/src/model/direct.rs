@@ -2,9 +2,12 @@
 //!
 //! `ls path=src`, `ls path="a b" limit=5`, or `/grep {"pattern":"TODO"}`. It lets a fresh installation work
 //! before it has a key. The first turn makes the call, the second returns the result unchanged; nothing
-//! else in the worker knows that this provider is special.
+//! else in the worker knows that this provider is special. A call that an earlier attempt began is not made
+//! again unless it only reads: here nobody looks first at what it left behind.
 
-use protocol::ToolSpec;
+use std::fmt::Write as _;
+
+use protocol::{EarlierAttempts, PastCall, PastCallStatus, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::{Message, Model, Reply, ReplyFuture, Request, ToolCall};
@@ -18,9 +21,38 @@ impl Model for Direct {
         "direct"
     }
 
+    fn answer_to_retry(&self, earlier: &EarlierAttempts, tools: &[ToolSpec]) -> Option<String> {
+        let reads = |call: &PastCall| {
+            tools.iter().any(|tool| tool.name == call.tool_name && tool.annotations.read_only)
+        };
+        earlier.calls.iter().rfind(|call| !reads(call)).map(told)
+    }
+
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(async move { Ok(reply(request)) })
     }
+}
+
+/// What is known of a call that an earlier attempt made, and how to repeat it.
+fn told(call: &PastCall) -> String {
+    let known = match call.status {
+        PastCallStatus::Interrupted => {
+            "was interrupted, and its outcome is unknown: it may have had its effect fully, partly or not at \
+             all. Look at what it left behind."
+        }
+        PastCallStatus::Done => "was made, but its answer was lost on the way. It succeeded.",
+        PastCallStatus::Failed => "was made, but its answer was lost on the way. It failed.",
+    };
+    let mut text = format!("The call of `{}` {known}", call.tool_name);
+    if !call.output.is_empty() {
+        let _ = write!(text, " This is known of its output:\n\n{}\n", call.output.trim_end());
+    }
+    let _ = write!(
+        text,
+        "\nIt was not made again. To make it again, send the message again: its arguments were {}",
+        call.arguments
+    );
+    text
 }
 
 fn reply(request: Request<'_>) -> Reply {
@@ -171,6 +203,33 @@ mod tests {
         let call = call(message, &tools()).unwrap();
         let found: Value = serde_json::from_str(&call.arguments).unwrap();
         assert_eq!((call.name.as_str(), found), (name, arguments), "{message}");
+    }
+
+    #[test]
+    fn a_call_of_an_earlier_attempt_is_told_unless_it_only_reads() {
+        let mut writes = test_tool("write", "Writes.", json!({}));
+        writes.annotations = protocol::Annotations::ACTS;
+        let tools = [test_tool("ls", "Lists.", json!({})), writes];
+        let check = |name: &str, status, output: &str, expected: Option<&[&str]>| {
+            let (tool_name, arguments) = (name.to_owned(), "{\"path\":\"a\"}".to_owned());
+            let call = PastCall { tool_name, arguments, status, output: output.to_owned() };
+            let told = Direct.answer_to_retry(&EarlierAttempts { calls: vec![call], summary: None }, &tools);
+            match (told, expected) {
+                (Some(told), Some(parts)) => {
+                    for part in
+                        parts.iter().chain(&["not made again", "send the message again", "{\"path\":\"a\"}"])
+                    {
+                        assert!(told.contains(part), "{part}: {told}");
+                    }
+                }
+                (told, expected) => assert_eq!(told.is_none(), expected.is_none(), "{name}: {told:?}"),
+            }
+        };
+        check("ls", PastCallStatus::Interrupted, "", None);
+        check("write", PastCallStatus::Interrupted, "", Some(&["`write` was interrupted", "unknown"]));
+        check("write", PastCallStatus::Done, "Created a.", Some(&["It succeeded.", "\n\nCreated a.\n"]));
+        check("write", PastCallStatus::Failed, "DISK", Some(&["It failed.", "DISK"]));
+        assert_eq!(Direct.answer_to_retry(&EarlierAttempts::default(), &tools), None);
     }
 
     #[test]

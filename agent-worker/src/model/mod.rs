@@ -18,7 +18,7 @@ pub(crate) mod vendor;
 use std::pin::Pin;
 
 use process::models::Prices;
-use protocol::ToolSpec;
+use protocol::{EarlierAttempts, ToolSpec};
 use serde_json::{Map, Value};
 
 pub use error::{ModelError, ModelErrorClass};
@@ -27,6 +27,11 @@ pub use error::{ModelError, ModelErrorClass};
 pub trait Model: Send + Sync {
     /// The model's name, for events.
     fn name(&self) -> &str;
+
+    /// What is answered instead of working on a task that an earlier attempt began; none to work on it.
+    fn answer_to_retry(&self, _earlier: &EarlierAttempts, _tools: &[ToolSpec]) -> Option<String> {
+        None
+    }
 
     /// The next reply to a conversation. Dropping the future ends the request.
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a>;

@@ -41,6 +41,24 @@ fn cut_off(kill: impl FnOnce(&mut System)) {
 }
 
 #[test]
+fn without_a_model_an_interrupted_call_is_told_and_not_made_again() {
+    let mut system = System::builder().start();
+    let task = system.say(&format!("bash {}", json!({"cmd": COMMAND, "timeout_seconds": 300})));
+    let mark = system.workspace().join("mark.txt");
+    let read = || fs::read_to_string(&mark).unwrap_or_default();
+    wait::until_true("the command has left its mark", || read() == "begun\n");
+    system.kill();
+    system.restart();
+    let reply = system.reply(&task);
+    for part in
+        ["`bash` was interrupted", "outcome is unknown", "send the message again", "begun >> mark.txt"]
+    {
+        assert!(reply.contains(part), "{part}: {reply}");
+    }
+    assert_eq!(read(), "begun\n", "it ran once");
+}
+
+#[test]
 fn the_next_attempt_is_told_of_the_call_that_the_supervisor_died_in() {
     cut_off(|system| {
         system.kill();
