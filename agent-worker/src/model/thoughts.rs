@@ -1,6 +1,6 @@
 //! Removes a model's thoughts from its text: they are notes to itself and never reach a person.
 //!
-//! Models that reason write their thoughts into the text, between `<think>` and `</think>`, wherever no server
+//! Models that reason write their thoughts into the text, between `<think>` and `</think>`, where no server
 //! took them out. Chat templates differ: the opening tag may be in the prompt, so that a text only has the
 //! closing one, and a reply that was cut may have no closing tag. A tag in code or in quotes is talked about.
 

@@ -122,11 +122,12 @@ impl Search<'_> {
                 if path != wanted && entry.eq_ignore_ascii_case(name) {
                     self.found.push((Difference::Directory, path.clone()));
                 }
-                if file_type == FileType::Directory && opened < MAX_DIRECTORIES {
-                    if let Ok(child) = open_child_directory(directory.as_fd(), &entry) {
-                        opened += 1;
-                        waiting.push_back((child, path));
-                    }
+                if file_type == FileType::Directory
+                    && opened < MAX_DIRECTORIES
+                    && let Ok(child) = open_child_directory(directory.as_fd(), &entry)
+                {
+                    opened += 1;
+                    waiting.push_back((child, path));
                 }
             }
         }
