@@ -73,6 +73,11 @@ mocks: ## Test with third-party model servers, if LLMOCK and AIMOCK name them: d
 	$(CARGO) build --locked $(PROGRAMS) --bins
 	@python3 tests/clients/mocks.py $(TARGET)/debug
 
+.PHONY: clients
+clients: ## Try other people's clients, linters and SDKs, from PyPI and npm, in CLIENTS_DIR or a temporary directory
+	$(CARGO) build --locked -p tool-server --bins
+	@python3 tests/clients/clients.py $(TARGET)/debug
+
 .PHONY: openapi
 openapi: ## Regenerate openapi/tool-server.json
 	$(CARGO) run --quiet --locked -p tool-server -- openapi > $(TARGET)/openapi.json

@@ -58,7 +58,9 @@ pub struct ToolSpec {
     /// What a client may assume.
     pub annotations: Annotations,
     /// JSON Schema (2020-12) of the arguments.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub input_schema: serde_json::Value,
     /// JSON Schema (2020-12) of `meta.data`.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub output_schema: serde_json::Value,
 }

@@ -16,6 +16,7 @@ use tool_server::change::Durability;
 use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::control_files::ControlFiles;
 use tool_server::guard_check;
+use tool_server::http::api_document;
 use tool_server::journal::{Chain, verify};
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DeniedPaths, Roots};
@@ -188,11 +189,11 @@ async fn end(lifeline: bool) -> Duration {
 /// How long running calls may take after a signal; a parent decides by itself.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
-/// The document does not depend on the roots, so an empty temporary directory is enough.
+/// The document with all tools. It does not depend on the roots, so an empty temporary directory is enough.
 fn print_openapi() -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
-    let document = toolkit::openapi::document(&openapi_registry(scratch.path())?);
-    writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
+    let document = api_document::document(&openapi_registry(scratch.path())?, |_| true);
+    writeln!(std::io::stdout(), "{}", document.to_pretty_json()?)?;
     Ok(())
 }
 

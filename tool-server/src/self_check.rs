@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use process::confinement::Confinement;
 use sandbox::Capabilities;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::command::find_program;
@@ -20,9 +21,11 @@ const OPTIONAL_PROGRAMS: [(&str, &[&str]); 3] =
     [("rg", &["rg"]), ("fd", &["fd", "fdfind"]), ("sed", &["sed"])];
 
 /// The result of one check.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Check {
+    /// Its name.
     pub(crate) name: &'static str,
+    /// Whether it succeeded.
     pub(crate) ok: bool,
     /// Whether the server refuses to start without it.
     pub(crate) required: bool,

@@ -20,13 +20,13 @@ use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
 use sandbox::{Network, Spawner};
 use toolkit::runner::CallIds;
-use toolkit::{Recorder as _, Redactor, Registry, Runner, RunnerSettings, openapi};
+use toolkit::{Recorder as _, Redactor, Registry, Runner, RunnerSettings};
 
 use crate::change::Durability;
 use crate::command::{self, Commands, Environment, GuardedSpawner};
 use crate::config::{Config, Listen};
 use crate::control_files::{ControlGuard, Recovered};
-use crate::http::{self, AppState, Catalogue};
+use crate::http::{self, AppState, Catalogue, api_document};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
 use crate::policy::{Policy, PolicySettings};
@@ -86,9 +86,10 @@ impl Server {
             state_dir: config.files.journal_dir().to_owned(),
         };
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
+        let document = api_document::document(runner.registry(), |name| runner.is_offered(name));
         let access = Arc::new(Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts));
         let app = Arc::new(AppState {
-            openapi: Bytes::from(serde_json::to_vec(&openapi::document(runner.registry()))?),
+            openapi: Bytes::from(document.to_json()?),
             catalogue: Catalogue::new(&runner.specs())?,
             runner,
             access,

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use process::confinement::Confinement;
 use sandbox::{Capabilities, Finding, Verdict};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::self_check::Check;
 
@@ -17,6 +18,87 @@ pub struct ServiceReport {
     pub confinement: Confinement,
     /// How commands are sandboxed.
     pub capabilities: Capabilities,
+}
+
+/// The body of `/readyz`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Readiness {
+    /// Whether every required check succeeded.
+    ready: bool,
+    /// The self-checks, in order.
+    checks: Vec<Check>,
+}
+
+/// The body of `/capabilities`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CapabilitiesReport {
+    /// What holds the server itself.
+    server: ServerReport,
+    /// What holds each command.
+    commands: CommandsReport,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ServerReport {
+    /// Its layers.
+    layers: Vec<Layer>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct CommandsReport {
+    /// The sandbox tier, `A` or `B`; absent when no command can run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tier: Option<String>,
+    /// The layers of the sandbox.
+    layers: Vec<Layer>,
+    /// What a command can still do.
+    losses: Vec<String>,
+    /// What the self-check tried.
+    findings: Vec<Attempt>,
+    /// Why no command can run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What would change that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+/// One layer of protection.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Layer {
+    /// Its name.
+    name: String,
+    /// Whether it is active.
+    in_force: bool,
+    /// What it does, in words.
+    meaning: String,
+}
+
+/// One attempt of the self-check to get out.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Attempt {
+    /// What was tried.
+    attempt: String,
+    /// How it ended: `holds`, `stated loss`, `ESCAPED` or `broken`.
+    verdict: &'static str,
+    /// What was found.
+    detail: String,
+}
+
+impl Layer {
+    fn new(name: &str, in_force: bool, meaning: &str) -> Self {
+        Self { name: name.to_owned(), in_force, meaning: meaning.to_owned() }
+    }
+}
+
+impl Attempt {
+    fn of(finding: &Finding) -> Self {
+        Self {
+            attempt: finding.attempt.to_string(),
+            verdict: verdict(finding),
+            detail: finding.detail.to_string(),
+        }
+    }
 }
 
 impl ServiceReport {
@@ -37,34 +119,32 @@ impl ServiceReport {
     }
 
     /// The body of `/readyz`.
-    pub(crate) fn readiness(&self) -> Value {
-        json!({"ready": self.is_ready(), "checks": self.checks})
+    pub(crate) fn readiness(&self) -> Readiness {
+        Readiness { ready: self.is_ready(), checks: self.checks.clone() }
     }
 
     /// The body of `/capabilities`.
-    pub fn capabilities(&self) -> Value {
+    pub fn capabilities(&self) -> CapabilitiesReport {
         let commands = &self.capabilities;
-        json!({
-            "server": {
-                "layers": [
-                    {"name": "roots", "in_force": true, "meaning": ROOTS},
-                    {"name": "landlock", "in_force": self.confinement != Confinement::None,
-                     "meaning": own_landlock(self.confinement)},
+        let own = own_landlock(self.confinement);
+        let layers =
+            commands.layers.iter().map(|layer| Layer::new(layer.name, layer.in_force, layer.meaning));
+        CapabilitiesReport {
+            server: ServerReport {
+                layers: vec![
+                    Layer::new("roots", true, ROOTS),
+                    Layer::new("landlock", self.confinement != Confinement::None, own),
                 ],
             },
-            "commands": {
-                "tier": commands.tier.map(|tier| format!("{tier:?}")),
-                "layers": commands.layers.iter().map(|layer| {
-                    json!({"name": layer.name, "in_force": layer.in_force, "meaning": layer.meaning})
-                }).collect::<Vec<_>>(),
-                "losses": commands.losses,
-                "findings": commands.findings.iter().map(|finding| {
-                    json!({"attempt": finding.attempt, "verdict": verdict(finding), "detail": finding.detail})
-                }).collect::<Vec<_>>(),
-                "reason": commands.reason,
-                "remedy": commands.remedy,
+            commands: CommandsReport {
+                tier: commands.tier.map(|tier| format!("{tier:?}")),
+                layers: layers.collect(),
+                losses: commands.losses.iter().map(ToString::to_string).collect(),
+                findings: commands.findings.iter().map(Attempt::of).collect(),
+                reason: commands.reason.clone(),
+                remedy: commands.remedy.map(str::to_owned),
             },
-        })
+        }
     }
 
     /// The same as text.

@@ -1,190 +1,205 @@
-//! The OpenAPI 3.1 document: one typed operation per tool, generated from the registry.
+//! Tools as operations of an OpenAPI 3.1 document, and the named schemas of what they answer.
 //!
-//! OpenAPI 3.1 and the tools both use JSON Schema 2020-12, so schemas are copied unchanged.
+//! A generated client gets one flat type per tool, with typed data, and one type for every failure. The
+//! arguments are the body and nothing else: readers of such documents that offer operations to a model make
+//! an argument of every parameter, so the headers of a call are described beside the operations.
 
 use protocol::{Envelope, ErrorCode, ToolSpec};
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItem};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::{AnyOf, AnyOfBuilder};
+use utoipa::openapi::{
+    Components, ContentBuilder, Header, Paths, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
+};
 
-use crate::Registry;
 use crate::schema::output_schema;
+use crate::{Registry, Slot};
 
-/// The header parameter of tools that are not read-only.
-const IDEMPOTENCY_KEY: &str = "IdempotencyKey";
+const JSON: &str = "application/json";
 
-/// The document for a registry's tools.
-pub fn document(registry: &Registry) -> Value {
-    let mut paths: Map<String, Value> = registry
-        .examples()
-        .map(|(spec, example)| (format!("/tools/{}", spec.name), tool_path(spec, &example)))
-        .collect();
-    paths.extend(service_paths());
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Autonous tool server",
-            "description": "Tools for an untrusted agent. Every call returns the same envelope: \
-                `ok`, `exit_code`, `stdout`, `stderr`, what was cut, and `meta`. With \
-                `Accept: text/plain` the \
-                answer is the text form for models.",
-            "version": env!("CARGO_PKG_VERSION"),
-            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
-        },
-        "servers": [{"url": "/"}],
-        "tags": [
-            {"name": "tools", "description": "Tools that an agent can call."},
-            {"name": "server", "description": "The server's state and capabilities."},
-        ],
-        "security": [{}, {"bearer": []}],
-        "paths": paths,
-        "components": {
-            "securitySchemes": {"bearer": {
-                "type": "http", "scheme": "bearer",
-                "description": "Required when the server has a token.",
-            }},
-            "schemas": {"Envelope": output_schema::<Envelope>(), "ToolSpec": output_schema::<ToolSpec>()},
-            "parameters": header_parameters(),
-        },
-    })
+/// The name of the schema of every failure.
+const FAILURE: &str = "ToolFailure";
+
+/// The parts of an envelope that all tools share.
+const SHARED: [(&str, &str); 3] = [("stats", "Stats"), ("context", "Context"), ("full_output", "FullOutput")];
+
+/// The document under construction.
+#[derive(Default)]
+pub struct ApiDocument {
+    /// The operations; the safest tools come first.
+    pub paths: Paths,
+    /// The named schemas.
+    pub components: Components,
 }
 
-fn tool_path(spec: &ToolSpec, example: &Value) -> Value {
-    let description = &spec.description;
-    let summary = description.lines().next().unwrap_or_default();
-    let headers: Vec<Value> = header_parameters()
-        .keys()
-        .filter(|name| name.as_str() != IDEMPOTENCY_KEY || !spec.annotations.read_only)
-        .map(|name| json!({"$ref": format!("#/components/parameters/{name}")}))
-        .collect();
-    json!({"post": {
-        "operationId": spec.name,
-        "tags": ["tools"],
-        "summary": summary,
-        "description": description,
-        "parameters": headers,
-        "requestBody": {
-            "required": true,
-            "content": {"application/json": {"schema": spec.input_schema, "example": example}},
-        },
-        "responses": responses(&spec.output_schema),
-        "x-risk": spec.risk,
-        "x-annotations": spec.annotations,
-    }})
-}
-
-/// The response of a tool that ran, and one response per HTTP status of an error.
-fn responses(data: &Value) -> Map<String, Value> {
-    let typed = json!({"allOf": [
-        {"$ref": "#/components/schemas/Envelope"},
-        {"type": "object", "properties": {"meta": {"type": "object", "properties": {"data": {"anyOf": [
-            data,
-            {"type": "object", "maxProperties": 0, "description": "After an error: empty."},
-        ]}}}}},
-    ]});
-    let mut responses = Map::from_iter([(
-        "200".to_owned(),
-        json!({
-            "description": "The tool ran; `ok` says whether it succeeded.",
-            "content": {
-                "application/json": {"schema": typed},
-                "text/plain": {"schema": {"type": "string"}},
-            },
-        }),
-    )]);
-    let mut statuses: Vec<u16> = ErrorCode::ALL.iter().map(|code| code.http_status()).collect();
-    statuses.sort_unstable();
-    statuses.dedup();
-    for status in statuses.into_iter().filter(|status| *status != 200) {
-        responses.insert(status.to_string(), error_response(status));
+impl ApiDocument {
+    /// The operations of the tools that `is_offered` allows.
+    pub fn of_tools(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> Self {
+        let mut document = Self::default();
+        let envelope = document.add_envelope();
+        let mut tools: Vec<_> = registry.in_order().filter(|tool| is_offered(&tool.spec().name)).collect();
+        tools.sort_by_key(|tool| tool.spec().risk);
+        for tool in tools {
+            let (spec, runs_command) = (tool.spec(), tool.slot() == Slot::Command);
+            document.add_result(&envelope, spec, runs_command);
+            document.add_tool(spec, tool.example());
+        }
+        document
     }
-    responses
-}
 
-fn error_response(status: u16) -> Value {
-    let codes: Vec<&str> =
-        ErrorCode::ALL.iter().filter(|code| code.http_status() == status).map(|code| code.as_str()).collect();
-    let mut response = json!({
-        "description": format!("The call was not run: {}.", codes.join(", ")),
-        "content": {
-            "application/json": {"schema": {"$ref": "#/components/schemas/Envelope"}},
-            "text/plain": {"schema": {"type": "string"}},
-        },
-    });
-    if status == 503 {
-        response["headers"] = json!({"Retry-After": {
-            "description": "Seconds to wait.", "schema": {"type": "integer"},
-        }});
+    /// Adds the schema of a type under a name.
+    pub fn add_schema<T: JsonSchema>(&mut self, name: &str) {
+        self.add_value(name, output_schema::<T>());
     }
-    response
-}
 
-/// The optional headers of a tool call, by component name.
-fn header_parameters() -> Map<String, Value> {
-    let headers = [
-        (
-            "SessionId",
-            "X-Session-Id",
-            "The session whose reads and locks the call uses; `default` if absent.",
-        ),
-        ("TaskId", "X-Task-Id", "The task that the call belongs to."),
-        ("ParentEventId", "X-Parent-Event-Id", "The parent of the call's event."),
-        ("RequestId", "X-Request-Id", "The caller's own ID for this request; echoed in the response."),
-        ("Traceparent", "traceparent", "W3C trace context."),
-        (
-            IDEMPOTENCY_KEY,
-            "Idempotency-Key",
-            "A call with this key takes effect at most once; its answer is kept for a day.",
-        ),
-    ];
-    headers
-        .into_iter()
-        .map(|(component, name, description)| {
-            let parameter = json!({
-                "name": name, "in": "header", "required": false, "description": description,
-                "schema": {"type": "string", "maxLength": protocol::ids::MAX_ID_CHARS},
-            });
-            (component.to_owned(), parameter)
-        })
-        .collect()
-}
-
-fn service_paths() -> Map<String, Value> {
-    let catalogue = json!({
-        "type": "object", "required": ["tools"],
-        "properties": {"tools": {"type": "array", "items": {"$ref": "#/components/schemas/ToolSpec"}}},
-    });
-    let report = json!({"type": "object"});
-    let routes = [
-        ("/tools", "listTools", "List the tools", catalogue, true),
-        ("/livez", "livez", "Liveness", report.clone(), false),
-        ("/readyz", "readyz", "Readiness, with the result of each self-check", report.clone(), false),
-        (
-            "/capabilities",
-            "capabilities",
-            "What the kernel supports and which sandbox layers are active",
-            report,
-            true,
-        ),
-    ];
-    routes
-        .into_iter()
-        .map(|(path, id, summary, schema, token)| (path.to_owned(), get(id, summary, &schema, token)))
-        .collect()
-}
-
-fn get(operation_id: &str, summary: &str, schema: &Value, token: bool) -> Value {
-    let mut operation = json!({"get": {
-        "operationId": operation_id,
-        "tags": ["server"],
-        "summary": summary,
-        "responses": {"200": {
-            "description": summary,
-            "content": {"application/json": {"schema": schema}},
-        }},
-    }});
-    if token {
-        operation["get"]["responses"]["401"] = error_response(401);
-    } else {
-        operation["get"]["security"] = json!([]);
+    /// Adds an operation without a body.
+    pub fn add_get(&mut self, path: &str, operation: OperationBuilder) {
+        self.paths.paths.insert(path.to_owned(), PathItem::new(HttpMethod::Get, operation));
     }
-    operation
+
+    /// Adds what all answers have in common, and returns the rest of the envelope's schema.
+    fn add_envelope(&mut self) -> Value {
+        let mut envelope = output_schema::<Envelope>();
+        let properties = &mut envelope["properties"]["meta"]["properties"];
+        for (field, name) in SHARED {
+            self.add_value(name, properties[field].take());
+            properties[field] = reference_to(name);
+        }
+        self.add_value("ToolError", properties["error"].take());
+        properties["error"] = reference_to("ToolError");
+        let mut failure = envelope.clone();
+        failure["description"] = json!("The answer to a call that failed.");
+        let mut meta = failure["properties"]["meta"].take();
+        meta["properties"]["status"]["enum"] = json!(["error"]);
+        meta["properties"]["data"] = json!({
+            "type": "object", "additionalProperties": true,
+            "description": "What the error's code adds; empty for most.",
+        });
+        require(&mut meta, "error");
+        failure["properties"]["meta"] = reference_to("FailureMeta");
+        self.add_value("FailureMeta", meta);
+        self.add_value(FAILURE, failure);
+        envelope
+    }
+
+    /// Adds the schemas of what a tool answers when it ran.
+    fn add_result(&mut self, envelope: &Value, spec: &ToolSpec, runs_command: bool) {
+        let name = pascal_case(&spec.name);
+        let (data, meta_name) = (format!("{name}Data"), format!("{name}Meta"));
+        let mut result = envelope.clone();
+        let mut meta = result["properties"]["meta"].take();
+        // A command that failed has run: it has its data, beside its error.
+        result["description"] = json!(if runs_command {
+            format!("The answer of `{}` when it ran, whatever its exit code.", spec.name)
+        } else {
+            meta["properties"]["status"]["enum"] = json!(["success", "partial"]);
+            if let Some(properties) = meta["properties"].as_object_mut() {
+                properties.remove("error");
+            }
+            format!("The answer of `{}` when it succeeded.", spec.name)
+        });
+        meta["properties"]["data"] = reference_to(&data);
+        result["properties"]["meta"] = reference_to(&meta_name);
+        self.add_value(&data, spec.output_schema.clone());
+        self.add_value(&meta_name, meta);
+        self.add_value(&format!("{name}Result"), result);
+    }
+
+    fn add_tool(&mut self, spec: &ToolSpec, example: Value) {
+        let name = pascal_case(&spec.name);
+        let body =
+            ContentBuilder::new().schema(Some(schema(spec.input_schema.clone()))).example(Some(example));
+        let body =
+            RequestBodyBuilder::new().required(Some(Required::True)).content(JSON, body.build()).build();
+        let ran = either([format!("{name}Result").as_str(), FAILURE]);
+        let ran = answer("The tool ran; `ok` says whether it succeeded.", ran).build();
+        let mut operation = OperationBuilder::new()
+            .operation_id(Some(spec.name.as_str()))
+            .tag("tools")
+            .summary(spec.description.lines().next())
+            .description(Some(spec.description.as_str()))
+            .request_body(Some(body))
+            .extensions(Some(Extensions::from_iter([(
+                "x-tool",
+                json!({"risk": spec.risk, "annotations": spec.annotations}),
+            )])))
+            .response("200", ran);
+        let mut statuses: Vec<u16> = ErrorCode::ALL.iter().map(|code| code.http_status()).collect();
+        statuses.push(BODY_TIMEOUT);
+        statuses.sort_unstable();
+        statuses.dedup();
+        // The path is a tool's and the method is right.
+        for status in statuses.into_iter().filter(|status| ![200, 404, 405].contains(status)) {
+            operation = operation.response(status.to_string(), refusal(status));
+        }
+        let item = PathItem::new(HttpMethod::Post, operation);
+        self.paths.paths.insert(format!("/tools/{}", spec.name), item);
+    }
+
+    fn add_value(&mut self, name: &str, value: Value) {
+        self.components.schemas.insert(name.to_owned(), schema(value));
+    }
+}
+
+/// The status of a call whose body came too slowly.
+const BODY_TIMEOUT: u16 = 408;
+
+/// The answer to a request that was refused with one of the codes of a status.
+pub fn refusal(status: u16) -> Response {
+    let codes = ErrorCode::ALL.iter().filter(|code| code.http_status() == status).map(|code| code.as_str());
+    let codes: Vec<&str> = if status == BODY_TIMEOUT { vec!["TIMEOUT"] } else { codes.collect() };
+    let description = format!("The call was not run: {}.", codes.join(", "));
+    let response = answer(&description, named(FAILURE));
+    match status {
+        503 => with_retry_after(response).build(),
+        _ => response.build(),
+    }
+}
+
+/// Adds the header that says when to try again.
+pub fn with_retry_after(response: ResponseBuilder) -> ResponseBuilder {
+    let mut header = Header::new(schema(json!({"type": "integer", "minimum": 0})));
+    header.description = Some("Seconds to wait.".to_owned());
+    response.header("Retry-After", header)
+}
+
+/// An answer in JSON.
+pub fn answer(description: &str, schema: RefOr<Schema>) -> ResponseBuilder {
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    ResponseBuilder::new().description(description).content(JSON, content)
+}
+
+/// A reference to a named schema.
+pub fn named(name: &str) -> RefOr<Schema> {
+    RefOr::Ref(Ref::from_schema_name(name))
+}
+
+/// A choice between named schemas.
+pub fn either<const N: usize>(names: [&str; N]) -> RefOr<Schema> {
+    let choice: AnyOf =
+        names.into_iter().fold(AnyOfBuilder::new(), |choice, name| choice.item(named(name))).build();
+    RefOr::T(Schema::AnyOf(choice))
+}
+
+/// A schema of plain keywords, as utoipa has it.
+pub fn schema(value: Value) -> RefOr<Schema> {
+    serde_json::from_value(value).expect("an object of the keywords in `schema::KEYWORDS` is a schema")
+}
+
+fn reference_to(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn require(schema: &mut Value, name: &str) {
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push(Value::from(name));
+    }
+}
+
+/// `multi_edit` as `MultiEdit`.
+fn pascal_case(name: &str) -> String {
+    name.split('_').map(|word| format!("{}{}", word[..1].to_uppercase(), &word[1..])).collect()
 }

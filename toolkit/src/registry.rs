@@ -35,6 +35,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
     fn slot(&self) -> Slot;
     fn is_quick(&self) -> bool;
+    fn is_offered(&self) -> bool;
     fn example(&self) -> Value;
     fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
@@ -83,8 +84,12 @@ impl<T: Tool> AnyTool for Registered<T> {
         T::QUICK
     }
 
+    fn is_offered(&self) -> bool {
+        self.tool.is_offered()
+    }
+
     fn example(&self) -> Value {
-        T::example()
+        self.tool.example()
     }
 
     fn meant_by(&self, name: &str) -> Option<String> {
@@ -106,10 +111,12 @@ impl<T: Tool> AnyTool for Registered<T> {
     }
 }
 
-/// The tools of a process, sorted by name.
+/// The tools of a process, by name.
 #[derive(Default)]
 pub struct Registry {
     tools: BTreeMap<&'static str, Arc<dyn AnyTool>>,
+    /// The names in the order in which the tools were added.
+    order: Vec<&'static str>,
 }
 
 impl Registry {
@@ -123,6 +130,7 @@ impl Registry {
         if self.tools.insert(T::NAME, Arc::new(Registered::new(tool)?)).is_some() {
             return Err(RegistryError::DuplicateName(T::NAME));
         }
+        self.order.push(T::NAME);
         Ok(self)
     }
 
@@ -136,9 +144,14 @@ impl Registry {
         self.tools.keys().copied()
     }
 
-    /// Each tool's spec with arguments that work in any root.
-    pub fn examples(&self) -> impl Iterator<Item = (&ToolSpec, Value)> {
-        self.tools.values().map(|tool| (tool.spec(), tool.example()))
+    /// Whether the tool can work here.
+    pub fn is_offered(&self, name: &str) -> bool {
+        self.tools.get(name).is_some_and(|tool| tool.is_offered())
+    }
+
+    /// The tools in the order in which they were added.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Arc<dyn AnyTool>> {
+        self.order.iter().filter_map(|name| self.tools.get(name))
     }
 
     /// What a tool that is not disabled says to a caller who used a name that no tool has.

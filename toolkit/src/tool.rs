@@ -37,8 +37,14 @@ pub trait Tool: Send + Sync + 'static {
     /// Whether a call usually ends within a millisecond. It then starts without a change of threads.
     const QUICK: bool = false;
 
-    /// Arguments that work in any root, for the docs and for trying the tool out.
-    fn example() -> Value;
+    /// Arguments for the docs and for trying the tool out. In an empty root they work once the example of
+    /// `write` was called.
+    fn example(&self) -> Value;
+
+    /// Whether the tool can work here. One that cannot is in no catalogue, and a call of it says why.
+    fn is_offered(&self) -> bool {
+        true
+    }
 
     /// What the description adds to the doc comment, where that depends on the server.
     fn more_description(&self) -> Option<String> {

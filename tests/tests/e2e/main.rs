@@ -29,6 +29,7 @@ mod upkeep;
 mod visible;
 
 // The tool server over HTTP.
+mod answers;
 mod commands;
 mod file_errors;
 mod http_errors;

@@ -27,12 +27,64 @@ fn errors_of(document: &Value) -> Vec<String> {
     validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
+/// The paths of a server's document, in its order.
+fn paths(server: &ToolServer) -> Vec<String> {
+    let text = server.send(Request::get("/openapi.json")).text();
+    let mut places: Vec<(usize, String)> = serde_json::from_str::<Value>(&text).expect("JSON")["paths"]
+        .as_object()
+        .expect("paths")
+        .keys()
+        .map(|path| (text.find(&format!("\"{path}\":")).expect("the path is in the text"), path.clone()))
+        .collect();
+    places.sort_unstable();
+    places.into_iter().map(|(_, path)| path).collect()
+}
+
 #[test]
-fn the_served_document_is_the_committed_one_and_keeps_the_official_schema() {
+fn the_committed_document_keeps_the_official_schema_and_a_server_serves_of_it_what_is_on() {
+    let committed: Value = serde_json::from_str(COMMITTED).unwrap();
+    assert_eq!(errors_of(&committed), Vec::<String>::new());
     let server = ToolServer::start();
     let served = server.send(Request::get("/openapi.json")).json();
-    assert_eq!(served, serde_json::from_str::<Value>(COMMITTED).unwrap());
     assert_eq!(errors_of(&served), Vec::<String>::new());
+    for (path, operations) in served["paths"].as_object().unwrap() {
+        assert_eq!(*operations, committed["paths"][path], "{path}");
+    }
+    for (name, schema) in served["components"]["schemas"].as_object().unwrap() {
+        assert_eq!(*schema, committed["components"]["schemas"][name], "{name}");
+    }
+}
+
+#[test]
+fn tools_that_are_off_are_not_in_the_document_and_safe_ones_come_first() {
+    let server = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "write").start();
+    let listed = paths(&server);
+    assert_eq!(listed[..4], ["/tools/ls", "/tools/find", "/tools/grep", "/tools/read"], "{listed:?}");
+    for off in ["write", "skill", "run_script"] {
+        assert!(!listed.contains(&format!("/tools/{off}")), "{off}: {listed:?}");
+    }
+    let document = server.send(Request::get("/openapi.json")).text();
+    assert!(!document.contains("WriteResult") && document.contains("EditResult"));
+    let without = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true").start();
+    assert!(!paths(&without).contains(&"/tools/bash".to_owned()));
+    assert!(!without.send(Request::get("/tools")).text().contains("\"bash\""));
+}
+
+#[test]
+fn the_arguments_of_a_tool_are_its_body_and_nothing_else() {
+    let document: Value = serde_json::from_str(COMMITTED).unwrap();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let Some(operation) = operations.get("post") else { continue };
+        assert!(operation.get("parameters").is_none(), "{path}");
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        assert!(schema["properties"].is_object(), "{path}: {schema}");
+        assert!(!operation["responses"].to_string().contains("text/plain"), "{path}");
+    }
+    let named: Vec<&Value> =
+        document["x-optional-headers"].as_array().unwrap().iter().map(|header| &header["name"]).collect();
+    assert!(
+        named.contains(&&Value::from("X-Session-Id")) && named.contains(&&Value::from("Idempotency-Key"))
+    );
 }
 
 #[test]

@@ -114,6 +114,11 @@ impl Commands {
         Self { spawner, roots, environment, output, room, max_memory_bytes }
     }
 
+    /// Whether commands can be sandboxed here.
+    pub(crate) fn can_run(&self) -> bool {
+        self.spawner.is_ok()
+    }
+
     /// Checks what the commands of a killed server left.
     pub(crate) fn recover(&self) {
         if let Ok(spawner) = &self.spawner {

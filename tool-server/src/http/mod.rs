@@ -4,6 +4,7 @@
 //! tool's own failure, so that a caller needs to understand one shape only.
 
 mod access;
+pub mod api_document;
 mod body;
 mod call;
 mod catalogue;

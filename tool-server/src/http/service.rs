@@ -7,15 +7,22 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use toolkit::arguments::{elide, invalid};
 
 use super::response;
 use super::state::AppState;
 
+/// The body of `/livez`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Liveness {
+    /// Always `alive`.
+    status: &'static str,
+}
+
 pub(super) async fn livez() -> Response {
-    Json(json!({"status": "alive"})).into_response()
+    Json(Liveness { status: "alive" }).into_response()
 }
 
 /// `GET /readyz`: the result of each self-check; 503 when a required one failed.

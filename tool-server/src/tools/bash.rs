@@ -60,8 +60,12 @@ impl Tool for Bash {
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::Command;
 
-    fn example() -> Value {
-        json!({"cmd": "git status --short | head -20 || true"})
+    fn example(&self) -> Value {
+        json!({"cmd": "uname -s && pwd"})
+    }
+
+    fn is_offered(&self) -> bool {
+        self.0.commands.can_run()
     }
 
     fn meant_by(&self, name: &str) -> Option<String> {

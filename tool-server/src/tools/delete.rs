@@ -37,7 +37,7 @@ impl Tool for Delete {
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
 
-    fn example() -> Value {
+    fn example(&self) -> Value {
         json!({"path": "notes/hello.txt"})
     }
 

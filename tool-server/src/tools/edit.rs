@@ -46,8 +46,8 @@ impl Tool for EditTool {
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
 
-    fn example() -> Value {
-        json!({"path": "notes/hello.txt", "find": "hello", "replace": "good morning"})
+    fn example(&self) -> Value {
+        json!({"path": "notes/hello.txt", "find": "hello", "replace": "hello again"})
     }
 
     fn run(&self, arguments: EditArguments, call: &Call) -> Outcome<ChangeData> {

@@ -102,7 +102,7 @@ impl Tool for Find {
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
 
-    fn example() -> Value {
+    fn example(&self) -> Value {
         json!({"name_pattern": "*.md"})
     }
 

@@ -97,7 +97,7 @@ impl Tool for Ls {
     const SLOT: Slot = Slot::File;
     const QUICK: bool = true;
 
-    fn example() -> Value {
+    fn example(&self) -> Value {
         json!({"path": "."})
     }
 

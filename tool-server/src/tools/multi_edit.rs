@@ -58,8 +58,8 @@ impl Tool for MultiEdit {
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
 
-    fn example() -> Value {
-        json!({"path": "notes/hello.txt", "edits": [{"find": "hello", "replace": "good morning"}]})
+    fn example(&self) -> Value {
+        json!({"path": "notes/hello.txt", "edits": [{"find": "world", "replace": "wide world"}]})
     }
 
     fn run(&self, arguments: MultiEditArguments, call: &Call) -> Outcome<ChangeData> {

@@ -47,8 +47,12 @@ impl Tool for RunScript {
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::Command;
 
-    fn example() -> Value {
+    fn example(&self) -> Value {
         json!({"skill": "example", "relative_path": "hello.sh", "args": ["world"]})
+    }
+
+    fn is_offered(&self) -> bool {
+        self.0.commands.can_run() && !self.0.skills.list().is_empty()
     }
 
     fn timeout(arguments: &Value) -> Option<Duration> {

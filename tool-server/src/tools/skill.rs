@@ -41,8 +41,12 @@ impl Tool for SkillTool {
     const ANNOTATIONS: Annotations = Annotations { instructions: true, ..Annotations::READS };
     const SLOT: Slot = Slot::File;
 
-    fn example() -> Value {
+    fn example(&self) -> Value {
         json!({"name": "example"})
+    }
+
+    fn is_offered(&self) -> bool {
+        !self.0.skills.list().is_empty()
     }
 
     fn more_description(&self) -> Option<String> {

@@ -66,8 +66,8 @@ impl Tool for Write {
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
 
-    fn example() -> Value {
-        json!({"path": "notes/hello.txt", "content": "hello\n"})
+    fn example(&self) -> Value {
+        json!({"path": "notes/hello.txt", "content": "hello\nworld\n"})
     }
 
     fn run(&self, arguments: WriteArguments, call: &Call) -> Outcome<ChangeData> {

@@ -33,7 +33,7 @@ impl<F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static> Tool for Scr
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
 
-    fn example() -> Value {
+    fn example(&self) -> Value {
         json!({})
     }
 

@@ -167,9 +167,14 @@ impl Runner {
         &self.registry
     }
 
-    /// The catalogue: the tools that are not disabled, sorted by name.
+    /// Whether a tool is on: it is not disabled, and can work here.
+    pub fn is_offered(&self, name: &str) -> bool {
+        !self.settings.disabled.contains(name) && self.registry.is_offered(name)
+    }
+
+    /// The catalogue: the tools that are on, sorted by name.
     pub fn specs(&self) -> Vec<&ToolSpec> {
-        self.registry.specs().filter(|spec| !self.settings.disabled.contains(&spec.name)).collect()
+        self.registry.specs().filter(|spec| self.is_offered(&spec.name)).collect()
     }
 
     /// Runs one call and answers it. When the returned future is dropped, the call is told that its caller
@@ -355,7 +360,7 @@ mod tests {
         const SLOT: Slot = Slot::File;
         const QUICK: bool = true;
 
-        fn example() -> Value {
+        fn example(&self) -> Value {
             serde_json::json!({})
         }
 
@@ -398,7 +403,7 @@ mod tests {
         const SLOT: Slot = Slot::File;
         const QUICK: bool = true;
 
-        fn example() -> Value {
+        fn example(&self) -> Value {
             serde_json::json!({})
         }
 

@@ -150,7 +150,7 @@ impl Tool for Grep {
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
 
-    fn example() -> Value {
+    fn example(&self) -> Value {
         json!({"pattern": "TODO", "literal": true})
     }
 

@@ -109,7 +109,7 @@ impl Tool for Read {
     const SLOT: Slot = Slot::File;
     const QUICK: bool = true;
 
-    fn example() -> Value {
+    fn example(&self) -> Value {
         json!({"path": "notes/hello.txt"})
     }
 

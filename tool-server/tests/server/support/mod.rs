@@ -18,14 +18,14 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tool_server::change::Durability;
 use tool_server::control_files::ControlFiles;
-use tool_server::http::{AppState, Catalogue, routes};
+use tool_server::http::{AppState, Catalogue, api_document, routes};
 use tool_server::journal::Journal;
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::tool_context::ToolContext;
-use toolkit::{Bounds, Redactor, Registry, Runner, RunnerSettings, openapi};
+use toolkit::{Bounds, Redactor, Registry, Runner, RunnerSettings};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
 pub(crate) const MAX_EDIT_BYTES: u64 = 1 << 20;
@@ -109,7 +109,7 @@ impl TestServer {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let app = AppState {
-            openapi: serde_json::to_vec(&openapi::document(&registry)).unwrap().into(),
+            openapi: api_document::document(&registry, |_| true).to_json().unwrap().into(),
             catalogue: Catalogue::new(&registry.specs().collect::<Vec<_>>()).unwrap(),
             runner: Arc::new(Runner::new(registry, settings, journal, Arc::new(Redactor::new([]))).unwrap()),
             access: Arc::new(Access::new(None, address, &[])),

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Holds the tool server's document and answers against other people's clients, linters and fuzzers.
+
+Nothing of it is part of this project or of CI. It is installed into CLIENTS_DIR (a temporary directory if
+that is not set), from PyPI and npm. The argument is the directory of the built programs.
+"""
+
+import os, shutil, signal, socket, subprocess, sys, tempfile, time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+START_SECONDS = 60
+FUZZING_SECONDS = 60
+
+
+def run(what, command, directory, environment=None):
+    """Runs one client; prints the end of what it says, and returns whether it is content."""
+    print(f"== {what}", flush=True)
+    ended = subprocess.run([str(word) for word in command], cwd=directory, env=environment, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    print("\n".join(ended.stdout.strip().splitlines()[-40:]), flush=True)
+    print(f"   {'passed' if ended.returncode == 0 else 'FAILED'}", flush=True)
+    return ended.returncode == 0
+
+
+def install(directory):
+    if not (directory / "py").exists():
+        subprocess.run([sys.executable, "-m", "venv", directory / "py"], check=True)
+        pip = [directory / "py/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
+    if not (directory / "js").exists():
+        (directory / "js").mkdir()
+        shutil.copy(HERE / "package.json", directory / "js")
+        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=directory / "js", check=True)
+
+
+def start(programs, directory):
+    """A tool server with an empty root and every tool that needs no skill."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    (directory / "root").mkdir()
+    environment = {
+        "PATH": os.environ["PATH"], "AUTONOUS_TOOL_LISTEN": address, "AUTONOUS_TOOL_DISABLED": "",
+        "AUTONOUS_TOOL_ALLOWED_ROOTS": str(directory / "root"), "AUTONOUS_DATA_DIR": str(directory / "data"),
+    }
+    log = open(directory / "log", "wb")
+    server = subprocess.Popen([programs / "tool-server"], env=environment, cwd=directory, stdout=log, stderr=log)
+    host, port = address.split(":")
+    end = time.monotonic() + START_SECONDS
+    while socket.socket().connect_ex((host, int(port))) != 0:
+        if time.monotonic() > end or server.poll() is not None:
+            raise SystemExit((directory / "log").read_text())
+        time.sleep(0.02)
+    return server, f"http://{address}"
+
+
+def main():
+    programs = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory(prefix="autonous-clients-") as scratch:
+        scratch = Path(scratch)
+        tools = Path(os.environ.get("CLIENTS_DIR") or scratch / "clients").resolve()
+        tools.mkdir(parents=True, exist_ok=True)
+        install(tools)
+        server, url = start(programs, scratch)
+        try:
+            passed = check_all(tools, scratch, url)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=30)
+    print(f"{sum(passed)} of {len(passed)} passed")
+    sys.exit(0 if all(passed) else 1)
+
+
+def check_all(tools, scratch, url):
+    python, bin = tools / "py/bin/python", tools / "js/node_modules/.bin"
+    document = scratch / "openapi.json"
+    subprocess.run(["curl", "-fsS", "--noproxy", "*", "-o", document, f"{url}/openapi.json"], check=True)
+    for file in ["calls.ts", "spectral.yaml", "redocly.yaml"]:
+        shutil.copy(HERE / file, scratch)
+    (scratch / "node_modules").symlink_to(tools / "js/node_modules")
+    environment = os.environ | {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
+    generate = [tools / "py/bin/openapi-python-client", "generate", "--path", document, "--meta", "none",
+                "--fail-on-warning", "--output-path", scratch / "generated/tool_server_client"]
+    (scratch / "generated").mkdir()
+    fuzz = [tools / "py/bin/schemathesis", "run", f"{url}/openapi.json", "--max-time", FUZZING_SECONDS,
+            "--checks", "all", "--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
+    tsc = [bin / "tsc", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "calls.ts"]
+    # The generator's own client.py is not for us to check.
+    mypy = [python, "-m", "mypy", "--no-incremental", "--follow-imports", "silent", "-p", "tool_server_client.models",
+            "-p", "tool_server_client.api"]
+    return [
+        run("openapi-spec-validator", [python, "-m", "openapi_spec_validator", document], scratch),
+        run("redocly", [bin / "redocly", "lint", "--config", "redocly.yaml", document], scratch),
+        run("spectral", [bin / "spectral", "lint", "--ruleset", "spectral.yaml", "--fail-severity", "warn", document], scratch),
+        run("openapi-python-client", generate, scratch),
+        run("its calls", [python, HERE / "generated.py", url, scratch / "generated/tool_server_client"], scratch, environment),
+        run("mypy on its types", mypy, scratch / "generated"),
+        run("openapi-typescript", [bin / "openapi-typescript", document, "-o", "schema.ts"], scratch),
+        run("tsc --strict", tsc, scratch),
+        run("its calls", ["node", "calls.js", url], scratch),
+        run("fastmcp", [python, HERE / "mcp_server.py", url], scratch, environment),
+        run("the vendors' SDKs", [python, HERE / "vendors.py", url], scratch, environment),
+        run("schemathesis", fuzz, scratch),
+    ]
+
+
+if __name__ == "__main__":
+    main()

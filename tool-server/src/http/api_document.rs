@@ -1,0 +1,152 @@
+//! The OpenAPI document: the tools, and what the server says about itself.
+
+use protocol::ToolSpec;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use toolkit::Registry;
+use toolkit::function_schemas::Format;
+use toolkit::openapi::{ApiDocument, answer, either, named, refusal, schema, with_retry_after};
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{Contact, InfoBuilder, License, OpenApi, OpenApiBuilder, Server};
+
+use super::service::Liveness;
+use crate::service_report::{CapabilitiesReport, Readiness};
+
+const BEARER: &str = "bearer";
+
+/// What the page of the docs says first.
+const ABOUT: &str = "\
+Tools for an untrusted agent. Every call is answered with one envelope: `ok`, `exit_code`, `stdout`, \
+`stderr`, what was cut, and `meta` with typed `data`.
+
+With `Accept: text/plain` the answer is a text for models instead: one status line, then stdout, then stderr.
+
+A call may carry these headers, which are no parameters of the operations so that a model is never offered \
+them as arguments:
+";
+
+/// The optional headers of a call.
+const HEADERS: [(&str, &str); 6] = [
+    ("X-Session-Id", "The session whose reads and locks the call uses; `default` if absent."),
+    ("X-Task-Id", "The task that the call belongs to."),
+    ("X-Parent-Event-Id", "The parent of the call's event."),
+    ("X-Request-Id", "The caller's own ID for this request; echoed in the response."),
+    ("traceparent", "W3C trace context."),
+    ("Idempotency-Key", "A call with this key takes effect at most once; its answer is kept for a day."),
+];
+
+/// What `GET /tools` answers.
+#[derive(JsonSchema, Serialize)]
+struct WholeCatalogue {
+    /// The tools, sorted by name.
+    tools: Vec<ToolSpec>,
+}
+
+/// What `GET /tools?format=…` answers.
+#[derive(JsonSchema, Serialize)]
+struct FunctionCatalogue {
+    /// The value of `tools` in a request to that provider.
+    tools: Vec<serde_json::Map<String, Value>>,
+}
+
+/// The document for the tools that `is_offered` allows.
+pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenApi {
+    let mut document = ApiDocument::of_tools(registry, is_offered);
+    add_service_routes(&mut document);
+    let ApiDocument { paths, mut components } = document;
+    let mut bearer = Http::new(HttpAuthScheme::Bearer);
+    bearer.description = Some("Required when the server has a token.".to_owned());
+    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    let mut license = License::new("MIT OR Apache-2.0");
+    license.identifier = Some("MIT OR Apache-2.0".to_owned());
+    let mut contact = Contact::new();
+    contact.name = Some("Autonous".to_owned());
+    contact.url = Some(env!("CARGO_PKG_REPOSITORY").to_owned());
+    let info = InfoBuilder::new()
+        .title("Autonous tool server")
+        .description(Some(about()))
+        .version(env!("CARGO_PKG_VERSION"))
+        .contact(Some(contact))
+        .license(Some(license));
+    let tag =
+        |name: &str, description: &str| TagBuilder::new().name(name).description(Some(description)).build();
+    let mut document = OpenApiBuilder::new()
+        .info(info)
+        .servers(Some([Server::new("/")]))
+        .tags(Some([
+            tag("tools", "Tools that an agent can call, the safest first."),
+            tag("server", "The server's state and capabilities."),
+        ]))
+        .security(Some([SecurityRequirement::default(), bearer_required()]))
+        .paths(paths)
+        .components(Some(components))
+        .build();
+    document.extensions = Some(Extensions::from_iter([("x-optional-headers", headers())]));
+    document
+}
+
+fn bearer_required() -> SecurityRequirement {
+    SecurityRequirement::new::<_, [&str; 0], &str>(BEARER, [])
+}
+
+fn about() -> String {
+    let lines: Vec<String> = HEADERS.iter().map(|(name, meaning)| format!("- `{name}`: {meaning}")).collect();
+    format!("{ABOUT}\n{}", lines.join("\n"))
+}
+
+/// For the group in which Swagger UI offers them.
+fn headers() -> Value {
+    HEADERS.iter().map(|(name, meaning)| json!({"name": name, "description": meaning})).collect()
+}
+
+fn add_service_routes(document: &mut ApiDocument) {
+    document.add_schema::<WholeCatalogue>("Catalogue");
+    document.add_schema::<FunctionCatalogue>("FunctionCatalogue");
+    document.add_schema::<Liveness>("Liveness");
+    document.add_schema::<Readiness>("Readiness");
+    document.add_schema::<CapabilitiesReport>("Capabilities");
+    let format = ParameterBuilder::new()
+        .name("format")
+        .parameter_in(ParameterIn::Query)
+        .description(Some("The provider whose form of a function the tools should have."))
+        .schema(Some(schema(json!({"type": "string", "enum": Format::ALL.map(Format::name)}))));
+    let catalogue = "The tools; with `format`, as they stand under `tools` in a request to that provider.";
+    let list = operation("listTools", "List the tools", catalogue)
+        .parameter(format)
+        .response("200", answer(catalogue, either(["Catalogue", "FunctionCatalogue"])))
+        .response("304", utoipa::openapi::Response::new("The caller has this catalogue already."))
+        .response("400", refusal(400));
+    document.add_get("/tools", list.response("401", refusal(401)).response("503", refusal(503)));
+
+    let capabilities = "What the kernel supports and which sandbox layers are active.";
+    let reported = operation("capabilities", "Capabilities", capabilities)
+        .response("200", answer(capabilities, named("Capabilities")))
+        .response("401", refusal(401))
+        .response("503", refusal(503));
+    document.add_get("/capabilities", reported);
+
+    let alive = "The server is alive. It answers this even when it has no room for anything else.";
+    let livez = operation("livez", "Liveness", alive).response("200", answer(alive, named("Liveness")));
+    document.add_get("/livez", livez.securities(Some([])));
+
+    let ready = "Whether the server can work, with the result of each self-check.";
+    let not_ready = "A required self-check failed, or the server has no room for the request.";
+    let readyz = operation("readyz", "Readiness", ready)
+        .response("200", answer(ready, named("Readiness")))
+        .response("503", with_retry_after(answer(not_ready, either(["Readiness", "ToolFailure"]))));
+    document.add_get("/readyz", readyz.securities(Some([])));
+}
+
+/// An operation that any foreign host is refused.
+fn operation(id: &str, summary: &str, description: &str) -> OperationBuilder {
+    OperationBuilder::new()
+        .operation_id(Some(id))
+        .tag("server")
+        .summary(Some(summary))
+        .description(Some(description))
+        .response("403", refusal(403))
+}
