@@ -75,18 +75,26 @@ impl Format {
 
 /// Every property is required, and may be null where it was optional: a tool takes null as absent.
 fn strict(schema: &Value) -> Value {
-    let mut schema = each_schema(schema, &strict);
+    all_required(&with_null(schema))
+}
+
+fn all_required(schema: &Value) -> Value {
+    let mut schema = each_schema(schema, &all_required);
     in_words(&mut schema, &["default", "minLength", "maxLength"]);
-    let Some(object) = schema.as_object_mut() else { return schema };
-    let required = object.remove("required").unwrap_or_default();
-    let is_required =
-        |name: &str| required.as_array().is_some_and(|names| names.iter().any(|one| one == name));
-    if let Some(Value::Object(properties)) = object.get_mut("properties") {
-        for (_, property) in properties.iter_mut().filter(|(name, _)| !is_required(name)) {
-            or_null(property);
-        }
-        let names = properties.keys().map(|name| Value::from(name.as_str())).collect();
+    let names = schema["properties"].as_object().map(|all| all.keys().cloned().map(Value::from).collect());
+    if let (Some(names), Some(object)) = (names, schema.as_object_mut()) {
         object.insert("required".to_owned(), names);
+    }
+    schema
+}
+
+/// The schema with null allowed for what is optional, as a tool takes it.
+pub(crate) fn with_null(schema: &Value) -> Value {
+    let mut schema = each_schema(schema, &with_null);
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let optional = properties.iter_mut().filter(|(name, _)| !required.iter().any(|one| one == *name));
+        optional.for_each(|(_, property)| or_null(property));
     }
     schema
 }

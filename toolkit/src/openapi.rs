@@ -15,6 +15,7 @@ use utoipa::openapi::{
     Components, ContentBuilder, Header, Paths, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
 };
 
+use crate::function_schemas::with_null;
 use crate::schema::output_schema;
 use crate::{Registry, Slot};
 
@@ -111,7 +112,7 @@ impl ApiDocument {
     fn add_tool(&mut self, spec: &ToolSpec, example: Value) {
         let name = pascal_case(&spec.name);
         let body =
-            ContentBuilder::new().schema(Some(schema(spec.input_schema.clone()))).example(Some(example));
+            ContentBuilder::new().schema(Some(schema(with_null(&spec.input_schema)))).example(Some(example));
         let body =
             RequestBodyBuilder::new().required(Some(Required::True)).content(JSON, body.build()).build();
         let ran = either([format!("{name}Result").as_str(), FAILURE]);
