@@ -12,17 +12,17 @@ mod open;
 mod tail;
 mod verify;
 
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
+use std::{fs, io};
 
 use arguments::Arguments;
-use protocol::journal::{CallEnded, CallReplayed, CallStarted, RecordBody};
+use protocol::journal::{CallEnded, CallReplayed, CallStarted, FIRST_PREV, RecordBody};
 use protocol::{EventId, JournalRecord, SessionId, now_ms};
-use tail::Tail;
+use tail::{Line, Tail};
 use toolkit::Recorder;
 use toolkit::runner::CallIds;
 
@@ -37,6 +37,7 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// The open journal.
 #[derive(Debug)]
 pub struct Journal {
+    path: PathBuf,
     tail: Mutex<Tail>,
     arguments: Arguments,
     unsynced: AtomicBool,
@@ -53,6 +54,7 @@ impl Journal {
     pub(crate) fn open_with_max_bytes(path: &Path, max_bytes: u64) -> Result<Arc<Self>, JournalError> {
         let (tail, cut_bytes) = open::open(path, max_bytes)?;
         let journal = Arc::new(Self {
+            path: path.to_owned(),
             tail: Mutex::new(tail),
             arguments: Arguments::beside(path),
             unsynced: AtomicBool::new(false),
@@ -86,17 +88,17 @@ impl Journal {
         ids: &CallIds,
         body: RecordBody,
     ) -> io::Result<()> {
-        let mut tail = self.tail();
-        let record = JournalRecord {
+        let line = Line::of(&JournalRecord {
             body,
             id,
             parent_id,
             task_id: ids.task.clone(),
             session_id: ids.session.clone(),
             time_ms: now_ms(),
-            prev: tail.last_hash.clone(),
-        };
-        tail.append(&record)?;
+            prev: FIRST_PREV.to_owned(),
+        })?;
+        let named = fs::metadata(&self.path);
+        self.tail().append(line, &named)?;
         self.unsynced.store(true, Ordering::Release);
         Ok(())
     }

@@ -185,10 +185,11 @@ impl Listing<'_> {
             }
             Err(errno) => return Err(unreadable(path, errno)),
         };
-        let entry = Entry::new(path, &stat);
-        let name = names::to_text(path);
-        let line = if self.long { entry.long_line(&name) } else { name };
-        if !self.page.push(&line) {
+        let shown = names::to_text(path);
+        let entry = Entry::new(&shown, &stat);
+        let was_added =
+            if self.long { self.page.push(&entry.long_line(&shown)) } else { self.page.push(&shown) };
+        if !was_added {
             return Ok(false);
         }
         self.entries.push(entry);
@@ -300,9 +301,9 @@ impl Listing<'_> {
 }
 
 impl Entry {
-    fn new(path: &[u8], stat: &Stat) -> Self {
+    fn new(shown: &str, stat: &Stat) -> Self {
         Self {
-            name: names::to_text(path.strip_suffix(b"/").unwrap_or(path)),
+            name: shown.strip_suffix('/').unwrap_or(shown).to_owned(),
             entry_type: EntryType::from(FileType::from_raw_mode(stat.st_mode)),
             size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
             mtime_ms: mtime_ms(stat),

@@ -30,6 +30,9 @@ fn redact_fields(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {
 
 /// `{"name": "API_KEY", "value": "…"}`, as in lists of variables.
 fn redact_pair(fields: &mut Map<String, Value>) -> bool {
+    if !fields.contains_key("value") {
+        return false;
+    }
     let Some(Value::String(name)) = fields.get("name").or_else(|| fields.get("key")) else { return false };
     let name = name.clone();
     fields.get_mut("value").is_some_and(|value| redact_under(&name, value))

@@ -67,8 +67,12 @@ pub(super) fn before(text: &str, end: usize) -> Range<usize> {
 }
 
 pub(super) fn names_secret(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    NAME_ENDINGS.iter().any(|ending| lower.ends_with(ending)) && !is_harmless(name)
+    let name_bytes = name.as_bytes();
+    let ends = |ending: &&str| {
+        let from = name_bytes.len().checked_sub(ending.len());
+        from.is_some_and(|from| name_bytes[from..].eq_ignore_ascii_case(ending.as_bytes()))
+    };
+    NAME_ENDINGS.iter().any(ends) && !is_harmless(name)
 }
 
 /// Whether it is known to name something else.

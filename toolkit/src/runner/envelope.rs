@@ -2,7 +2,7 @@
 //!
 //! Only this file knows how a success, a partial success and a failure look in an envelope.
 
-use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
+use protocol::journal::{CallChange, CallEnded, CallFailure, CreatedControlFile, OUTPUT_TEXT_BYTES};
 use protocol::text_form::stderr_of;
 use protocol::{Context, Envelope, EventId, Meta, Risk, Stats, Status, ToolError, visible};
 use serde::Deserialize as _;
@@ -105,8 +105,7 @@ pub(super) fn record(envelope: &Envelope) -> CallEnded {
         output_text: head(&envelope.stdout, OUTPUT_TEXT_BYTES).to_owned(),
         path_resolved: envelope.meta.context.path_resolved.clone(),
         change: change(envelope),
-        created_control_files: serde_json::from_value(envelope.meta.data["created_control_files"].clone())
-            .unwrap_or_default(),
+        created_control_files: created_control_files(&envelope.meta.data),
         failure: envelope.meta.error.as_ref().map(|error| CallFailure {
             error: error.message.clone(),
             error_class: error.class,
@@ -114,6 +113,11 @@ pub(super) fn record(envelope: &Envelope) -> CallEnded {
             redacted: envelope.meta.redacted,
         }),
     }
+}
+
+fn created_control_files(data: &Value) -> Vec<CreatedControlFile> {
+    let listed = data.get("created_control_files").map(Vec::deserialize);
+    listed.and_then(Result::ok).unwrap_or_default()
 }
 
 /// What a call changed. Only tools that change files name an operation in their data.
