@@ -88,7 +88,9 @@ fn beside_a_service_that_was_started_with_other_settings_it_says_what_the_servic
     let telegram = FakeTelegram::start();
     let model = FakeModel::answering(Vec::new());
     let system = System::builder().telegram(&telegram, "7").model(&model).workers(2).start();
-    harness::wait::until_true("Telegram answers", || system.part("telegram")["state"] == "ok");
+    harness::wait::until_true("Telegram answers", || {
+        system.part("telegram")["detail"].as_str().is_some_and(|detail| detail.contains("answers as"))
+    });
     let found = findings(&system.run_command(&["check", "--json"]));
     let what = |name: &str| {
         let found = found.iter().find(|finding| finding["name"] == name);

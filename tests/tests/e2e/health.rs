@@ -18,6 +18,11 @@ fn wait_for_state(system: &System, name: &str, state: &str) -> Value {
     })
 }
 
+fn wait_for_detail(system: &System, name: &str, words: &str) {
+    let says = |part: Value| part["detail"].as_str().is_some_and(|detail| detail.contains(words));
+    wait::until_true(&format!("{name} says {words}"), || says(system.part(name)));
+}
+
 /// A part that failed says since when and what to do, and the system is not ready.
 fn assert_failed(system: &System, name: &str, words: &str) {
     let part = wait_for_state(system, name, "failed");
@@ -31,7 +36,7 @@ fn assert_failed(system: &System, name: &str, words: &str) {
 fn every_part_of_a_healthy_system_is_told() {
     let (_telegram, system) = crate::with_telegram();
     system.run_task(&direct_ls("."));
-    wait_for_state(&system, "telegram", "ok");
+    wait_for_detail(&system, "telegram", "answers as");
     for (name, words) in [
         ("database", "takes changes"),
         ("journal", "read"),

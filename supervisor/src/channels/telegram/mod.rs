@@ -36,9 +36,11 @@ pub(crate) struct Telegram {
 impl Telegram {
     /// Creates the client; nothing is sent yet.
     pub(crate) fn new(settings: Option<&TelegramSettings>, inbound: Inbound) -> Result<Self, reqwest::Error> {
-        if settings.is_none() {
-            inbound.board.set(PartName::Telegram, Reading::off("off: AUTONOUS_TELEGRAM_TOKEN is not set"));
-        }
+        let reading = match settings {
+            Some(_) => Reading::untried("not asked yet"),
+            None => Reading::off("off: AUTONOUS_TELEGRAM_TOKEN is not set"),
+        };
+        inbound.board.set(PartName::Telegram, reading);
         let connect = |settings: &TelegramSettings| Ok((TelegramBot::new(settings)?, settings.clone()));
         Ok(Self { bot: settings.map(connect).transpose()?, inbound })
     }
