@@ -24,8 +24,8 @@ pub(super) struct Kills {
 }
 
 impl Kills {
-    /// Kills the supervisor, the tool server or one of the workers. The supervisor is restarted at once, so the
-    /// next kill may hit it while it starts; it restarts its children itself.
+    /// Kills the supervisor, the tool server or one of the workers. The supervisor is restarted at once, so
+    /// the next kill may hit it while it starts; it restarts its children itself.
     pub(super) fn kill_one(&mut self, system: &mut System, random: &mut Random) {
         let living = system.children();
         let name = CHILDREN.get(random.below(CHILDREN.len() + 1));
