@@ -15,6 +15,7 @@ use crate::prior_context;
 use crate::prompt;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
+use crate::work_record;
 
 /// The share of the window that is reserved for a reply of unknown length, as a divisor, and its maximum.
 const REPLY_SHARE: usize = 8;
@@ -40,9 +41,11 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// The beginning: the chat's history, what earlier attempts did, then the user's message.
+    /// The beginning: the chat's history and the work behind it, what earlier attempts did, then the user's
+    /// message.
     pub(crate) fn assemble(task: &Task, tools: Arc<Vec<ToolSpec>>, limits: &Limits) -> Self {
         let mut messages: Vec<Message> = task.history.iter().map(prior_context::history_message).collect();
+        messages.extend(work_record::of(&task.history, limits.context_tokens).map(Message::User));
         let start = messages.len();
         messages.extend(prior_context::earlier_attempts(task).map(Message::User));
         messages.push(Message::User(task.text.clone()));

@@ -39,3 +39,4 @@ mod tool_client;
 mod turn;
 pub mod untrusted;
 pub mod window;
+mod work_record;

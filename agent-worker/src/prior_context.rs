@@ -1,4 +1,4 @@
-//! What came before a task: the chat's history with its tool calls, and what earlier attempts did.
+//! What came before a task: the chat's messages, and what earlier attempts at the task did.
 //!
 //! Pure text from the task. Tool output is marked as untrusted, as always.
 
@@ -10,26 +10,18 @@ use crate::model::Message;
 use crate::task_progress::CallRecord;
 use crate::untrusted;
 
-/// The most calls of one past message and of all earlier attempts that are listed: the newest.
-const MAX_CALLS_OF_MESSAGE: usize = 12;
+/// The most calls of all earlier attempts that are listed: the newest.
 const MAX_CALLS_OF_ATTEMPTS: usize = 40;
 
 /// The most bytes of one earlier call's output.
 const MAX_OUTPUT_BYTES: usize = 400;
 
+/// A message of the chat's history, without the calls behind it: a model that is shown calls as a part of an
+/// answer writes such lines itself instead of calling.
 pub(crate) fn history_message(past: &HistoryMessage) -> Message {
     match past.role {
         Role::User => Message::User(past.text.clone()),
-        Role::Assistant => {
-            let mut text = past.text.clone();
-            if !past.calls.is_empty() {
-                let skipped = past.calls.len().saturating_sub(MAX_CALLS_OF_MESSAGE);
-                let calls = past.calls[skipped..].iter().map(|call| CallRecord::from(call).to_string());
-                let calls: Vec<String> = calls.collect();
-                let _ = write!(text, "\n\n[Tool calls behind this answer: {}]", calls.join("; "));
-            }
-            Message::Assistant { text, calls: Vec::new() }
-        }
+        Role::Assistant => Message::Assistant { text: past.text.clone(), calls: Vec::new() },
     }
 }
 
@@ -74,22 +66,12 @@ mod tests {
 
     fn call(tool: &str, status: PastCallStatus, output: &str) -> PastCall {
         let (tool_name, arguments) = (tool.to_owned(), "{}".to_owned());
-        PastCall { tool_name, arguments, status, output: output.to_owned() }
+        let output = output.to_owned();
+        PastCall { tool_name, arguments, status, output, subject: String::new(), dry_run: false }
     }
 
     fn told(earlier: EarlierAttempts) -> Option<String> {
         earlier_attempts(&Task { earlier, ..Task::new("go") })
-    }
-
-    #[test]
-    fn a_past_answer_lists_its_calls() {
-        let calls = vec![call("ls", PastCallStatus::Done, "x"), call("edit", PastCallStatus::Failed, "")];
-        let past = HistoryMessage { role: Role::Assistant, text: "Done.".to_owned(), calls };
-        let expected = "Done.\n\n[Tool calls behind this answer: ls {}: done; edit {}: failed]";
-        assert_eq!(
-            history_message(&past),
-            Message::Assistant { text: expected.to_owned(), calls: Vec::new() }
-        );
     }
 
     #[test]

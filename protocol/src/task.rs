@@ -91,6 +91,12 @@ pub struct PastCall {
     pub tool_name: String,
     /// Its arguments as JSON text, shortened if long.
     pub arguments: String,
+    /// What it was about: the path, the command line, or the name, shortened if long; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub subject: String,
+    /// Whether it only showed what it would change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     pub status: PastCallStatus,
     /// The beginning of its output or error; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -212,7 +212,8 @@ mod tests {
         let tools = [test_tool("ls", "Lists.", json!({})), writes];
         let check = |name: &str, status, output: &str, expected: Option<&[&str]>| {
             let (tool_name, arguments) = (name.to_owned(), "{\"path\":\"a\"}".to_owned());
-            let call = PastCall { tool_name, arguments, status, output: output.to_owned() };
+            let (output, subject) = (output.to_owned(), String::new());
+            let call = PastCall { tool_name, arguments, status, output, subject, dry_run: false };
             let told = Direct.answer_to_retry(&EarlierAttempts { calls: vec![call], summary: None }, &tools);
             match (told, expected) {
                 (Some(told), Some(parts)) => {

@@ -10,7 +10,7 @@ use crate::{calls, model, says, started, worker};
 
 fn past_call(tool: &str, status: PastCallStatus) -> PastCall {
     let (tool_name, arguments) = (tool.to_owned(), "{}".to_owned());
-    PastCall { tool_name, arguments, status, output: String::new() }
+    PastCall { tool_name, arguments, status, output: String::new(), subject: String::new(), dry_run: false }
 }
 
 fn too_long() -> ModelReply {

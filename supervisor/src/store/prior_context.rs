@@ -21,6 +21,9 @@ const EARLIER: Bounds = Bounds { calls: 100, argument_chars: 400, output_chars: 
 /// A trace has what was called and how it ended; a model that needs the result calls again.
 const TRACE: Bounds = Bounds { calls: 30, argument_chars: 200, output_chars: 200 };
 
+/// A long path still ends within it.
+const SUBJECT_CHARS: u16 = 200;
+
 const CUT: char = '…';
 
 /// What earlier attempts at a task did. A call without an end counts as interrupted, marked or not. A task
@@ -55,13 +58,24 @@ fn calls_of(
     // The index is named because the events of one type grow with the age of the database, while those of one
     // task do not.
     let sql = "select call.tool_name, substr(call.arguments_json, 1, ?3 + 1), call.status,
-                      substr(concat_ws(char(10), call.error, nullif(call.output_text, '')), 1, ?4 + 1)
+                      substr(concat_ws(char(10), call.error, nullif(call.output_text, '')), 1, ?4 + 1),
+                      substr(coalesce(call.arguments_json ->> 'path', call.arguments_json ->> 'cmd',
+                                      call.arguments_json ->> 'relative_path',
+                                      call.arguments_json ->> 'name'), 1, ?6 + 1),
+                      call.arguments_json -> 'dry_run' is 'true'
                from events as begun indexed by events_task join tool_calls as call on call.id = begun.id
                where begun.task_id = ?1 and begun.type = 'tool_call.started' and begun.seq > ?5
                order by begun.seq desc limit ?2";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(
-        params![task.as_str(), bounds.calls, bounds.argument_chars, bounds.output_chars, since_seq],
+        params![
+            task.as_str(),
+            bounds.calls,
+            bounds.argument_chars,
+            bounds.output_chars,
+            since_seq,
+            SUBJECT_CHARS
+        ],
         |row| past_call(row, bounds),
     )?;
     let mut calls = rows.collect::<Result<Vec<_>, _>>()?;
@@ -81,6 +95,8 @@ fn past_call(row: &Row<'_>, bounds: &Bounds) -> rusqlite::Result<PastCall> {
         arguments: shortened(text(1)?, bounds.argument_chars),
         status,
         output: shortened(text(3)?, bounds.output_chars),
+        subject: shortened(text(4)?, SUBJECT_CHARS),
+        dry_run: row.get(5)?,
     })
 }
 
@@ -108,6 +124,7 @@ mod tests {
     use protocol::event::{ContextAssembled, FittedContext, TaskDone, ToolCallCompleted, ToolCallFailed};
     use protocol::journal::CallFailure;
     use protocol::{ErrorClass, EventId};
+    use serde_json::json;
 
     use super::*;
     use crate::store::fixture::{TestDatabase, call_completed, call_started};
@@ -151,6 +168,25 @@ mod tests {
             ("write", PastCallStatus::Interrupted, ""),
         ];
         assert_eq!(told, expected.map(|(name, status, output)| (name.to_owned(), status, output.to_owned())));
+    }
+
+    #[test]
+    fn a_call_is_about_its_path_or_command_even_where_its_arguments_are_cut() {
+        let (database, task) = (TestDatabase::new(), TaskId::new());
+        let long = "x".repeat(5000);
+        for arguments in [
+            json!({"content": long, "path": "notes/a.txt"}),
+            json!({"cmd": "cargo test"}),
+            json!({"path": "a.txt", "dry_run": true}),
+            json!({"pattern": "x"}),
+        ] {
+            let mut started = call_started("tool", "");
+            started.call.arguments = arguments.as_object().cloned().unwrap_or_default();
+            database.append(started, None, Some(&task));
+        }
+        let calls = trace(&database, &task).unwrap();
+        let subjects: Vec<_> = calls.iter().map(|call| (call.subject.as_str(), call.dry_run)).collect();
+        assert_eq!(subjects, [("notes/a.txt", false), ("cargo test", false), ("a.txt", true), ("", false)]);
     }
 
     #[test]

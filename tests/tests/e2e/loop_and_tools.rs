@@ -70,17 +70,25 @@ fn the_same_tools_stay_the_same_bytes_through_a_restart_of_the_server() {
 }
 
 #[test]
-fn the_next_message_of_a_chat_sees_which_calls_led_to_the_last_answer() {
+fn the_next_message_of_a_chat_is_told_what_the_last_tasks_did_to_which_files() {
+    let long = "A long content comes before the path in the record.\n".repeat(20);
     let replies = vec![
-        ModelReply::call("ls", &json!({"path": "."})),
-        ModelReply::Text("It is empty.".to_owned()),
-        ModelReply::Text("As I said.".to_owned()),
+        ModelReply::call("write", &json!({"path": "notes/plan.txt", "content": long})),
+        ModelReply::call("write", &json!({"path": "other.txt", "content": "x", "dry_run": true})),
+        ModelReply::call("bash", &json!({"cmd": "false"})),
+        ModelReply::Text("Written.".to_owned()),
+        ModelReply::Text("The plan.".to_owned()),
     ];
     let (model, system) = with_model(replies);
-    system.reply(&system.say("what is here?"));
-    system.reply(&system.say("sure?"));
+    system.reply(&system.say("write the plan"));
+    system.reply(&system.say("which file was it?"));
     let messages = model.requests().last().unwrap()["messages"].clone();
-    let answer = "It is empty.\n\n[Tool calls behind this answer: ls {\"path\":\".\"}: done]";
-    assert_eq!(messages[2]["content"], answer);
-    assert_eq!(messages[3]["content"], "sure?");
+    assert_eq!(messages[2]["content"], "Written.");
+    let record = messages[3]["content"].as_str().unwrap();
+    let line = "- \"write the plan\": changed \"notes/plan.txt\"; ran \"false\" (failed)]";
+    assert!(
+        record.starts_with("[What your last tasks in this chat did") && record.ends_with(line),
+        "{record}"
+    );
+    assert_eq!(messages[4]["content"], "which file was it?");
 }
