@@ -8,6 +8,7 @@ use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::event_sink::EventSink;
 use crate::model::Model;
+use crate::prompt::PromptForm;
 use crate::tool_client::ToolClient;
 
 /// What works on tasks: a model, tools and limits. It keeps nothing of a task.
@@ -17,6 +18,7 @@ pub struct Agent {
     pub(crate) breaker: ModelBreaker,
     pub(crate) tools: ToolClient,
     pub(crate) limits: Limits,
+    pub(crate) prompt_form: PromptForm,
     /// How often a failed request to the model is retried (`AUTONOUS_CONTROL_MAX_RETRIES`, 3).
     pub(crate) max_retries: u32,
 }

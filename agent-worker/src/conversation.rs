@@ -4,7 +4,6 @@
 //! The one exception is [`crate::compaction`].
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use protocol::{Task, ToolSpec};
 
@@ -12,7 +11,8 @@ use crate::budget::Limits;
 use crate::compaction_note::CompactionNote;
 use crate::model::{Message, Request};
 use crate::prior_context;
-use crate::prompt;
+use crate::prompt::{self, PromptForm};
+use crate::shown_tools::shown;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
 use crate::work_record;
@@ -27,7 +27,9 @@ const MIN_NOTE_TOKENS: usize = 64;
 pub(crate) struct Conversation {
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
-    tools: Arc<Vec<ToolSpec>>,
+    /// As the model is shown them.
+    tools: Vec<ToolSpec>,
+    form: PromptForm,
     /// The size of the prompt and the tools, in tokens.
     fixed_tokens: usize,
     /// The messages of the task's own request, which are never dropped.
@@ -43,24 +45,24 @@ pub(crate) struct Conversation {
 impl Conversation {
     /// The beginning: the chat's history and the work behind it, what earlier attempts did, then the user's
     /// message.
-    pub(crate) fn assemble(task: &Task, tools: Arc<Vec<ToolSpec>>, limits: &Limits) -> Self {
+    pub(crate) fn assemble(task: &Task, tools: &[ToolSpec], limits: &Limits, form: PromptForm) -> Self {
         let mut messages: Vec<Message> = task.history.iter().map(prior_context::history_message).collect();
         messages.extend(work_record::of(&task.history, limits.context_tokens).map(Message::User));
         let start = messages.len();
         messages.extend(prior_context::earlier_attempts(task).map(Message::User));
         messages.push(Message::User(task.text.clone()));
         let pinned = start..messages.len();
-        let system = prompt::system(task);
+        let (system, tools) = (prompt::system(task, form), shown(tools, form));
         let fixed_tokens = window::fixed_tokens(&system, &tools);
         let (window, max_output) = (limits.context_tokens, limits.max_output_tokens);
         let (note, has_shrunk) = (None, false);
-        Self { system, messages, tools, fixed_tokens, pinned, note, window, max_output, has_shrunk }
+        Self { system, messages, tools, form, fixed_tokens, pinned, note, window, max_output, has_shrunk }
     }
 
     /// Replaces the tools after the tool server was restarted with other ones.
-    pub(crate) fn replace_tools(&mut self, tools: Arc<Vec<ToolSpec>>) {
-        self.fixed_tokens = window::fixed_tokens(&self.system, &tools);
-        self.tools = tools;
+    pub(crate) fn replace_tools(&mut self, tools: &[ToolSpec]) {
+        self.tools = shown(tools, self.form);
+        self.fixed_tokens = window::fixed_tokens(&self.system, &self.tools);
     }
 
     pub(crate) fn request(&self) -> Request<'_> {
@@ -152,8 +154,9 @@ mod tests {
         let old = json!({"readOnly": true, "destructive": false, "idempotent": true, "openWorld": false});
         let mut new = old.clone();
         new["instructions"] = json!(true);
-        let tools = Arc::new(vec![spec("handbook", new), spec("skill", old)]);
-        let conversation = Conversation::assemble(&Task::new("hi"), tools, &Limits::UNBOUNDED);
+        let tools = [spec("handbook", new), spec("skill", old)];
+        let (task, limits) = (Task::new("hi"), Limits::UNBOUNDED);
+        let conversation = Conversation::assemble(&task, &tools, &limits, PromptForm::Full);
         assert!(conversation.gives_instructions("handbook"));
         assert!(!conversation.gives_instructions("skill") && !conversation.gives_instructions("unknown"));
     }

@@ -31,6 +31,7 @@ mod prompt;
 mod repetition;
 mod retry;
 pub mod serve;
+mod shown_tools;
 mod stop_reason;
 mod summary;
 mod task_progress;

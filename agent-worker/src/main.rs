@@ -17,7 +17,8 @@ use process::{Variables, hardening, logs, models, secrets};
 /// Without a command it speaks the supervisor's line protocol on stdin and stdout. Settings come from
 /// the environment: AUTONOUS_TOOL_URL, AUTONOUS_TOOL_TOKEN, AUTONOUS_MODEL_PROVIDER, AUTONOUS_MODEL_NAME,
 /// AUTONOUS_MODEL_BASE_URL, AUTONOUS_MODEL_API_KEY and the other settings of docs/models.md, or
-/// AUTONOUS_CONFIG_DIR with a models.toml in it, and the limits AUTONOUS_CONTROL_MAX_TURNS, _MAX_WALL_TIME_SECONDS, _MAX_TOKENS and _MAX_RETRIES.
+/// AUTONOUS_CONFIG_DIR with a models.toml in it, and the limits AUTONOUS_CONTROL_MAX_TURNS,
+/// _MAX_WALL_TIME_SECONDS, _MAX_TOKENS and _MAX_RETRIES.
 #[derive(Debug, Parser)]
 #[command(name = "agent-worker", version)]
 struct Arguments {

@@ -51,8 +51,12 @@ impl Annotations {
 pub struct ToolSpec {
     /// The name in `POST /tools/{name}`.
     pub name: String,
-    /// What the model reads: when to use the tool and how.
+    /// What the model reads: when to use the tool and how. The first paragraph stands alone; a small model
+    /// gets only that.
     pub description: String,
+    /// More about the tool, for people; no model gets it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub details: String,
     /// The worst that a call can do.
     pub risk: Risk,
     /// What a client may assume.
@@ -60,6 +64,9 @@ pub struct ToolSpec {
     /// JSON Schema (2020-12) of the arguments.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub input_schema: serde_json::Value,
+    /// The optional arguments that a small model gets besides the required ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub essential: Vec<String>,
     /// JSON Schema (2020-12) of `meta.data`.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub output_schema: serde_json::Value,

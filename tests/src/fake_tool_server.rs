@@ -169,11 +169,13 @@ fn spec(name: &str) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
         description: format!("Runs {name}."),
+        details: String::new(),
         risk: Risk::Low,
         annotations: Annotations { read_only: name == "ls", ..Annotations::READS },
         input_schema: json!({"type": "object", "properties": {
             "path": {"type": "string"}, "recursive": {"type": "boolean"}, "limit": {"type": "integer"},
         }}),
+        essential: Vec::new(),
         output_schema: json!({"type": "object"}),
     }
 }

@@ -178,9 +178,11 @@ mod tests {
         ToolSpec {
             name: "tool".to_owned(),
             description: "It works.".to_owned(),
+            details: String::new(),
             risk: Risk::Low,
             annotations: Annotations::READS,
             input_schema,
+            essential: Vec::new(),
             output_schema: json!({}),
         }
     }

@@ -121,7 +121,7 @@ impl ApiDocument {
             .operation_id(Some(spec.name.as_str()))
             .tag("tools")
             .summary(spec.description.lines().next())
-            .description(Some(spec.description.as_str()))
+            .description(Some(description_of(spec)))
             .request_body(Some(body))
             .extensions(Some(Extensions::from_iter([(
                 "x-tool",
@@ -165,6 +165,14 @@ pub fn with_retry_after(response: ResponseBuilder) -> ResponseBuilder {
     let mut header = Header::new(schema(json!({"type": "integer", "minimum": 0})));
     header.description = Some("Seconds to wait.".to_owned());
     response.header("Retry-After", header)
+}
+
+/// What models read of a tool, and after it what is for people.
+fn description_of(spec: &ToolSpec) -> String {
+    match spec.details.as_str() {
+        "" => spec.description.clone(),
+        details => format!("{}\n\n{details}", spec.description),
+    }
 }
 
 /// An answer in JSON.

@@ -12,6 +12,7 @@ use protocol::{ToolError, ToolSpec};
 use serde_json::Value;
 
 use crate::arguments::{invalid, validate};
+use crate::description::Description;
 use crate::outcome::{Outcome, Success};
 use crate::schema::{self, take_description};
 use crate::tool::{Call, Slot, Tool};
@@ -25,6 +26,9 @@ pub enum RegistryError {
     /// The arguments' type has no doc comment.
     #[error("the arguments of `{0}` have no doc comment, so the tool has no description")]
     NoDescription(&'static str),
+    /// An essential argument is not in the schema.
+    #[error("`{0}` has no argument `{1}` that could be essential")]
+    UnknownArgument(&'static str, &'static str),
     /// The schema of the arguments is not valid.
     #[error("the schema of `{0}` is not valid: {1}")]
     InvalidSchema(&'static str, String),
@@ -52,19 +56,22 @@ struct Registered<T: Tool> {
 impl<T: Tool> Registered<T> {
     fn new(tool: T) -> Result<Self, RegistryError> {
         let mut input_schema = schema::input_schema::<T::Arguments>();
-        let mut description =
-            take_description(&mut input_schema).ok_or(RegistryError::NoDescription(T::NAME))?;
-        if let Some(more) = tool.more_description() {
-            description = format!("{description}\n\n{more}");
+        let comment = take_description(&mut input_schema).ok_or(RegistryError::NoDescription(T::NAME))?;
+        let Description { text, details } = Description::of(&comment, tool.more_description().as_deref());
+        let is_argument = |name: &&str| input_schema["properties"].get(name).is_some();
+        if let Some(unknown) = T::ESSENTIAL.iter().find(|name| !is_argument(name)) {
+            return Err(RegistryError::UnknownArgument(T::NAME, unknown));
         }
         let validator = jsonschema::validator_for(&input_schema)
             .map_err(|error| RegistryError::InvalidSchema(T::NAME, error.to_string()))?;
         let spec = ToolSpec {
             name: T::NAME.to_owned(),
-            description,
+            description: text,
+            details,
             risk: T::RISK,
             annotations: T::ANNOTATIONS,
             input_schema,
+            essential: T::ESSENTIAL.iter().map(|name| (*name).to_owned()).collect(),
             output_schema: schema::output_schema::<T::Data>(),
         };
         Ok(Self { tool, spec, validator })

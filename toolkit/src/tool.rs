@@ -1,7 +1,8 @@
 //! A tool: typed arguments in, typed data and text out.
 //!
 //! The type of the arguments is the schema that OpenAPI and the model get, and its doc comments are the
-//! description that the model reads; there is no second description to maintain. A tool does one thing and
+//! description that the model reads, up to what is only for people; there is no second description to
+//! maintain. A tool does one thing and
 //! leaves what all calls share (journal, deadline, redaction …) to the runner.
 
 use std::path::Path;
@@ -21,7 +22,9 @@ use crate::{Bounds, Outcome};
 /// Something that a model can call.
 pub trait Tool: Send + Sync + 'static {
     /// The arguments. The type's doc comment is the tool's description, a field's doc comment that of the
-    /// argument. Derive `Deserialize` with `deny_unknown_fields`.
+    /// argument. Every model pays for these words with every turn: the first paragraph says what a small
+    /// model needs, the next what any model needs, and what follows the heading `# Details` is for people.
+    /// Derive `Deserialize` with `deny_unknown_fields`.
     type Arguments: DeserializeOwned + JsonSchema;
     /// The type of `meta.data`: exactly what `stdout` shows, as data.
     type Data: Serialize + JsonSchema;
@@ -33,6 +36,9 @@ pub trait Tool: Send + Sync + 'static {
     const ANNOTATIONS: Annotations;
     /// Which slots its calls take.
     const SLOT: Slot;
+
+    /// The optional arguments that a small model gets; it always gets the required ones.
+    const ESSENTIAL: &'static [&'static str] = &[];
 
     /// Whether a call usually ends within a millisecond. It then starts without a change of threads.
     const QUICK: bool = false;
@@ -46,7 +52,7 @@ pub trait Tool: Send + Sync + 'static {
         true
     }
 
-    /// What the description adds to the doc comment, where that depends on the server.
+    /// What the first paragraph of the description adds to the doc comment, where that depends on the server.
     fn more_description(&self) -> Option<String> {
         None
     }

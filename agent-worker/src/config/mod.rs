@@ -16,9 +16,12 @@ use reqwest::Url;
 use crate::agent::Agent;
 use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
+use crate::prompt::PromptForm;
 use crate::tool_client::ToolClient;
 
 pub use model::ModelConfig;
+
+const PROMPT: &str = "AUTONOUS_MODEL_PROMPT";
 
 /// All settings of the worker.
 #[derive(Debug)]
@@ -32,6 +35,9 @@ pub struct Config {
     /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and the
     /// first model's window and longest reply.
     limits: Limits,
+    /// `AUTONOUS_MODEL_PROMPT`; by default `compact` if the first model's window is below 32,000 tokens, else
+    /// `full`.
+    prompt_form: PromptForm,
     /// `AUTONOUS_CONTROL_MAX_RETRIES`, 3.
     max_retries: u32,
 }
@@ -46,6 +52,12 @@ impl Config {
         let retries = variables.number("AUTONOUS_CONTROL_MAX_RETRIES", 3, 0..=20)?;
         let model = ModelConfig::read(variables)?;
         let room = model.room(variables)?;
+        let prompt_form = match variables.text(PROMPT) {
+            None => PromptForm::for_window(room.context_tokens),
+            Some("full") => PromptForm::Full,
+            Some("compact") => PromptForm::Compact,
+            Some(other) => return Err(VariableError::new(PROMPT, other, "full or compact").into()),
+        };
         Ok(Self {
             tool_url: url(variables, "AUTONOUS_TOOL_URL", "http://127.0.0.1:8701")?,
             tool_token: variables.secret("AUTONOUS_TOOL_TOKEN"),
@@ -58,6 +70,7 @@ impl Config {
                 context_tokens: room.context_tokens,
                 max_output_tokens: room.max_output_tokens,
             },
+            prompt_form,
             max_retries: u32::try_from(retries).unwrap_or(u32::MAX),
             model,
         })
@@ -67,10 +80,11 @@ impl Config {
     pub fn into_agent(self) -> anyhow::Result<Agent> {
         let tools = ToolClient::new(self.tool_url, self.tool_token);
         let tools = tools.context("cannot create the client for the tool server")?;
+        let prompt_form = self.prompt_form;
         let model = self.model.into_model()?;
         tracing::info!(model = model.name(), "worker starts");
         let breaker = ModelBreaker::default();
-        Ok(Agent { model, breaker, tools, limits: self.limits, max_retries: self.max_retries })
+        Ok(Agent { model, breaker, tools, limits: self.limits, prompt_form, max_retries: self.max_retries })
     }
 }
 
@@ -95,6 +109,7 @@ mod tests {
             ("AUTONOUS_CONTROL_MAX_TOKENS", "-1"),
             ("AUTONOUS_CONTROL_MAX_RETRIES", "21"),
             ("AUTONOUS_MODEL_CONTEXT_TOKENS", "3999"),
+            ("AUTONOUS_MODEL_PROMPT", "tiny"),
         ] {
             let error = Config::read(&Variables::from_pairs([(name, value)])).unwrap_err();
             assert!(error.to_string().starts_with(&format!("{name}=")), "{error}");

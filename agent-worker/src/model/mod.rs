@@ -102,9 +102,11 @@ pub(crate) fn test_tool(name: &str, description: &str, input_schema: Value) -> T
     ToolSpec {
         name: name.to_owned(),
         description: description.to_owned(),
+        details: String::new(),
         risk: protocol::Risk::Low,
         annotations: protocol::Annotations::READS,
         input_schema,
+        essential: Vec::new(),
         output_schema: Value::Null,
     }
 }

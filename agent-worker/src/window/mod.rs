@@ -5,6 +5,8 @@
 //! are shortened first, then whole turns are dropped, oldest first. The task's own request is never dropped
 //! or cut, and a call is never separated from its results.
 
+mod estimate;
+
 use std::ops::Range;
 
 use protocol::ToolSpec;
@@ -12,9 +14,7 @@ use protocol::ToolSpec;
 use crate::model::{Message, Request};
 use crate::untrusted;
 
-/// The estimated bytes per token. Code and most languages have more, but compacting early is cheaper than
-/// a refused request.
-const BYTES_PER_TOKEN: usize = 3;
+pub(crate) use estimate::{bytes_of, tokens_of_text};
 
 /// The overhead of a message or a call, in tokens.
 const OVERHEAD_TOKENS: usize = 8;
@@ -64,18 +64,8 @@ impl WindowBounds {
 
     /// The most bytes that one result may take.
     pub fn result_bytes(self) -> usize {
-        self.limit / RESULT_SHARE * BYTES_PER_TOKEN
+        bytes_of(self.limit / RESULT_SHARE)
     }
-}
-
-/// The estimated size of a text, in tokens.
-pub(crate) fn tokens_of_text(bytes: usize) -> usize {
-    bytes.div_ceil(BYTES_PER_TOKEN)
-}
-
-/// The estimated bytes of so many tokens.
-pub(crate) fn bytes_of(tokens: usize) -> usize {
-    tokens.saturating_mul(BYTES_PER_TOKEN)
 }
 
 pub(crate) fn tokens_of_request(request: &Request<'_>) -> usize {
@@ -85,20 +75,27 @@ pub(crate) fn tokens_of_request(request: &Request<'_>) -> usize {
 
 /// The size of the prompt and the tools, in tokens.
 pub(crate) fn fixed_tokens(system: &str, tools: &[ToolSpec]) -> usize {
-    let length =
-        |tool: &ToolSpec| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len();
-    tokens_of_text(system.len() + tools.iter().map(length).sum::<usize>())
+    let size = |tool: &ToolSpec| {
+        let schema = tokens_of_text(&tool.input_schema.to_string());
+        tokens_of_text(&tool.name) + tokens_of_text(&tool.description) + schema
+    };
+    tokens_of_text(system) + tools.iter().map(size).sum::<usize>()
 }
 
 pub(crate) fn tokens_of(message: &Message) -> usize {
     match message {
-        Message::User(text) => OVERHEAD_TOKENS + tokens_of_text(text.len()),
-        Message::ToolResult { call_id, text } => OVERHEAD_TOKENS + tokens_of_text(call_id.len() + text.len()),
+        Message::User(text) => OVERHEAD_TOKENS + tokens_of_text(text),
+        Message::ToolResult { call_id, text } => {
+            OVERHEAD_TOKENS + tokens_of_text(call_id) + tokens_of_text(text)
+        }
         Message::Assistant { text, calls } => {
             let calls = calls.iter().map(|call| {
-                OVERHEAD_TOKENS + tokens_of_text(call.id.len() + call.name.len() + call.arguments.len())
+                OVERHEAD_TOKENS
+                    + tokens_of_text(&call.id)
+                    + tokens_of_text(&call.name)
+                    + tokens_of_text(&call.arguments)
             });
-            OVERHEAD_TOKENS + tokens_of_text(text.len()) + calls.sum::<usize>()
+            OVERHEAD_TOKENS + tokens_of_text(text) + calls.sum::<usize>()
         }
     }
 }
@@ -176,12 +173,26 @@ impl Fitting {
         let room = limit.saturating_sub(self.tokens - taken) / results.len().max(1);
         for index in results {
             let Message::ToolResult { call_id, .. } = &self.messages[index] else { continue };
-            let overhead = OVERHEAD_TOKENS + tokens_of_text(call_id.len()) + 1;
-            self.shorten(index, bytes_of(room.saturating_sub(overhead)));
+            let overhead = OVERHEAD_TOKENS + tokens_of_text(call_id) + 1;
+            self.shorten_to(index, room.saturating_sub(overhead));
         }
         if self.tokens > limit {
             self.drop_unit(newest);
         }
+    }
+
+    /// Shortens a result to so many tokens: a dense text to fewer bytes.
+    fn shorten_to(&mut self, index: usize, max_tokens: usize) {
+        let Message::ToolResult { text, .. } = &self.messages[index] else { return };
+        let mut max_bytes = bytes_of(max_tokens).min(text.len());
+        while max_bytes > 0 {
+            let tokens = tokens_of_text(&untrusted::shorten(text, max_bytes));
+            if tokens <= max_tokens {
+                break;
+            }
+            max_bytes = (max_bytes * max_tokens / tokens).min(max_bytes - max_bytes.div_ceil(16));
+        }
+        self.shorten(index, max_bytes);
     }
 
     fn shorten(&mut self, index: usize, max_bytes: usize) {

@@ -9,6 +9,15 @@ fn user(text: &str) -> Message {
     Message::User(text.to_owned())
 }
 
+/// Content of this size: words, hashes, and symbols, which take different numbers of tokens.
+fn content(size: usize) -> String {
+    match size % 3 {
+        0 => "x".repeat(size),
+        1 => "some words ".repeat(size / 11),
+        _ => "3f2a{}".repeat(size / 6),
+    }
+}
+
 /// A turn of the task: an assistant's message with calls, and their results.
 fn turn(number: usize, results: &[usize]) -> Vec<Message> {
     let id = |index| format!("{number}-{index}");
@@ -17,7 +26,7 @@ fn turn(number: usize, results: &[usize]) -> Vec<Message> {
     let asked = Message::Assistant { text: format!("turn {number}"), calls };
     let result = |(index, size): (usize, &usize)| Message::ToolResult {
         call_id: id(index),
-        text: format!("exit 0\n<untrusted-w>\n{}\n</untrusted-w>", "x".repeat(*size)),
+        text: format!("exit 0\n<untrusted-w>\n{}\n</untrusted-w>", content(*size)),
     };
     [asked].into_iter().chain(results.iter().enumerate().map(result)).collect()
 }

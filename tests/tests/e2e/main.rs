@@ -16,6 +16,7 @@ mod clumsy_model;
 mod limits;
 mod loop_and_tools;
 mod providers;
+mod tokens;
 mod window;
 
 // What is recorded, and the commands that show it.

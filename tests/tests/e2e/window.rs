@@ -40,7 +40,7 @@ fn long_winded(calls: usize, summary: ModelReply) -> FakeModel {
         if made > calls {
             return ModelReply::Text("It is nowhere.".to_owned());
         }
-        ModelReply::call("grep", &json!({"pattern": format!("{made}{}", "x".repeat(3000)), "path": "."}))
+        ModelReply::call("grep", &json!({"pattern": format!("{made} {}", "word ".repeat(600)), "path": "."}))
     })
 }
 

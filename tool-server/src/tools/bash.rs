@@ -16,17 +16,19 @@ use crate::tool_context::ToolContext;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 
-/// Runs a command line with bash, in a sandbox that sees the roots and the system's programs.
+/// Runs a command line with bash, for what no other tool does: builds, tests, git.
 ///
-/// Use it last: for builds, tests, git and whatever no other tool does. To inspect files use `ls`, `find`,
-/// `grep` and `read`, to change them `edit` and `write`; they leave a record and cost less. There is no
-/// terminal, no input, and usually no network. `HOME` and `/tmp` start empty and are deleted at the end. Of a
-/// long output the beginning and the end are shown, and the answer says where the rest is. A command that
-/// runs longer than `timeout_seconds` is killed with all its processes, daemons included.
+/// There is no terminal, no input, usually no network; `HOME` and `/tmp` do not last. Git hooks,
+/// `.envrc` and the like are taken back.
 ///
-/// What a command leaves for other programs to execute is taken back when it ends: git hooks, git settings
-/// that name a program, `.envrc`, `.vscode` and the like. The answer says where it is then. The rest of a git
-/// config stays.
+/// # Details
+///
+/// The command runs in a sandbox that sees the roots and the system's programs. File tools leave a record and
+/// cost less. Of a long output the beginning and the end are shown, and the answer says where the rest is. A
+/// command that runs longer than `timeout_seconds` is killed with all its processes, daemons included. What
+/// it leaves for other programs to execute is taken back when it ends: git hooks, git settings that name a
+/// program, `.envrc`, `.vscode` and the like. The answer says where it is then. The rest of a git config
+/// stays.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashArguments {
@@ -36,7 +38,7 @@ pub(crate) struct BashArguments {
     /// The working directory, absolute or relative to the first root; the first root by default.
     #[serde(default)]
     workdir: Option<String>,
-    /// The time limit, in seconds.
+    /// Default 30, at most 600; then all its processes are killed.
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: u64,
@@ -59,6 +61,7 @@ impl Tool for Bash {
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::Command;
+    const ESSENTIAL: &'static [&'static str] = &["timeout_seconds"];
 
     fn example(&self) -> Value {
         json!({"cmd": "uname -s && pwd"})

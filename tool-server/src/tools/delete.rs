@@ -10,10 +10,12 @@ use crate::change::{ChangeData, ChangeRequest, ExpectedSha256};
 use crate::roots::Missing;
 use crate::tool_context::ToolContext;
 
-/// Deletes a file, a link, or an empty directory. There is no undo.
+/// Deletes a file that you have read, a link or an empty directory. There is no undo.
 ///
-/// Use it only when the task asks for it. Read a file in this session before you delete it. Of a link, the
-/// link itself is deleted. With `dry_run` nothing is deleted and the answer shows what would be lost.
+/// # Details
+///
+/// Of a link, the link itself is deleted. With `dry_run` nothing is deleted and the answer shows what would
+/// be lost. `expected_sha256` takes precedence over what the session has read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeleteArguments {

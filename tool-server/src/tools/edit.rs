@@ -11,21 +11,24 @@ use crate::change::edits::Edit;
 use crate::change::{ChangeData, ExpectedSha256, refuse_placeholder};
 use crate::tool_context::ToolContext;
 
-/// Replaces a piece of text in a file that was read in this session.
+/// Replaces text in a file that you have read. `find` is literal and must match exactly once.
 ///
-/// Use it for one change; for several in one file use `multi_edit`. `find` is literal text, may span lines,
-/// and must match exactly once: copy it from what `read` shows, without the line numbers, with enough
-/// context to be unique, or set `all`. The answer is a diff. With `dry_run` nothing is changed.
+/// It may span lines. Copy it from `read` without the line numbers, or set `all`.
+///
+/// # Details
+///
+/// For several changes in one file use `multi_edit`. The answer is a diff. With `dry_run` nothing is changed.
+/// `expected_sha256` takes precedence over what the session has read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditArguments {
     /// The file, absolute or relative to the first root.
     path: String,
-    /// The text to replace, literally.
+    /// The text to replace.
     find: String,
-    /// The text to put in its place.
+    /// The new text.
     replace: String,
-    /// Whether to replace every match instead of exactly one.
+    /// Every match.
     #[serde(default)]
     all: bool,
     /// Whether to change nothing and only show the diff.
@@ -45,6 +48,7 @@ impl Tool for EditTool {
     const RISK: Risk = Risk::High;
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
+    const ESSENTIAL: &'static [&'static str] = &["all"];
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt", "find": "hello", "replace": "hello again"})

@@ -17,22 +17,24 @@ use crate::search::{
 };
 use crate::tool_context::ToolContext;
 
-/// Finds files and directories by name in a whole tree: one path per line, sorted, directories ending in `/`.
+/// Finds files and directories by name in a whole tree.
 ///
-/// Use it when you know a name or part of one but not where it is. To list one directory use `ls`, to search
-/// inside files use `grep`. Paths in the first root are relative to it, others absolute, so every tool
-/// accepts them as they are. Names that begin with a dot and what ignore files
-/// name (`.ignore`, and in a git repository `.gitignore` and `.git/info/exclude`) are skipped unless you
-/// include them; the notices say so. Links are found and not followed. If there is more, the result has
-/// `next_page_cursor`: call again with the same arguments and that `cursor`.
+/// Hidden and ignored names are skipped unless you include them.
+///
+/// # Details
+///
+/// One path per line, sorted, directories ending in `/`. Paths in the first root are relative to it, others
+/// absolute, so every tool accepts them as they are. Hidden names begin with a dot; ignored names are those
+/// in `.ignore` and, in a git repository, `.gitignore` and `.git/info/exclude`. The notices say what was
+/// skipped. Links are found and not followed. If there is more, the result has `next_page_cursor`: call again
+/// with the same arguments and that `cursor`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FindArguments {
     /// The directory to search, absolute or relative to the first root.
     #[serde(default = "super::first_root")]
     path: String,
-    /// A glob for the name, such as `*.rs`, `Makefile` or `*test*`; without it everything matches. With a `/`
-    /// it matches the whole path below `path`, such as `src/**/*.rs`.
+    /// A glob such as `*.rs`, or `src/**/*.rs` below `path`.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     name_pattern: Option<String>,
@@ -101,6 +103,7 @@ impl Tool for Find {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
+    const ESSENTIAL: &'static [&'static str] = &["path", "name_pattern"];
 
     fn example(&self) -> Value {
         json!({"name_pattern": "*.md"})

@@ -30,20 +30,21 @@ use crate::utc;
 /// How many entries are read between two checks of the deadline.
 const ENTRIES_PER_CHECK: usize = 4096;
 
-/// Lists a directory: one entry per line, sorted, directories ending in `/`.
+/// Lists a directory, sorted; directories end in `/`.
 ///
-/// Use it to see what is there before you read or change anything. Set `recursive` to see a whole tree; paths
-/// are then relative to the listed directory. Set `long` for types, sizes and times. If there is more, the
-/// result has `next_page_cursor`: call again with the same arguments and that `cursor`. Links are shown and
-/// not followed. Names with control characters or invalid UTF-8 are shown escaped, and every tool accepts
-/// them in that form.
+/// # Details
+///
+/// Paths of a recursive list are relative to the listed directory. If there is more, the result has
+/// `next_page_cursor`: call again with the same arguments and that `cursor`. Links are shown and not
+/// followed. Names with control characters or invalid UTF-8 are shown escaped, and every tool accepts them in
+/// that form.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LsArguments {
     /// The directory, absolute or relative to the first root.
     #[serde(default = "super::first_root")]
     path: String,
-    /// Whether to list subdirectories too.
+    /// The whole tree.
     #[serde(default)]
     recursive: bool,
     /// The maximum number of entries per page.
@@ -95,6 +96,7 @@ impl Tool for Ls {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
+    const ESSENTIAL: &'static [&'static str] = &["path", "recursive"];
     const QUICK: bool = true;
 
     fn example(&self) -> Value {

@@ -14,17 +14,21 @@ use crate::change::{
 use crate::roots::Missing;
 use crate::tool_context::ToolContext;
 
-/// Makes several replacements in one file that was read in this session, all of them or none.
+/// Several edits in one file that you have read, all or none.
 ///
-/// Use it for more than one change in a file. Every `find` is literal text, matched against the file as it is
-/// and not as earlier edits of the same call would leave it; overlapping edits fail the whole call. The
-/// answer is one diff. With `dry_run` nothing is changed.
+/// Each `find` matches the file as it is now; edits must not overlap.
+///
+/// # Details
+///
+/// Every `find` is literal text, matched against the file as it is and not as earlier edits of the call would
+/// leave it. The answer is one diff. With `dry_run` nothing is changed. `expected_sha256` takes
+/// precedence over what the session has read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MultiEditArguments {
     /// The file, absolute or relative to the first root.
     path: String,
-    /// The replacements.
+    /// As `edit` makes them.
     #[schemars(length(min = 1, max = 1000))]
     edits: Vec<OneEdit>,
     /// Whether to change nothing and only show the diff.

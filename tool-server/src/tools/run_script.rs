@@ -16,18 +16,22 @@ use crate::tool_context::ToolContext;
 
 const MAX_ARGUMENT_BYTES: usize = 4096;
 
-/// Runs a script of a skill with arguments, without a shell, in the sandbox of all commands.
+/// Runs a script of a skill, without a shell.
 ///
-/// Use it when the skill that you have read tells you to. The script starts in a private home that is
-/// deleted at the end; the variable `WORKSPACE` names the first root.
+/// `WORKSPACE` names the first root.
+///
+/// # Details
+///
+/// It runs in the sandbox of all commands, in a private home that is deleted at the end; the variable
+/// `WORKSPACE` names the first root.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunScriptArguments {
     /// The skill's name.
     skill: String,
-    /// The script, relative to the skill's `scripts` directory.
+    /// Below its `scripts` directory.
     relative_path: String,
-    /// Its arguments, passed unchanged; at most 4096 bytes each.
+    /// Passed unchanged.
     #[serde(default)]
     #[schemars(length(max = 64))]
     args: Vec<String>,
@@ -46,6 +50,7 @@ impl Tool for RunScript {
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::Command;
+    const ESSENTIAL: &'static [&'static str] = &["args"];
 
     fn example(&self) -> Value {
         json!({"skill": "example", "relative_path": "hello.sh", "args": ["world"]})

@@ -8,10 +8,14 @@ use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
-/// Reads a skill: instructions for a kind of task, written by the operator of this machine.
+/// Reads a skill: the operator's instructions for a kind of task.
 ///
-/// Use it before you begin a task that a skill covers, and then follow it. A skill can name the tools that it
-/// allows; once you have read it, this task can call only those.
+/// Once you have read it, you can call only the tools that it allows.
+///
+/// # Details
+///
+/// A skill is a directory that the operator of this machine has written. A skill that names no tools allows
+/// all.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SkillArguments {

@@ -20,12 +20,15 @@ const BOM: &[u8] = "\u{feff}".as_bytes();
 /// The end of a sentence for a caller who has not read what it would overwrite.
 const APPEND: &str = "repeat it with {\"mode\":\"append\"}, which needs no reading.";
 
-/// Writes a whole file, or appends to one. Missing directories are created.
+/// Writes a whole file, or appends to one; makes missing directories.
 ///
-/// Use it for new files and for files that you rewrite completely; to change a part of a file use `edit`.
-/// Read an existing file in this session before you overwrite it, so that nobody's change is lost; appending
-/// needs no reading. Line endings and byte order mark of an existing file are kept. With `dry_run` nothing is
-/// changed and the answer shows what would be.
+/// To change a part use `edit`. Read an existing file before you overwrite it; appending needs no reading.
+///
+/// # Details
+///
+/// What was read in this session protects others' changes: a file that has changed since is not overwritten.
+/// Line endings and byte order mark of an existing file are kept. With `dry_run` nothing is changed and the
+/// answer shows what would be. `expected_sha256` takes precedence over what the session has read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteArguments {
@@ -33,7 +36,7 @@ pub(crate) struct WriteArguments {
     path: String,
     /// The whole new content, or the text to append.
     content: String,
-    /// Whether the content replaces the old one or is appended to it.
+    /// Default overwrite.
     #[serde(default)]
     mode: Mode,
     /// Whether to change nothing and only show the diff.
@@ -65,6 +68,7 @@ impl Tool for Write {
     const RISK: Risk = Risk::High;
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
+    const ESSENTIAL: &'static [&'static str] = &["mode"];
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt", "content": "hello\nworld\n"})

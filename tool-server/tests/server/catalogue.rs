@@ -80,10 +80,14 @@ fn an_expected_hash_has_its_form_in_the_schema_and_defaults_are_stated() {
 }
 
 #[test]
-fn every_tool_refuses_unknown_arguments_and_says_when_to_use_it() {
+fn every_tool_refuses_unknown_arguments_and_is_described_in_short_for_models_and_in_full_for_people() {
     for spec in registry().specs() {
         assert_eq!(spec.input_schema["additionalProperties"], false, "{}", spec.name);
-        assert!(spec.description.contains("Use it"), "{} does not say when to use it", spec.name);
+        let first = spec.description.split("\n\n").next().unwrap_or_default();
+        let sentence = first.lines().next().unwrap_or_default();
+        assert!(sentence.ends_with('.') && sentence.len() < 110, "{}: {sentence}", spec.name);
+        assert!(spec.description.len() < 400, "{}: every turn pays for the description", spec.name);
+        assert!(!spec.details.is_empty(), "{} has nothing for people", spec.name);
         assert!(!spec.annotations.read_only || !spec.annotations.destructive, "{}", spec.name);
     }
 }

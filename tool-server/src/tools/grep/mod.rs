@@ -21,35 +21,33 @@ use crate::search::{
 };
 use crate::tool_context::ToolContext;
 
-/// Searches files for a pattern: one `file:line:text` per line, sorted by path and line.
+/// Searches files for a regular expression: `file:line:text` per line.
 ///
-/// Use it to find where something is defined, used or said. `pattern` is a regular expression (Rust
-/// syntax) that matches within a line; set `literal` for text with `(`, `[`, `.` and the like. `output`
-/// `files` gives only the names of files that match, `count` the number of matching lines of each; both
-/// are cheaper to read. `context` adds lines around each match, as `file-line-text`. To see a whole file
-/// use `read`, to find files by name use `find`.
+/// Hidden, ignored and binary files are skipped. `files` and `count` are cheaper to read.
 ///
-/// Paths in the first root are relative to it, others absolute, so every tool accepts them as they are.
-/// Names that begin with a dot and what ignore files name (`.ignore`, and in a git repository `.gitignore`
-/// and `.git/info/exclude`) are skipped unless you include them; binary files are skipped; the notices say
-/// so. Links are not followed. No match is a success with no output. A line over 500 characters is cut
-/// around its match. If there is more, the result has `next_page_cursor`: call again with the same arguments
-/// and that `cursor`.
+/// # Details
+///
+/// Sorted by path and line. The pattern has Rust's syntax and matches within a line. `files` gives the names
+/// of the files that match, `count` the number of matching lines of each. `context` adds lines around each
+/// match, as `file-line-text`. Paths in the first root are relative to it, others absolute, so every tool
+/// accepts them as they are. Hidden names begin with a dot; ignored names are those in `.ignore` and, in a
+/// git repository, `.gitignore` and `.git/info/exclude`. The notices say what was skipped. Links are not
+/// followed. No match is a success with no output. A line over 500 characters is cut around its match. If
+/// there is more, the result has `next_page_cursor`: call again with the same arguments and that `cursor`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrepArguments {
-    /// What to look for: a regular expression, or plain text with `literal`.
+    /// What to look for.
     #[schemars(length(max = 10_000))]
     pattern: String,
     /// The directory or file to search, absolute or relative to the first root.
     #[serde(default = "super::first_root")]
     path: String,
-    /// A glob for the names of the files to search, such as `*.rs` or `*.{ts,tsx}`. With a `/` it
-    /// matches the whole path below `path`, such as `src/**/*.rs`. A file named by `path` is always searched.
+    /// Which files, such as `*.rs`, or `src/**/*.rs` below `path`.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     glob: Option<String>,
-    /// Whether the pattern is plain text.
+    /// The pattern is plain text.
     #[serde(default)]
     literal: bool,
     /// Whether case matters.
@@ -149,6 +147,7 @@ impl Tool for Grep {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
+    const ESSENTIAL: &'static [&'static str] = &["path", "glob", "literal"];
 
     fn example(&self) -> Value {
         json!({"pattern": "TODO", "literal": true})

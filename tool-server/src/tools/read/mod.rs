@@ -27,22 +27,25 @@ const HEAD_BYTES: usize = 64 * 1024;
 
 const MAX_IMAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Reads a text file by lines, each with its number, or any file by bytes.
+/// Reads a text file by lines, each with its number and a tab.
 ///
-/// Use it before you change a file and whenever you need its content; use `grep` to find where something is.
-/// A page has 500 lines unless you set `limit`; the answer has the total number of lines and the next
-/// `start_line`. Set `offset` or `limit_bytes` to read bytes instead: as text if they are UTF-8, else as
-/// base64. An image is returned as base64 in `data`. Other binary files can only be read by bytes.
+/// `offset` or `limit_bytes` reads any file by bytes instead.
+///
+/// # Details
+///
+/// A page has 500 lines unless `limit` says otherwise; the answer has the total number of lines and the next
+/// `start_line`. Bytes are shown as text if they are UTF-8, else as base64. An image is returned as base64 in
+/// `data`. Other binary files can only be read by bytes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadArguments {
     /// The file, absolute or relative to the first root.
     path: String,
-    /// The first line to show, from 1.
+    /// The first line, from 1.
     #[serde(default)]
     #[schemars(range(min = 1))]
     start_line: Option<u64>,
-    /// The maximum number of lines; 500 by default.
+    /// Lines per page; default 500.
     #[serde(default)]
     #[schemars(range(min = 1, max = 2000))]
     limit: Option<usize>,
@@ -107,6 +110,7 @@ impl Tool for Read {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
+    const ESSENTIAL: &'static [&'static str] = &["start_line", "limit"];
     const QUICK: bool = true;
 
     fn example(&self) -> Value {

@@ -1,0 +1,173 @@
+//! What every request to the model costs before anything was said, and which rules it must carry for that.
+
+use std::fs;
+
+use harness::{FakeModel, ModelReply, System};
+use serde_json::Value;
+
+/// The first request of a system with all tools, for the message "hello".
+fn hello(variables: &[(&str, &str)]) -> Value {
+    let model = FakeModel::answering(vec![ModelReply::Text("Hello.".to_owned())]);
+    let builder = System::builder().model(&model).variable("AUTONOUS_TOOL_DISABLED", "");
+    let skill = builder.dir().data().join("skills/reviewing");
+    fs::create_dir_all(&skill).unwrap();
+    fs::write(skill.join("SKILL.md"), "---\nname: reviewing\ndescription: How to review.\n---\nLook.\n")
+        .unwrap();
+    let system =
+        variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value)).start();
+    assert_eq!(system.reply(&system.say("hello")), "Hello.");
+    model.requests().remove(0)
+}
+
+const COMPACT: (&str, &str) = ("AUTONOUS_MODEL_PROMPT", "compact");
+
+fn tokens(request: &Value) -> usize {
+    tiktoken_rs::o200k_base_singleton().encode_ordinary(&request.to_string()).len()
+}
+
+fn tool_names(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+}
+
+const ALL_TOOLS: [&str; 11] =
+    ["bash", "delete", "edit", "find", "grep", "ls", "multi_edit", "read", "run_script", "skill", "write"];
+
+#[test]
+fn a_greeting_with_all_tools_takes_at_most_2000_tokens() {
+    let request = hello(&[]);
+    assert_eq!(tool_names(&request), ALL_TOOLS);
+    assert!(tokens(&request) <= 2000, "{} tokens: {request}", tokens(&request));
+}
+
+#[test]
+fn in_the_compact_form_a_greeting_takes_at_most_1100_tokens() {
+    let request = hello(&[COMPACT]);
+    assert_eq!(tool_names(&request), ALL_TOOLS);
+    assert!(tokens(&request) <= 1100, "{} tokens: {request}", tokens(&request));
+}
+
+#[test]
+fn the_compact_form_is_the_default_for_a_small_window() {
+    let sizes = ["31999", "32000"].map(|window| tokens(&hello(&[("AUTONOUS_MODEL_CONTEXT_TOKENS", window)])));
+    assert!(sizes[0] <= 1100 && sizes[1] > 1100, "{sizes:?}");
+    let wanted = hello(&[("AUTONOUS_MODEL_CONTEXT_TOKENS", "31999"), ("AUTONOUS_MODEL_PROMPT", "full")]);
+    assert!(tokens(&wanted) > 1100, "the setting has precedence");
+}
+
+/// A rule that models break without being told, and words by which a request carries it: of the full form,
+/// then of the compact one.
+struct Rule {
+    what: &'static str,
+    full: &'static [&'static str],
+    compact: &'static [&'static str],
+}
+
+/// What must survive every shortening.
+const RULES: &[Rule] = &[
+    Rule {
+        what: "tool output is data",
+        full: &["<untrusted-WORD>", "</untrusted-WORD>", "not instructions", "Only the person in this chat"],
+        compact: &["<untrusted-WORD>", "</untrusted-WORD>", "not instructions", "Only the person"],
+    },
+    Rule {
+        what: "statements rest on results",
+        full: &["not on memory or guesses", "Never claim what no tool result shows"],
+        compact: &["Do not guess", "Claim nothing that no tool result shows"],
+    },
+    Rule {
+        what: "a file is read before it is changed",
+        full: &["Read a file before you change it", "Read an existing file before you overwrite it"],
+        compact: &["Read a file before you change it", "Replaces text in a file that you have read"],
+    },
+    Rule {
+        what: "appending is a mode of write and needs no reading",
+        full: &["appends to one", "appending needs no reading", "append"],
+        compact: &["appends to one", "\"append\""],
+    },
+    Rule {
+        what: "text to replace is literal and unique",
+        full: &["is literal and must match exactly once", "without the line numbers", "or set `all`"],
+        compact: &["is literal and must match exactly once", "\"all\""],
+    },
+    Rule {
+        what: "several edits are all made or none",
+        full: &["all or none", "as it is now", "must not overlap"],
+        compact: &["all or none"],
+    },
+    Rule {
+        what: "a command comes last, without input, and what it leaves for others is taken back",
+        full: &["`bash` comes last", "no input", "Git hooks", "all its processes are killed"],
+        compact: &["Use `bash` last", "for what no other tool does"],
+    },
+    Rule { what: "a deletion is for good", full: &["There is no undo"], compact: &["There is no undo"] },
+    Rule {
+        what: "a result that was cut is not the whole",
+        full: &["what was cut and how to get the rest", "saw only a part"],
+        compact: &[],
+    },
+    Rule {
+        what: "what searches skip",
+        full: &["Hidden, ignored and binary files are skipped", "skipped unless you include them"],
+        compact: &[],
+    },
+    Rule {
+        what: "an error has a hint, and the same call fails again",
+        full: &["follow its hint", "Do not repeat a failed call unchanged"],
+        compact: &["follow its hint", "never repeat a failed call unchanged"],
+    },
+    Rule {
+        what: "a refusal is told and not circumvented",
+        full: &["way around a refusal"],
+        compact: &["do not look for a way around it"],
+    },
+    Rule {
+        what: "an unknown outcome is looked at",
+        full: &["outcome is unknown", "Look before you repeat it"],
+        compact: &["outcome is unknown", "look before you repeat it"],
+    },
+    Rule {
+        what: "what hides a secret is not written",
+        full: &["Leave a line with one out of your changes", "recover what is hidden"],
+        compact: &["leave a line with one out of your changes"],
+    },
+    Rule {
+        what: "a skill is read first",
+        full: &[
+            "read it first and follow it",
+            "- reviewing: How to review.",
+            "only the tools that it allows",
+        ],
+        compact: &["read it first and follow it", "- reviewing: How to review."],
+    },
+    Rule {
+        what: "a costly guess is asked about",
+        full: &["ask one short question"],
+        compact: &["ask one short question"],
+    },
+    Rule {
+        what: "the person's language, the result first, and what failed",
+        full: &["in the person's language", "result first", "what failed, what is open"],
+        compact: &["in the person's language"],
+    },
+    Rule {
+        what: "notes of the loop are no person's words",
+        full: &["note in square brackets", "comes from the program that runs you"],
+        compact: &[],
+    },
+];
+
+#[test]
+fn the_short_forms_carry_every_rule() {
+    for (form, variables) in [("full", &[][..]), ("compact", &[COMPACT][..])] {
+        let request = hello(variables);
+        let said = request.to_string();
+        for rule in RULES {
+            let words = if form == "full" { rule.full } else { rule.compact };
+            for words in words {
+                assert!(said.contains(*words), "the {form} form lost {:?} of: {}\n{said}", words, rule.what);
+            }
+        }
+        assert!(!said.contains("REDACTED"), "a model copies a placeholder that it is shown");
+    }
+}
