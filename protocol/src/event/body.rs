@@ -104,6 +104,8 @@ event_types! {
     ToolCallInterrupted = "tool_call.interrupted",
     ReplyQueued = "reply.queued",
     ReplySent = "reply.sent",
+    ReplyRequeued = "reply.requeued",
+    ChatMoved = "chat.moved",
     ControlLimitReached = "control.limit_reached",
     ProgressStalled = "progress.stalled",
     RetryScheduled = "retry.scheduled",

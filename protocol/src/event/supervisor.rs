@@ -205,3 +205,20 @@ pub struct ReplySent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<i64>,
 }
+
+/// A message that was given up is queued again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyRequeued {
+    /// Its row in the outbox.
+    pub outbox_id: i64,
+    /// Who asked: `cli` or `control`.
+    pub by: String,
+}
+
+/// A chat has another ID now, under which its messages, history and replies go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMoved {
+    pub channel: String,
+    pub from: String,
+    pub to: String,
+}

@@ -2,8 +2,7 @@
 //!
 //! The store, the dispatcher and the control port know channels by this module alone, which imports nothing
 //! of theirs. To add a channel, implement [`Channel`] in a folder of `channels/` and add a line to the list
-//! in
-//! `run.rs`.
+//! in `run.rs`.
 
 pub(crate) mod chat;
 pub(crate) mod content;
@@ -37,6 +36,22 @@ pub trait Channel: Send + Sync {
     /// Checks a message that somebody wants to send to a chat, and returns the messages that it is sent as.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection>;
 
+    /// How fast it takes messages.
+    fn limits(&self) -> SendLimits {
+        SendLimits::NONE
+    }
+
+    /// Whom a chat is for.
+    fn audience(&self, chat_id: &str) -> Audience {
+        let _ = chat_id;
+        Audience::Person
+    }
+
+    /// A chat has another ID from now on, and the same rights.
+    fn moved(&self, from: &str, to: &str) {
+        let _ = (from, to);
+    }
+
     /// Sends one message; `attempt` counts from 1.
     fn send<'a>(&'a self, chat_id: &'a str, content: &'a Content, attempt: u32)
     -> BoxFuture<'a, SendOutcome>;
@@ -53,6 +68,31 @@ pub enum Delivery {
     Off,
 }
 
+/// How fast a channel takes messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendLimits {
+    /// In all chats together.
+    pub per_second: usize,
+    /// From the beginning of one message in a chat to that of the next.
+    pub pause_in_chat: Duration,
+    pub per_minute_in_group: usize,
+}
+
+impl SendLimits {
+    /// As fast as messages come.
+    pub const NONE: Self =
+        Self { per_second: usize::MAX, pause_in_chat: Duration::ZERO, per_minute_in_group: usize::MAX };
+}
+
+/// Whom a chat is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    Person,
+    Group,
+    /// Somebody whom nothing is done for: such notices leave after all others.
+    Stranger,
+}
+
 /// What became of an attempt to send a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendOutcome {
@@ -62,6 +102,8 @@ pub enum SendOutcome {
     },
     /// Try again after a pause.
     Retry { error: String, pause: Duration },
+    /// The chat has another ID: send it there.
+    Moved { chat_id: String },
     /// It will never be sent.
     GiveUp { error: String },
 }

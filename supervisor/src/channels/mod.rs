@@ -4,5 +4,7 @@
 mod fake;
 pub(crate) mod inbound;
 pub(crate) mod local;
+mod pace;
+mod room;
 pub(crate) mod sender;
 pub(crate) mod telegram;

@@ -1,82 +1,166 @@
-//! Sends what is queued for a channel, one message at a time, in order per chat.
+//! Sends what is queued for a channel: one message at a time in each chat, many chats at once.
+//!
+//! Each chat is a line of its own, so that one whose messages fail or take long holds up no other. `pace.rs`
+//! keeps the channel's limits, `room.rs` keeps slow chats from taking every place.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::now_ms;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::{Channel, SendOutcome};
-use crate::store::delivery::{self, Next, OutgoingMessage};
+use super::pace::Pace;
+use super::room::Room;
+use crate::channel::{Audience, Channel, SendOutcome};
+use crate::store::chats;
+use crate::store::delivery::{self, Head};
 use crate::store::{Store, StoreError};
 
-/// How long a message that is being sent may still take once the supervisor stops.
+/// How long messages that are being sent may still take once the supervisor stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 /// The pause after the database failed.
-const STORE_PAUSE_MS: i64 = 1000;
+const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Sends until `stop`, and a little longer: a message sent but not marked is sent again at the next start.
 pub(crate) async fn send_queued(channel: Arc<dyn Channel>, store: Store, stop: CancellationToken) {
     let mut changes = store.changes();
+    let mut sender = Sender {
+        pace: Pace::new(channel.limits()),
+        room: Room::default(),
+        channel,
+        store,
+        under_way: JoinSet::new(),
+        put_off: HashMap::new(),
+    };
     while !stop.is_cancelled() {
         changes.mark_unchanged();
-        let sent = tokio::select! {
-            sent = send_next(channel.as_ref(), &store) => sent,
-            () = patience_over(&stop) => return,
-        };
-        let until_ms = match sent {
-            Ok(Sent::One) => continue,
-            Ok(Sent::Nothing { until_ms }) => until_ms,
+        let next = match sender.begin_what_is_due().await {
+            Ok(next) => next,
             Err(error) => {
-                tracing::error!(%error, "could not read or update the outbox; trying again");
-                Some(now_ms() + STORE_PAUSE_MS)
+                tracing::error!(%error, "could not read the outbox; trying again");
+                Some(Instant::now() + STORE_PAUSE)
             }
         };
         tokio::select! {
-            () = stop.cancelled() => return,
-            changed = changes.changed() => if changed.is_err() { return },
-            () = sleep_until(until_ms) => {}
+            () = stop.cancelled() => break,
+            changed = changes.changed() => if changed.is_err() { break },
+            Some(ended) = sender.under_way.join_next() => sender.ended(ended),
+            () = sleep_until(next) => {}
         }
+    }
+    sender.finish().await;
+}
+
+struct Sender {
+    channel: Arc<dyn Channel>,
+    store: Store,
+    pace: Pace,
+    room: Room,
+    under_way: JoinSet<Ended>,
+    /// Chats whose last message the database did not take.
+    put_off: HashMap<String, Instant>,
+}
+
+/// An attempt to send that is over.
+struct Ended {
+    chat_id: String,
+    /// Whether the channel took the message.
+    is_sent: bool,
+    stored: Result<(), StoreError>,
+}
+
+impl Sender {
+    /// Begins what may begin now; returns when to look again, if time alone can change anything.
+    async fn begin_what_is_due(&mut self) -> Result<Option<Instant>, StoreError> {
+        let name = self.channel.name();
+        let mut heads = self.store.write(move |tx| delivery::heads(tx, &name)).await?;
+        let (now, now_ms) = (Instant::now(), now_ms());
+        self.put_off.retain(|_, until| *until > now);
+        heads.retain(|head| !self.room.is_taken_by(&head.chat_id));
+        // Whom the bot works for goes first, then whoever waits longest.
+        heads.sort_by_key(|head| (self.channel.audience(&head.chat_id) == Audience::Stranger, head.seq));
+        let mut next: Option<Instant> = None;
+        for head in heads {
+            let ready = self.ready_at(&head, now, now_ms);
+            if ready.is_some_and(|ready| ready > now) {
+                next = next.into_iter().chain(ready).min();
+            } else if self.room.has_place_for(&head.chat_id, now) {
+                self.begin(head, now);
+            }
+        }
+        // A place that is taken for long counts as slow, which leaves room for others.
+        Ok(next.into_iter().chain(self.room.changes_at(now)).min())
+    }
+
+    fn ready_at(&self, head: &Head, now: Instant, now_ms: i64) -> Option<Instant> {
+        let due = u64::try_from(head.available_at_ms - now_ms).ok().filter(|wait| *wait > 0);
+        let due = due.map(|wait| now + Duration::from_millis(wait));
+        let paced = self.pace.ready_at(&head.chat_id, self.channel.audience(&head.chat_id));
+        due.max(paced).max(self.put_off.get(&head.chat_id).copied())
+    }
+
+    fn begin(&mut self, head: Head, now: Instant) {
+        self.pace.begin(&head.chat_id, now);
+        self.room.enter(&head.chat_id, now);
+        let (channel, store) = (Arc::clone(&self.channel), self.store.clone());
+        self.under_way.spawn(async move {
+            let sent = send(channel.as_ref(), &store, head.seq).await;
+            let (is_sent, stored) = match sent {
+                Ok(is_sent) => (is_sent, Ok(())),
+                Err(error) => (false, Err(error)),
+            };
+            Ended { chat_id: head.chat_id, is_sent, stored }
+        });
+    }
+
+    fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
+        // A task that panicked has ended the program.
+        let Ok(Ended { chat_id, is_sent, stored }) = ended else { return };
+        let now = Instant::now();
+        self.room.leave(&chat_id, is_sent, now);
+        if let Err(error) = stored {
+            tracing::error!(%error, "could not read or update the outbox; trying again");
+            self.put_off.insert(chat_id, now + STORE_PAUSE);
+        }
+    }
+
+    /// Lets what is being sent end, but not for long.
+    async fn finish(mut self) {
+        let all = async { while self.under_way.join_next().await.is_some() {} };
+        // What is cut off here is sent again.
+        let _ = tokio::time::timeout(STOP_PATIENCE, all).await;
     }
 }
 
-enum Sent {
-    One,
-    Nothing { until_ms: Option<i64> },
-}
-
-async fn send_next(channel: &dyn Channel, store: &Store) -> Result<Sent, StoreError> {
-    let name = channel.name();
-    let message = match store.write(move |tx| delivery::next(tx, &name)).await? {
-        Next::Message(message) => *message,
-        Next::Nothing { until_ms } => return Ok(Sent::Nothing { until_ms }),
-    };
-    let OutgoingMessage { chat, content, attempt, .. } = &message;
-    let outcome = channel.send(&chat.id, content, attempt + 1).await;
-    if let SendOutcome::GiveUp { error } = &outcome {
-        tracing::error!(error, chat_id = chat.id, "could not deliver a message; giving up");
+/// Sends one message and stores what became of it; returns whether it was sent.
+async fn send(channel: &dyn Channel, store: &Store, seq: i64) -> Result<bool, StoreError> {
+    let Some(message) = store.write(move |tx| delivery::load(tx, seq)).await? else { return Ok(false) };
+    let outcome = channel.send(&message.chat.id, &message.content, message.attempt + 1).await;
+    let is_sent = matches!(outcome, SendOutcome::Sent { .. });
+    match &outcome {
+        SendOutcome::GiveUp { error } => {
+            tracing::error!(error, chat_id = message.chat.id, "could not deliver a message; giving up");
+        }
+        SendOutcome::Moved { chat_id } => channel.moved(&message.chat.id, chat_id),
+        SendOutcome::Sent { .. } | SendOutcome::Retry { .. } => {}
     }
     // Until it succeeds: a message that was sent but not marked, on a full disk, must not be sent again.
     let marked = store.write_until_done(move |tx| match &outcome {
         SendOutcome::Sent { message_id } => delivery::mark_sent(tx, &message, *message_id),
         SendOutcome::Retry { error, pause } => delivery::put_off(tx, &message, error, *pause),
+        SendOutcome::Moved { chat_id } => chats::move_to(tx, &message.chat, chat_id, Some(&message.event)),
         SendOutcome::GiveUp { error } => delivery::give_up(tx, &message, error),
     });
-    marked.await.map(|()| Sent::One)
+    marked.await.map(|()| is_sent)
 }
 
-async fn patience_over(stop: &CancellationToken) {
-    stop.cancelled().await;
-    tokio::time::sleep(STOP_PATIENCE).await;
-}
-
-/// Sleeps until a time in milliseconds since the epoch; forever without one.
-async fn sleep_until(until_ms: Option<i64>) {
-    match until_ms {
-        Some(until) => {
-            let pause = u64::try_from(until - now_ms()).unwrap_or(0);
-            tokio::time::sleep(Duration::from_millis(pause)).await;
-        }
+/// Forever without a time.
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,
     }
 }

@@ -52,7 +52,11 @@ fn inspect(connection: &Connection) -> Result<Finding, QueryError> {
         return Ok(Finding::ok(NAME, what));
     }
     let what = format!("{what}; {dead} dead, {} replies not delivered", counts.undelivered);
-    Ok(Finding::warn(NAME, what, "See `supervisor tasks --state dead`."))
+    Ok(Finding::warn(
+        NAME,
+        what,
+        "See `supervisor tasks --state dead`; `supervisor resend` sends replies again.",
+    ))
 }
 
 #[cfg(test)]

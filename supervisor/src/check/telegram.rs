@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use teloxide::requests::Requester;
+use teloxide::payloads::GetMe;
 use tokio::time::timeout;
 
 use super::Finding;
-use crate::channels::telegram::bot::TelegramBot;
+use crate::channels::telegram::bot;
 use crate::config::TelegramSettings;
 
 const NAME: &str = "Telegram";
@@ -18,15 +18,15 @@ pub(super) async fn telegram(settings: Option<&TelegramSettings>) -> Finding {
     let Some(settings) = settings else {
         return Finding::ok(NAME, "off: AUTONOUS_TELEGRAM_TOKEN is not set");
     };
-    let bot = match TelegramBot::new(settings) {
-        Ok(bot) => bot,
+    let api = match bot::api(settings) {
+        Ok(api) => api,
         Err(error) => return Finding::fail(NAME, error.without_url().to_string(), "Please report this bug."),
     };
-    match timeout(PATIENCE, async { bot.api.get_me().await }).await {
+    match timeout(PATIENCE, api.call(&GetMe::new())).await {
         Err(_) => Finding::fail(NAME, "no answer", "Check the network and AUTONOUS_TELEGRAM_API_URL."),
         Ok(Err(error)) => {
             let remedy = "Check AUTONOUS_TELEGRAM_TOKEN (from BotFather) and the network.";
-            Finding::fail(NAME, bot.describe(&error), remedy)
+            Finding::fail(NAME, error.to_string(), remedy)
         }
         Ok(Ok(me)) if settings.allowed_chats.is_empty() => {
             let what = format!("reachable as @{}, but no chat is allowed", me.username());

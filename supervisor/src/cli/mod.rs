@@ -12,6 +12,7 @@ mod next_steps;
 pub(crate) mod program;
 mod prune;
 mod queue;
+mod resend;
 mod tasks;
 mod tree;
 
@@ -65,6 +66,10 @@ pub(crate) enum Command {
     ///
     /// Works whether or not the supervisor is running. Exits with 1 if a task was refused.
     Cancel(queue::CancelArguments),
+    /// Send messages again that could not be delivered.
+    ///
+    /// Works whether or not the supervisor is running. Exits with 1 if an ID has nothing undelivered.
+    Resend(resend::ResendArguments),
     /// Back up the database to a file; works whether or not the supervisor is running.
     Backup(backup::BackupArguments),
     /// Delete old ended tasks with all their events, and old journal files.

@@ -52,6 +52,7 @@ fn run_command() -> anyhow::Result<ExitCode> {
         Command::Audit(audit) => show_audit(&data, &audit, paint(&variables)),
         Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
         Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
+        Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(&data, &resend))?),
         Command::Check(check) => {
             let config = Config::from_variables(&variables, Some(data.path()));
             exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, paint(&variables))))

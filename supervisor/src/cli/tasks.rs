@@ -108,7 +108,13 @@ fn undelivered_table(messages: &[Undelivered], now: i64) -> Table<'static> {
     let mut table = Table::new(UNDELIVERED_COLUMNS);
     for message in messages {
         table.row([
-            (message.task_id.as_deref().map_or("-", shown).to_owned(), None),
+            (
+                message
+                    .task_id
+                    .as_deref()
+                    .map_or_else(|| message.outbox_id.to_string(), |id| shown(id).to_owned()),
+                None,
+            ),
             (message.chat_id.clone(), None),
             (since(message.finished_at_ms.unwrap_or(now), now), None),
             (message.attempt.to_string(), None),
@@ -191,6 +197,7 @@ deadbeef  dead    -1001234567890   2h      2  please look at 日本語 in every 
     #[test]
     fn a_reply_that_nobody_got_has_a_row_of_its_own() {
         let message = Undelivered {
+            outbox_id: 12,
             task_id: Some("01939b3e-0000-7000-8000-0000deadbeef".to_owned()),
             channel: "telegram".to_owned(),
             chat_id: "7".to_owned(),

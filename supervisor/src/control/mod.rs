@@ -88,6 +88,7 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/prune", post(retention::post_prune))
         .route("/journal/accept", post(journal::post_accept))
         .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))
+        .route("/outbox/resend", post(outbox::post_resend))
         .route("/outbox/{outbox_id}", get(outbox::get_outbox))
         .layer(from_fn_with_state(control.clone(), guard::require_token));
     Router::new()

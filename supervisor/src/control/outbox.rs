@@ -1,5 +1,5 @@
-//! `POST /outbox` and `GET /outbox/{id}`: a message, edit, file or reaction for a chat, by the same
-//! outbox as replies.
+//! `POST /outbox`, `GET /outbox/{id}` and `POST /outbox/resend`: a message, edit, file or reaction for a
+//! chat, by the same outbox as replies.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use super::error::ControlError;
 use crate::channel::Chat;
 use crate::channel::content::{Content, File};
 use crate::store::outbox::{self, OutboxRow};
+use crate::store::resend::{self, Resent, Which};
 
 /// The maximum size of a file: it is stored in the database until it is sent.
 pub(crate) const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
@@ -27,6 +28,11 @@ const MAX_EMOJI_BYTES: usize = 64;
 pub(super) const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the other \
                     kinds are edit (message_id, text), reaction (message_id, emoji), document (file_name, \
                     content_base64, caption) and voice (content_base64, caption).";
+
+const RESEND_HINT: &str = "Send {\"outbox_id\": 7}, {\"task_id\": \"…\"} or {\"all_dead\": true}.";
+
+/// Who asked, in the events.
+const BY: &str = "control";
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -98,6 +104,17 @@ pub(crate) async fn get_outbox(
     let outbox_id: i64 = id.parse().map_err(|_| ControlError::NoSuchOutboxRow)?;
     let found = control.store.write(move |tx| outbox::row(tx, outbox_id)).await?;
     found.map(Json).ok_or(ControlError::NoSuchOutboxRow)
+}
+
+/// Queues again what was given up.
+pub(crate) async fn post_resend(
+    State(control): State<Arc<Control>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Resent>, ControlError> {
+    let which: Which = body::parse(&headers, body, RESEND_HINT)?;
+    let run = control.run.clone();
+    Ok(Json(control.store.write(move |tx| resend::resend(tx, &which, BY, &run)).await?))
 }
 
 fn validate(wanted: OutboxRequest) -> Result<(String, Content), ControlError> {

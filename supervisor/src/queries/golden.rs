@@ -88,7 +88,8 @@ failed task.dead: no model
 ingress task.queued: requeued
 failed task.cancelled
 failed task.cancelled
-tool tool_call.replayed: write";
+tool tool_call.replayed: write
+reply reply.requeued";
     assert_eq!(lines.join("\n"), expected);
 }
 

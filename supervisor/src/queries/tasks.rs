@@ -34,9 +34,10 @@ pub(crate) struct Task {
     pub finished_at_ms: Option<i64>,
 }
 
-/// A message that will never be delivered.
+/// A message that is not delivered unless somebody sends it again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Undelivered {
+    pub outbox_id: i64,
     /// The task whose reply it is; none for a message that somebody sent through the control port.
     pub task_id: Option<String>,
     pub channel: String,
@@ -81,7 +82,7 @@ pub(crate) fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task
 
 /// The newest replies that could not be delivered, oldest first.
 pub(crate) fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, QueryError> {
-    let sql = "select task_id, channel, chat_id, part, attempt, error, finished_at_ms
+    let sql = "select task_id, channel, chat_id, part, attempt, error, finished_at_ms, seq
                from outbox where state = 'dead' order by seq desc limit ?1";
     let undelivered = |row: &Row<'_>| {
         Ok(Undelivered {
@@ -92,6 +93,7 @@ pub(crate) fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Und
             attempt: row.get(4)?,
             error: row.get(5)?,
             finished_at_ms: row.get(6)?,
+            outbox_id: row.get(7)?,
         })
     };
     Ok(oldest_first(connection, sql, [limit], undelivered)?)

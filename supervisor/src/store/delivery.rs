@@ -27,40 +27,42 @@ pub(crate) struct OutgoingMessage {
     pub event: EventId,
 }
 
-/// The next thing to send.
-#[derive(Debug)]
-pub(crate) enum Next {
-    Message(Box<OutgoingMessage>),
-    /// Nothing is due yet.
-    Nothing {
-        /// When the next retry is due, in milliseconds since the epoch, if there is one.
-        until_ms: Option<i64>,
-    },
+/// The first message of a chat's line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub seq: i64,
+    pub chat_id: String,
+    /// When it is due, in milliseconds since the epoch.
+    pub available_at_ms: i64,
 }
 
-/// The oldest message of a channel that may be sent now. Later ones of the same chat wait for it.
-pub(crate) fn next(connection: &Connection, channel: &ChannelName) -> Result<Next, StoreError> {
-    const FIRST_OF_ITS_CHAT: &str = "state = 'queued' and channel = ?1 and not exists (
-        select 1 from outbox as earlier
-        where earlier.state = 'queued' and earlier.channel = message.channel
-            and earlier.chat_id = message.chat_id and earlier.seq < message.seq)";
-    // A row that was updated in the future was delayed before the clock was set back: it is due.
-    let sql = format!(
-        "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
-                file_name, content
-         from outbox as message
-         where {FIRST_OF_ITS_CHAT} and (available_at_ms <= ?2 or updated_at_ms > ?2) order by seq limit 1"
-    );
-    let due = connection
-        .prepare_cached(&sql)?
-        .query_row(params![channel.as_str(), now_ms()], outgoing)
-        .optional()?;
-    if let Some(message) = due {
-        return Ok(Next::Message(Box::new(message)));
-    }
-    let sql = format!("select min(available_at_ms) from outbox as message where {FIRST_OF_ITS_CHAT}");
-    let until_ms = connection.prepare_cached(&sql)?.query_row([channel.as_str()], |row| row.get(0))?;
-    Ok(Next::Nothing { until_ms })
+/// The oldest queued message of each chat of a channel; later ones wait for it.
+pub(crate) fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>, StoreError> {
+    // From chat to chat by the index, past all that waits in each. A row that was updated in the future was
+    // delayed before the clock was set back: it is due.
+    let sql = "with recursive line(chat_id) as (
+                   select min(chat_id) from outbox where state = 'queued' and channel = ?1
+                   union all
+                   select (select min(chat_id) from outbox
+                           where state = 'queued' and channel = ?1 and chat_id > line.chat_id)
+                   from line where line.chat_id is not null)
+               select seq, outbox.chat_id, iif(updated_at_ms > ?2, ?2, available_at_ms)
+               from line join outbox on seq = (
+                   select min(seq) from outbox
+                   where state = 'queued' and channel = ?1 and chat_id = line.chat_id)";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map(params![channel.as_str(), now_ms()], |row| {
+        Ok(Head { seq: row.get(0)?, chat_id: row.get(1)?, available_at_ms: row.get(2)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// A queued message with all its content.
+pub(crate) fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
+    let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
+                      file_name, content
+               from outbox where seq = ?1 and state = 'queued'";
+    Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
 }
 
 /// Marks a message as sent, with the number that the channel gave it; a file's bytes are not needed any more.
@@ -157,11 +159,12 @@ mod tests {
         database
     }
 
+    /// The due message of the chat whose line comes first.
     fn next_message(database: &TestDatabase) -> Option<OutgoingMessage> {
-        match next(database, &CHANNEL).unwrap() {
-            Next::Message(message) => Some(*message),
-            Next::Nothing { .. } => None,
-        }
+        let heads = heads(database, &CHANNEL).unwrap();
+        let due =
+            heads.into_iter().filter(|head| head.available_at_ms <= now_ms()).min_by_key(|head| head.seq)?;
+        load(database, due.seq).unwrap()
     }
 
     #[test]
@@ -174,6 +177,18 @@ mod tests {
         assert_eq!(other.content.text(), "other");
         mark_sent(&database, &other, Some(1)).unwrap();
         assert!(next_message(&database).is_none());
+    }
+
+    #[test]
+    fn each_chat_has_one_head_however_much_waits_and_other_channels_have_none() {
+        let texts: Vec<(i64, String)> = (0..100).map(|number| (number % 3, number.to_string())).collect();
+        let texts: Vec<(i64, &str)> = texts.iter().map(|(chat, text)| (*chat, text.as_str())).collect();
+        let database = with_texts(&texts);
+        let heads = heads(&database, &CHANNEL).unwrap();
+        let heads: Vec<(i64, &str)> = heads.iter().map(|head| (head.seq, head.chat_id.as_str())).collect();
+        assert_eq!(heads, [(1, "0"), (2, "1"), (3, "2")]);
+        assert_eq!(super::heads(&database, &ChannelName::new("other")).unwrap(), []);
+        assert!(load(&database, 101).unwrap().is_none());
     }
 
     #[test]

@@ -10,6 +10,7 @@
 pub(crate) mod attempt;
 pub(crate) mod backlog;
 pub(crate) mod cancel;
+pub(crate) mod chats;
 pub(crate) mod claim;
 mod columns;
 pub(crate) mod delivery;
@@ -25,6 +26,7 @@ pub(crate) mod prior_context;
 #[cfg(test)]
 mod properties;
 pub(crate) mod requeue;
+pub(crate) mod resend;
 pub(crate) mod retention;
 pub(crate) mod tool_calls;
 mod writer;

@@ -180,7 +180,7 @@ mod tests {
         assert!(attempt::end(&connection, &channels(), running, &ending).unwrap());
         for refused in [
             "update inbox set state = 'queued', finished_at_ms = null where id = 'done'",
-            "update outbox set state = 'queued', finished_at_ms = null where state = 'dead'",
+            "update outbox set state = 'queued', attempt = 1, finished_at_ms = null where state = 'dead'",
             "delete from events",
             "delete from inbox where id = 'done'",
             "insert into history (channel, chat_id, task_id, role, text, created_at_ms)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use super::TOKEN;
 use super::form::Form;
 use super::state::{Fault, Shared};
+use super::update::HALF_A_CHARACTER;
 
 pub(super) async fn answer(
     State(shared): State<Arc<Shared>>,
@@ -24,12 +26,38 @@ pub(super) async fn answer(
         return refusal(401, "Unauthorized", None);
     }
     let form = Form::read(&headers, &body);
-    let fault = shared.lock().begin(&method);
+    if method == "getupdates" {
+        return fault_or_answer(&shared, &method, &form).await;
+    }
+    {
+        let mut state = shared.lock();
+        state.under_way += 1;
+        state.most_under_way = state.most_under_way.max(state.under_way);
+    }
+    let answer = fault_or_answer(&shared, &method, &form).await;
+    shared.lock().under_way -= 1;
+    answer
+}
+
+async fn fault_or_answer(shared: &Shared, method: &str, form: &Form) -> Response {
+    let fault = shared.lock().begin(method, form.parameters["chat_id"].as_i64());
     match fault {
-        None => perform(&shared, &method, &form).await,
+        None => perform(shared, method, form).await,
         Some(Fault::Dropped) => {
-            perform(&shared, &method, &form).await;
+            perform(shared, method, form).await;
             cut_off()
+        }
+        Some(Fault::Drips(time)) => {
+            tokio::time::sleep(time).await;
+            perform(shared, method, form).await
+        }
+        Some(Fault::Moved(to)) => {
+            let description = "Bad Request: group chat was upgraded to a supergroup chat";
+            refusal(400, description, Some(json!({"migrate_to_chat_id": to})))
+        }
+        Some(Fault::TooMany) => refusal(429, "Too Many Requests", None),
+        Some(Fault::ServerErrorPage) => {
+            (StatusCode::BAD_GATEWAY, "<html>502 Bad Gateway</html>").into_response()
         }
         Some(Fault::Silent) => std::future::pending().await,
         Some(Fault::RetryAfter(seconds)) => {
@@ -55,7 +83,11 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
             "can_join_groups": true, "can_read_all_group_messages": false,
             "supports_inline_queries": false, "can_connect_to_business": false, "has_main_web_app": false,
         })),
-        "getupdates" => result(&Value::Array(next_updates(shared, &form.parameters).await)),
+        "getupdates" => {
+            let updates = json!({"ok": true, "result": next_updates(shared, &form.parameters).await});
+            let body = updates.to_string().replace(HALF_A_CHARACTER, "\\ud83d");
+            ([(CONTENT_TYPE, "application/json")], body).into_response()
+        }
         "sendmessage" | "editmessagetext" | "senddocument" | "sendvoice" | "setmessagereaction" => {
             match shared.lock().take(method, form) {
                 Ok(answer) => result(&answer),

@@ -53,13 +53,20 @@ impl FakeTelegram {
 
     /// Adds an update with the next ID, and returns the ID.
     pub fn push(&self, update: Value) -> i64 {
-        let mut state = self.shared.lock();
+        let state = self.shared.lock();
         let id = if state.last_update_id == 0 { 700_000 } else { state.last_update_id + 1 };
+        drop(state);
+        self.push_as(id, update);
+        id
+    }
+
+    /// Adds an update with this ID; the next ones count on from it.
+    pub fn push_as(&self, id: i64, update: Value) {
+        let mut state = self.shared.lock();
         state.last_update_id = id;
         state.waiting.push_back((id, with_id(id, update)));
         drop(state);
         self.shared.arrived.notify_waiters();
-        id
     }
 
     /// Serves a confirmed update once more, as after a failover.
@@ -71,6 +78,20 @@ impl FakeTelegram {
     /// Makes the next call of `method` (in any case) fail with `fault`.
     pub fn fail(&self, method: &str, fault: Fault) {
         self.shared.lock().faults.push((method.to_ascii_lowercase(), fault));
+    }
+
+    /// What happens to every call for `chat` from now on, if anything.
+    pub fn fail_chat(&self, chat: i64, fault: Option<Fault>) {
+        let mut state = self.shared.lock();
+        match fault {
+            Some(fault) => state.chat_faults.insert(chat, fault),
+            None => state.chat_faults.remove(&chat),
+        };
+    }
+
+    /// The most calls that were answered at the same time, without those for updates.
+    pub fn most_under_way(&self) -> usize {
+        self.shared.lock().most_under_way
     }
 
     pub fn faults_left(&self) -> usize {

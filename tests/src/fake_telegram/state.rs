@@ -1,8 +1,8 @@
 //! The server's state: waiting updates, sent messages, and faults to come.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -30,6 +30,14 @@ pub enum Fault {
     Blocked,
     /// The call takes effect, but the connection closes before the response.
     Dropped,
+    /// 500, with a JSON body as Telegram has it, or a proxy's page.
+    ServerErrorPage,
+    /// 429 without saying for how long.
+    TooMany,
+    /// No response to any call for the chat for this long; then it takes effect.
+    Drips(Duration),
+    /// 400: the group is a supergroup with this number now.
+    Moved(i64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +68,11 @@ pub(super) struct State {
     pub(super) served: usize,
     pub(super) sent: Vec<Sent>,
     pub(super) faults: Vec<(String, Fault)>,
+    /// What happens to every call for a chat.
+    pub(super) chat_faults: HashMap<i64, Fault>,
+    /// The calls that are being answered, but for those for updates.
+    pub(super) under_way: usize,
+    pub(super) most_under_way: usize,
     pub(super) calls: Vec<(String, Instant)>,
 }
 
@@ -70,10 +83,11 @@ impl Shared {
 }
 
 impl State {
-    pub(super) fn begin(&mut self, method: &str) -> Option<Fault> {
+    pub(super) fn begin(&mut self, method: &str, chat: Option<i64>) -> Option<Fault> {
         self.calls.push((method.to_owned(), Instant::now()));
-        let index = self.faults.iter().position(|(name, _)| name == method)?;
-        Some(self.faults.remove(index).1)
+        let once = self.faults.iter().position(|(name, _)| name == method);
+        once.map(|index| self.faults.remove(index).1)
+            .or_else(|| chat.and_then(|chat| self.chat_faults.get(&chat).copied()))
     }
 
     pub(super) fn updates(&mut self, parameters: &Value) -> Vec<Value> {

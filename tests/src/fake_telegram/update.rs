@@ -4,9 +4,12 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Chat {
-    /// The chat's ID; in a private chat also the user's.
+    /// The chat's ID; in a private chat also the user's. Groups have negative ones.
     pub id: i64,
 }
+
+/// In a text, this character is sent as half of another one: `\ud83d` without its second half.
+pub const HALF_A_CHARACTER: char = '\u{e000}';
 
 /// The chat that test systems allow.
 pub const ADA: Chat = Chat { id: 4711 };
@@ -31,16 +34,25 @@ impl Chat {
         json!({"edited_message": self.message(now, &json!({"text": text, "edit_date": now}))})
     }
 
+    /// What a group says when it becomes a supergroup.
+    pub fn became(self, supergroup: i64) -> Value {
+        json!({"message": self.message(now_seconds(), &json!({"migrate_to_chat_id": supergroup}))})
+    }
+
     pub fn unknown_kind(self) -> Value {
         json!({"telepathy_received": {"chat": {"id": self.id}, "thought": "blue"}})
     }
 
     fn message(self, date: i64, content: &Value) -> Value {
+        let chat = match self.id {
+            id @ ..0 => json!({"id": id, "type": "group", "title": "A group"}),
+            id => json!({"id": id, "type": "private", "first_name": "Ada"}),
+        };
         let mut message = json!({
             "message_id": 1,
             "date": date,
-            "chat": {"id": self.id, "type": "private", "first_name": "Ada"},
-            "from": {"id": self.id, "is_bot": false, "first_name": "Ada", "language_code": "en"},
+            "chat": chat,
+            "from": {"id": self.id.abs(), "is_bot": false, "first_name": "Ada", "language_code": "en"},
         });
         for (name, value) in content.as_object().into_iter().flatten() {
             message[name] = value.clone();

@@ -8,6 +8,7 @@ mod local;
 mod outbox;
 mod question;
 mod requeue;
+mod sender;
 mod telegram;
 
 // The worker with real tools and a fake model.

@@ -1,3 +1,5 @@
+//! The settings of a model, valid and invalid.
+
 use process::models::{OWN_KEY, Provider as Server};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Files that list models, valid and invalid.
+
 use std::fs;
 
 use tempfile::TempDir;

@@ -8,7 +8,7 @@ use super::classify::{ClassifiedUpdate, UpdateAction};
 use crate::channel::{Chat, Content, Delivery};
 use crate::store::cancel::{self, InChat};
 use crate::store::inbox::{IncomingMessage, enqueue, store_skipped};
-use crate::store::{StoreError, backlog, kv, outbox};
+use crate::store::{StoreError, backlog, chats, kv, outbox};
 
 /// The key of the next offset to ask for: updates before it are stored.
 pub(super) const OFFSET: &str = "telegram.offset";
@@ -63,6 +63,7 @@ fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) 
         UpdateAction::Run(text) => return enqueue(tx, &incoming(text), run).map(|_| ()),
         UpdateAction::Late(text) => (text.as_str(), "the message waited longer than the pending window"),
         UpdateAction::Cancel { .. } => ("", "a command, carried out on receipt"),
+        UpdateAction::Moved { .. } => ("", "the group became a supergroup"),
         UpdateAction::Skip(reason) | UpdateAction::Answer { reason, .. } => ("", *reason),
         UpdateAction::UnknownChat => ("", "the chat is not on the allowlist"),
     };
@@ -75,6 +76,10 @@ fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) 
         }
         UpdateAction::Answer { reply, .. } => Some((*reply).to_owned()),
         UpdateAction::UnknownChat => refusal(tx, chat)?,
+        UpdateAction::Moved { from, to } => {
+            chats::move_to(tx, &Chat::new(NAME, from), &to.to_string(), Some(run))?;
+            None
+        }
         UpdateAction::Run(_) | UpdateAction::Late(_) | UpdateAction::Skip(_) => None,
     };
     let Some(reply) = reply else { return Ok(()) };

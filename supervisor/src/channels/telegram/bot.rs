@@ -1,20 +1,12 @@
-//! The client of Telegram's Bot API.
-//!
-//! The bot's token is part of every URL, so neither the bot nor its errors are printed unfiltered.
+//! The bot: its calls, and how to go on after a failed one.
 
 use std::time::Duration;
 
-use process::Secret;
-use teloxide::{ApiError, Bot, RequestError};
-
+use super::api::{Api, CallError, Refusal};
 use crate::config::TelegramSettings;
-use crate::error_chain::error_chain;
 
 /// How long Telegram may hold a request for updates open.
 pub(crate) const LONG_POLL: Duration = Duration::from_secs(50);
-
-/// A request that takes this much longer than the long poll is dead.
-const BEYOND_LONG_POLL: Duration = Duration::from_secs(20);
 
 /// Nobody corrects a token sooner, and Telegram could take more requests for guessing.
 const AFTER_A_REFUSED_TOKEN: Duration = Duration::from_secs(30);
@@ -25,10 +17,11 @@ const AFTER_ANOTHER_RECEIVER: Duration = Duration::from_secs(5);
 /// How to go on after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryPolicy {
-    Wait(Duration),
-    /// Try again with growing pauses: a network or server error.
-    Retry,
-    /// Try a few more times: an error that the client does not know.
+    /// Try again with growing pauses, none shorter than this: the network, the server, or too many requests.
+    Retry {
+        at_least: Duration,
+    },
+    /// Try a few more times: Telegram refuses it, perhaps not for ever.
     RetryLimited,
     /// A person has to act: the token is rejected, or another program uses it.
     NeedsOperator {
@@ -36,71 +29,40 @@ pub(crate) enum RetryPolicy {
         /// The minimum pause.
         pause: Duration,
     },
+    /// The group has this number now.
+    Moved {
+        to: i64,
+    },
     Never,
 }
 
-/// A bot, and its token, which is removed from errors.
-#[derive(Clone)]
-pub(crate) struct TelegramBot {
-    pub api: Bot,
-    token: Secret,
-}
-
-impl TelegramBot {
-    /// Creates the client; nothing is sent yet.
-    pub(crate) fn new(settings: &TelegramSettings) -> Result<Self, reqwest::Error> {
-        let client = reqwest::Client::builder()
-            .connect_timeout(Duration::from_secs(10))
-            .timeout(LONG_POLL + BEYOND_LONG_POLL)
-            .tcp_nodelay(true)
-            .no_proxy()
-            // The URL holds the token, so neither a redirect nor its Referer may take it to another host.
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .build()?;
-        let api = Bot::with_client(settings.token.expose(), client);
-        let api = match &settings.api_url {
-            Some(url) => api.set_api_url(url.clone()),
-            None => api,
-        };
-        Ok(Self { api, token: settings.token.clone() })
-    }
-
-    /// An error as text, without the token.
-    pub(crate) fn describe(&self, error: &RequestError) -> String {
-        let words = match error {
-            // The invalid text may be a proxy's whole web page.
-            RequestError::InvalidJson { source, .. } => {
-                format!("invalid response, not from Telegram: {source}")
-            }
-            RequestError::Network(cause) => error_chain(cause.as_ref()),
-            RequestError::Api(_)
-            | RequestError::MigrateToChatId(_)
-            | RequestError::RetryAfter(_)
-            | RequestError::Io(_) => error.to_string(),
-        };
-        words.replace(self.token.expose(), "***")
-    }
+/// Creates the client; nothing is sent yet.
+pub(crate) fn api(settings: &TelegramSettings) -> Result<Api, reqwest::Error> {
+    Api::new(&settings.token, settings.api_url.as_ref())
 }
 
 /// How to go on after an error.
-pub(crate) fn retry_policy(error: &RequestError) -> RetryPolicy {
-    match error {
-        RequestError::RetryAfter(seconds) => RetryPolicy::Wait(seconds.duration()),
-        RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => {
-            RetryPolicy::Retry
-        }
-        RequestError::Api(ApiError::InvalidToken) => RetryPolicy::NeedsOperator {
+pub(crate) fn retry_policy(error: &CallError) -> RetryPolicy {
+    let refusal = match error {
+        CallError::NoAnswer(_) => return RetryPolicy::Retry { at_least: Duration::ZERO },
+        CallError::Refused(refusal) => refusal,
+    };
+    match refusal {
+        Refusal { migrated_to: Some(to), .. } => RetryPolicy::Moved { to: *to },
+        Refusal { retry_after: Some(told), .. } => RetryPolicy::Retry { at_least: *told },
+        // Telegram knows no bot by a token of a wrong form.
+        Refusal { code: 401 | 404, .. } => RetryPolicy::NeedsOperator {
             what: "Telegram rejects the bot's token (401): correct AUTONOUS_TELEGRAM_TOKEN",
             pause: AFTER_A_REFUSED_TOKEN,
         },
-        RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => RetryPolicy::NeedsOperator {
+        Refusal { code: 409, .. } => RetryPolicy::NeedsOperator {
             what: "another program receives this bot's updates (409): stop it, or use another bot",
             pause: AFTER_ANOTHER_RECEIVER,
         },
-        // The client has no names for these: a server error, a webhook that is set.
-        RequestError::Api(ApiError::Unknown(_)) => RetryPolicy::RetryLimited,
-        RequestError::Api(_) | RequestError::MigrateToChatId(_) => RetryPolicy::Never,
+        // The user has blocked the bot, or left; a file is too large.
+        Refusal { code: 403 | 413, .. } => RetryPolicy::Never,
+        Refusal { code: 400..500, .. } if refusal.code != 429 => RetryPolicy::RetryLimited,
+        Refusal { .. } => RetryPolicy::Retry { at_least: Duration::ZERO },
     }
 }
 
@@ -111,50 +73,68 @@ pub(crate) fn pause(first: Duration, failures: u32, most: Duration) -> Duration 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use axum::Router;
+    use axum::http::StatusCode;
     use axum::response::Redirect;
-    use teloxide::prelude::Requester;
-    use teloxide::types::Seconds;
+    use process::Secret;
+    use teloxide::payloads::GetMe;
     use tokio::net::TcpListener;
 
     use super::*;
+
+    async fn served(router: Router) -> Api {
+        let telegram = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", telegram.local_addr().unwrap()).parse().unwrap();
+        tokio::spawn(async move { axum::serve(telegram, router).await });
+        Api::new(&Secret::from("123456:secret"), Some(&url)).unwrap()
+    }
 
     #[tokio::test]
     async fn a_redirect_does_not_take_the_token_to_another_host() {
         let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let target = format!("http://{}/", elsewhere.local_addr().unwrap());
-        let telegram = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = telegram.local_addr().unwrap();
         let router = Router::new().fallback(move || async move { Redirect::temporary(&target) });
-        tokio::spawn(async move { axum::serve(telegram, router).await });
-        let bot = TelegramBot::new(&TelegramSettings {
-            token: Secret::from("123456:secret"),
-            api_url: Some(format!("http://{address}").parse().unwrap()),
-            allowed_chats: HashSet::new(),
-            pending_window: Duration::ZERO,
-            pending_max: 1,
-            send_max_attempts: 1,
-        });
-        let request = async { bot.unwrap().api.get_me().await };
+        let api = served(router).await;
+        let get_me = GetMe::new();
         tokio::select! {
-            answer = request => assert!(answer.is_err()),
+            answer = api.call(&get_me) => assert!(answer.is_err()),
             _ = elsewhere.accept() => panic!("the client followed the redirect"),
         }
     }
 
-    #[test]
-    fn an_error_asks_for_waiting_retrying_a_person_or_giving_up() {
-        for (error, expected) in [
-            (RequestError::RetryAfter(Seconds::from_seconds(7)), RetryPolicy::Wait(Duration::from_secs(7))),
-            (RequestError::Api(ApiError::Unknown("odd".to_owned())), RetryPolicy::RetryLimited),
-            (RequestError::Api(ApiError::BotBlocked), RetryPolicy::Never),
+    #[tokio::test]
+    async fn an_answer_asks_for_waiting_retrying_a_person_another_chat_or_giving_up() {
+        let retry = |seconds| RetryPolicy::Retry { at_least: Duration::from_secs(seconds) };
+        let refused = |code: u16, parameters: &str| {
+            format!(
+                r#"{{"ok": false, "error_code": {code}, "description": "123456:secret",
+                    "parameters": {parameters}}}"#
+            )
+        };
+        for (status, body, expected) in [
+            (429, refused(429, r#"{"retry_after":7}"#), retry(7)),
+            (429, refused(429, "{}"), retry(0)),
+            (500, refused(500, "{}"), retry(0)),
+            (502, "<html>a proxy's page</html>".to_owned(), retry(0)),
+            (429, String::new(), retry(0)),
+            (200, "<html>a login page</html>".to_owned(), retry(0)),
+            (200, r#"{"ok":true}"#.to_owned(), retry(0)),
+            (400, refused(400, r#"{"migrate_to_chat_id":-100123}"#), RetryPolicy::Moved { to: -100_123 }),
+            (400, refused(400, "{}"), RetryPolicy::RetryLimited),
+            (403, refused(403, "{}"), RetryPolicy::Never),
+            (413, "too large".to_owned(), RetryPolicy::Never),
         ] {
-            assert_eq!(retry_policy(&error), expected, "{error}");
+            let status = StatusCode::from_u16(status).unwrap();
+            let answer = body.clone();
+            let api = served(Router::new().fallback(move || async move { (status, answer) })).await;
+            let error = api.call(&GetMe::new()).await.unwrap_err();
+            assert_eq!(retry_policy(&error), expected, "{status} {body}");
+            assert!(!error.to_string().contains("secret"), "{error}");
         }
-        for error in [ApiError::InvalidToken, ApiError::TerminatedByOtherGetUpdates] {
-            assert!(matches!(retry_policy(&RequestError::Api(error)), RetryPolicy::NeedsOperator { .. }));
+        for code in [401, 404, 409] {
+            let refusal = Refusal { code, description: String::new(), retry_after: None, migrated_to: None };
+            let policy = retry_policy(&CallError::Refused(refusal));
+            assert!(matches!(policy, RetryPolicy::NeedsOperator { .. }), "{code}");
         }
     }
 

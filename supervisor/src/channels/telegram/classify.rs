@@ -2,11 +2,11 @@
 //!
 //! Every kind of update gets an action and a row, so that none is fetched forever.
 
-use std::collections::HashSet;
-
-use teloxide::types::{Message, MessageKind, Update, UpdateKind};
+use teloxide::types::{Message, MessageKind, UpdateKind};
 
 use super::NAME;
+use super::allowed::AllowedChats;
+use super::updates::Received;
 use crate::channel::Chat;
 
 /// An update, and what to do with it.
@@ -29,6 +29,11 @@ pub(super) enum UpdateAction {
     Cancel {
         all: bool,
     },
+    /// The group of this ID became the supergroup of that ID.
+    Moved {
+        from: i64,
+        to: i64,
+    },
     /// Store a row, do not run it, and do not answer.
     Skip(&'static str),
     /// Store a row, do not run it, and tell the chat why.
@@ -42,7 +47,7 @@ pub(super) enum UpdateAction {
 
 #[derive(Debug)]
 pub(super) struct Rules<'a> {
-    pub(super) allowed_chats: &'a HashSet<i64>,
+    pub(super) allowed_chats: &'a AllowedChats,
     /// Messages from before this time, in seconds since the epoch, waited too long.
     pub(super) not_before: Option<i64>,
 }
@@ -52,11 +57,15 @@ const CANCEL_USAGE: &str = "/cancel stops what I am doing, or else cancels the n
      /cancel all stops everything.";
 const NO_CHAT: &str = "none";
 
-pub(super) fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
+pub(super) fn classify(received: &Received, rules: &Rules<'_>) -> ClassifiedUpdate {
+    let Received { id: update_id, update } = received;
+    let Some(update) = update else {
+        let (chat, action) = (Chat::new(NAME, NO_CHAT), UpdateAction::Skip("the update could not be read"));
+        return ClassifiedUpdate { update_id: *update_id, message_id: None, chat, action };
+    };
     let chat = update.chat().map_or_else(|| Chat::new(NAME, NO_CHAT), |chat| Chat::new(NAME, chat.id));
     let action = match &update.kind {
         UpdateKind::Message(message) => classify_message(message, rules),
-        UpdateKind::Error(_) => UpdateAction::Skip("the update could not be read"),
         UpdateKind::EditedMessage(_) => UpdateAction::Skip("edited messages are not run again"),
         _ => UpdateAction::Skip("only messages are run, not other updates"),
     };
@@ -64,12 +73,17 @@ pub(super) fn classify(update: &Update, rules: &Rules<'_>) -> ClassifiedUpdate {
         UpdateKind::Message(message) => Some(i64::from(message.id.0)),
         _ => None,
     };
-    ClassifiedUpdate { update_id: i64::from(update.id.0), message_id, chat, action }
+    ClassifiedUpdate { update_id: *update_id, message_id, chat, action }
 }
 
 fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
+    if let Some((from, to)) = moved(message)
+        && rules.allowed_chats.contains(from)
+    {
+        return UpdateAction::Moved { from, to };
+    }
     let is_late = rules.not_before.is_some_and(|limit| message.date.timestamp() < limit);
-    if !rules.allowed_chats.contains(&message.chat.id.0) {
+    if !rules.allowed_chats.contains(message.chat.id.0) {
         return if is_late {
             UpdateAction::Skip("an old message from an unknown chat")
         } else {
@@ -88,6 +102,13 @@ fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
     }
 }
 
+/// Telegram tells it twice: in the group, and in the supergroup that it became.
+fn moved(message: &Message) -> Option<(i64, i64)> {
+    let here = message.chat.id.0;
+    let to = message.migrate_to_chat_id().map(|to| (here, to.0));
+    to.or_else(|| message.migrate_from_chat_id().map(|from| (from.0, here)))
+}
+
 /// `/cancel`, or `/cancel@name_of_the_bot` as Telegram completes it in groups.
 fn is_cancel(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
@@ -104,9 +125,15 @@ fn classify_cancel(text: &str) -> UpdateAction {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::channels::telegram::updates;
+
+    /// More than 32 bits.
+    const ID: i64 = 5_000_000_000;
 
     fn message(fields: Value) -> Value {
         let mut message = json!({
@@ -118,11 +145,18 @@ mod tests {
         message
     }
 
+    fn in_chat(id: i64, fields: Value) -> Value {
+        let mut message = message(fields);
+        message["chat"] = json!({"id": id, "type": "supergroup", "title": "A group"});
+        message
+    }
+
     fn action_of(kind: &str, body: Value, not_before: Option<i64>) -> UpdateAction {
-        let update: Update = serde_json::from_str(&json!({"update_id": 5, kind: body}).to_string()).unwrap();
-        let allowed_chats = HashSet::from([7]);
-        let classified = classify(&update, &Rules { allowed_chats: &allowed_chats, not_before });
-        assert_eq!(classified.update_id, 5);
+        let raw = serde_json::value::to_raw_value(&json!({"update_id": ID, kind: body})).unwrap();
+        let [received] = updates::read(&[raw]).try_into().unwrap();
+        let allowed_chats = AllowedChats::new(&HashSet::from([7, -7]));
+        let classified = classify(&received, &Rules { allowed_chats: &allowed_chats, not_before });
+        assert_eq!(classified.update_id, ID);
         classified.action
     }
 
@@ -148,6 +182,19 @@ mod tests {
             ("message", message(json!({"something_new": {}})), None, "Answer {"),
             ("message", text(" "), None, "Answer {"),
             ("message", message(json!({"new_chat_title": "new"})), None, "Skip("),
+            (
+                "message",
+                in_chat(-7, json!({"migrate_to_chat_id": -1007})),
+                None,
+                "Moved { from: -7, to: -1007 }",
+            ),
+            (
+                "message",
+                in_chat(-1007, json!({"migrate_from_chat_id": -7})),
+                None,
+                "Moved { from: -7, to: -1007 }",
+            ),
+            ("message", in_chat(-8, json!({"migrate_to_chat_id": -1008})), None, "UnknownChat"),
             ("edited_message", message(json!({"text": "hello", "edit_date": 1001})), None, "Skip("),
             ("channel_post", text("hello"), None, "Skip("),
             ("something_new", json!({"a": 1}), None, "Skip("),

@@ -3,6 +3,8 @@
 //! Both sides go through the database. An update is confirmed to Telegram only after it is stored, and a
 //! message is marked as sent only after Telegram has accepted it. Nothing here runs a task.
 
+mod allowed;
+pub(crate) mod api;
 mod batch;
 pub(crate) mod bot;
 mod classify;
@@ -11,14 +13,20 @@ mod receive;
 mod send;
 mod split;
 mod store_outage;
+mod updates;
+
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::inbound::Inbound;
-use crate::channel::{BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendOutcome};
+use crate::channel::{
+    Audience, BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendLimits, SendOutcome,
+};
 use crate::config::TelegramSettings;
 use crate::health::{PartName, Reading};
-use bot::TelegramBot;
+use allowed::AllowedChats;
+use api::Api;
 use receive::Receiver;
 
 /// The channel's name.
@@ -27,10 +35,20 @@ pub const NAME: ChannelName = ChannelName::new("telegram");
 /// The most UTF-16 units of a caption (<https://core.telegram.org/bots/api#senddocument>).
 const MAX_CAPTION_UNITS: usize = 1024;
 
+/// What Telegram takes from a bot (<https://core.telegram.org/bots/faq>, "My bot is hitting limits").
+const LIMITS: SendLimits =
+    SendLimits { per_second: 30, pause_in_chat: Duration::from_secs(1), per_minute_in_group: 20 };
+
 /// The Telegram channel; without a bot it is off.
 pub(crate) struct Telegram {
-    bot: Option<(TelegramBot, TelegramSettings)>,
+    bot: Option<Bot>,
     inbound: Inbound,
+}
+
+struct Bot {
+    api: Api,
+    settings: TelegramSettings,
+    allowed: AllowedChats,
 }
 
 impl Telegram {
@@ -41,7 +59,10 @@ impl Telegram {
             None => Reading::off("off: AUTONOUS_TELEGRAM_TOKEN is not set"),
         };
         inbound.board.set(PartName::Telegram, reading);
-        let connect = |settings: &TelegramSettings| Ok((TelegramBot::new(settings)?, settings.clone()));
+        let connect = |settings: &TelegramSettings| {
+            let allowed = AllowedChats::new(&settings.allowed_chats);
+            Ok(Bot { api: bot::api(settings)?, settings: settings.clone(), allowed })
+        };
         Ok(Self { bot: settings.map(connect).transpose()?, inbound })
     }
 }
@@ -57,8 +78,11 @@ impl Channel for Telegram {
 
     fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let Some((bot, settings)) = &self.bot else { return };
-            Receiver::new(bot.clone(), settings, self.inbound.clone()).run(stop).await;
+            let Some(Bot { api, settings, allowed }) = &self.bot else { return };
+            if let Err(error) = allowed.load(&self.inbound.store).await {
+                tracing::error!(%error, "could not read which groups became supergroups");
+            }
+            Receiver::new(api.clone(), settings, allowed.clone(), self.inbound.clone()).run(stop).await;
         })
     }
 
@@ -70,14 +94,14 @@ impl Channel for Telegram {
     /// that may not write to it.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection> {
         check_length(&content)?;
-        let Some((_, settings)) = &self.bot else {
+        let Some(Bot { allowed, .. }) = &self.bot else {
             return Err(Rejection::Off { hint: "Start the supervisor with AUTONOUS_TELEGRAM_TOKEN." });
         };
         let number: i64 =
             chat_id.parse().ok().filter(|number: &i64| number.to_string() == chat_id).ok_or_else(|| {
                 Rejection::Invalid("`chat` is not the number of a Telegram chat".to_owned())
             })?;
-        if !settings.allowed_chats.contains(&number) {
+        if !allowed.contains(number) {
             return Err(Rejection::ChatNotAllowed {
                 hint: "Add its number to AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
             });
@@ -91,6 +115,30 @@ impl Channel for Telegram {
         })
     }
 
+    fn limits(&self) -> SendLimits {
+        LIMITS
+    }
+
+    /// Groups have negative numbers.
+    fn audience(&self, chat_id: &str) -> Audience {
+        match (&self.bot, chat_id.parse()) {
+            (Some(Bot { allowed, .. }), Ok(number)) if allowed.contains(number) => {
+                if number < 0 {
+                    Audience::Group
+                } else {
+                    Audience::Person
+                }
+            }
+            _ => Audience::Stranger,
+        }
+    }
+
+    fn moved(&self, from: &str, to: &str) {
+        if let (Some(Bot { allowed, .. }), Ok(from), Ok(to)) = (&self.bot, from.parse(), to.parse()) {
+            allowed.moved(from, to);
+        }
+    }
+
     fn send<'a>(
         &'a self,
         chat_id: &'a str,
@@ -99,8 +147,8 @@ impl Channel for Telegram {
     ) -> BoxFuture<'a, SendOutcome> {
         Box::pin(async move {
             match &self.bot {
-                Some((bot, settings)) => {
-                    send::send(bot, settings.send_max_attempts, chat_id, content, attempt).await
+                Some(Bot { api, settings, .. }) => {
+                    send::send(api, settings.send_max_attempts, chat_id, content, attempt).await
                 }
                 None => SendOutcome::GiveUp { error: "Telegram is off".to_owned() },
             }

@@ -1,19 +1,22 @@
 //! Receives updates: fetches, classifies and stores them with the new offset in one transaction, and only
 //! then confirms them by asking for the next ones.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use protocol::now_ms;
-use teloxide::payloads::GetUpdatesSetters;
-use teloxide::prelude::Requester;
-use teloxide::types::{AllowedUpdate, Update};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use teloxide::payloads::GetMe;
+use teloxide::requests::Payload;
 use tokio_util::sync::CancellationToken;
 
+use super::allowed::AllowedChats;
+use super::api::{Api, CallError, PATIENCE};
 use super::batch::{Backlog, Batch, OFFSET};
-use super::bot::{LONG_POLL, RetryPolicy, TelegramBot, pause, retry_policy};
+use super::bot::{LONG_POLL, RetryPolicy, pause, retry_policy};
 use super::classify::{ClassifiedUpdate, Rules, UpdateAction, classify};
 use super::store_outage::StoreOutage;
+use super::updates::{self, Received};
 use crate::channel::Chat;
 use crate::channels::inbound::Inbound;
 use crate::config::TelegramSettings;
@@ -22,6 +25,23 @@ use crate::store::{StoreError, kv};
 
 const BATCH: u8 = 100;
 
+/// `getUpdates` (<https://core.telegram.org/bots/api#getupdates>), with updates unread and numbers of any
+/// size, unlike the client's.
+#[derive(Serialize)]
+struct GetUpdates {
+    offset: i64,
+    limit: u8,
+    /// How long Telegram may hold the request open, in seconds.
+    timeout: u64,
+    allowed_updates: [&'static str; 1],
+}
+
+impl Payload for GetUpdates {
+    type Output = Vec<Box<RawValue>>;
+
+    const NAME: &'static str = "GetUpdates";
+}
+
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -29,9 +49,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const UNREACHABLE_AFTER: u32 = 3;
 
 pub(super) struct Receiver {
-    bot: TelegramBot,
+    api: Api,
     inbound: Inbound,
-    allowed_chats: HashSet<i64>,
+    allowed_chats: AllowedChats,
     pending_max: u32,
     backlog: Option<Backlog>,
     failures: u32,
@@ -41,15 +61,20 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// A loop for this bot; it begins with the messages that waited.
-    pub(super) fn new(bot: TelegramBot, settings: &TelegramSettings, inbound: Inbound) -> Self {
+    pub(super) fn new(
+        api: Api,
+        settings: &TelegramSettings,
+        allowed_chats: AllowedChats,
+        inbound: Inbound,
+    ) -> Self {
         if settings.allowed_chats.is_empty() {
             tracing::warn!("AUTONOUS_TELEGRAM_ALLOWED_CHATS is empty: the bot works for nobody");
         }
         let window = i64::try_from(settings.pending_window.as_secs()).unwrap_or(i64::MAX);
         Self {
-            bot,
+            api,
             inbound,
-            allowed_chats: settings.allowed_chats.clone(),
+            allowed_chats,
             pending_max: settings.pending_max,
             backlog: Some(Backlog { not_before: now_ms() / 1000 - window, since_seq: None }),
             failures: 0,
@@ -95,12 +120,12 @@ impl Receiver {
     /// Reports that Telegram answers, and once who the bot is and for whom it works.
     async fn introduce(&mut self) {
         if self.bot_name.is_none() {
-            self.bot_name = self.bot.api.get_me().await.ok().map(|me| me.username().to_owned());
+            self.bot_name = self.api.call(&GetMe::new()).await.ok().map(|me| me.username().to_owned());
             let bot = self.bot_name.as_deref().unwrap_or("unknown");
-            tracing::info!(bot, allowed_chats = ?self.allowed_chats, "receiving from Telegram");
+            tracing::info!(bot, allowed_chats = ?self.allowed_chats.numbers(), "receiving from Telegram");
         }
         let bot = self.bot_name.as_deref().unwrap_or("unknown");
-        let reading = match self.allowed_chats.len() {
+        let reading = match self.allowed_chats.numbers().len() {
             0 => Reading::degraded(
                 format!("answers as @{bot}, but no chat is allowed"),
                 "Set AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
@@ -110,17 +135,19 @@ impl Receiver {
         self.inbound.board.set(PartName::Telegram, reading);
     }
 
-    async fn fetch(&self, offset: i32) -> Result<Vec<Update>, teloxide::RequestError> {
+    async fn fetch(&self, offset: i64) -> Result<Vec<Received>, CallError> {
         // No long poll for the backlog: its end must be seen at once.
-        let timeout = if self.backlog.is_some() { 0 } else { LONG_POLL.as_secs() };
-        let request = self.bot.api.get_updates().offset(offset).limit(BATCH);
-        request.timeout(u32::try_from(timeout).unwrap_or(0)).allowed_updates([AllowedUpdate::Message]).await
+        let hold = if self.backlog.is_some() { Duration::ZERO } else { LONG_POLL };
+        let request =
+            GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates: ["message"] };
+        let updates: Vec<Box<RawValue>> = self.api.call_for(&request, hold + PATIENCE).await?;
+        Ok(updates::read(&updates))
     }
 
     /// Stores a batch together with the offset that confirms it.
-    async fn store(&mut self, updates: Vec<Update>) -> Result<(), StoreError> {
+    async fn store(&mut self, updates: Vec<Received>) -> Result<(), StoreError> {
         let is_last_of_backlog = updates.len() < usize::from(BATCH);
-        let Some(last) = updates.iter().map(|update| update.id.0).max() else {
+        let Some(last) = updates.iter().map(|update| update.id).max() else {
             self.backlog = None;
             return Ok(());
         };
@@ -130,12 +157,17 @@ impl Receiver {
         };
         let classified: Vec<ClassifiedUpdate> =
             updates.iter().map(|update| classify(update, &rules)).collect();
+        let moved = classified.iter().filter_map(|update| match update.action {
+            UpdateAction::Moved { from, to } => Some((from, to)),
+            _ => None,
+        });
+        let moved: Vec<(i64, i64)> = moved.collect();
         let cancels = classified.iter().any(|update| matches!(update.action, UpdateAction::Cancel { .. }));
         let chats = classified.iter().filter(|update| matches!(update.action, UpdateAction::Run(_)));
         let chats: Vec<Chat> = chats.map(|update| update.chat.clone()).collect();
         let batch = Batch {
             updates: classified,
-            next_offset: i64::from(last) + 1,
+            next_offset: last.saturating_add(1),
             backlog: self.backlog,
             pending_max: self.pending_max,
             run: self.inbound.run.clone(),
@@ -143,11 +175,12 @@ impl Receiver {
         let since_seq = match self.inbound.store.write(move |tx| batch.store(tx)).await {
             Ok(since_seq) => since_seq,
             Err(error) => {
-                self.outage.notify(&self.bot, chats).await;
+                self.outage.notify(&self.api, chats).await;
                 return Err(error);
             }
         };
         self.outage.ended();
+        moved.into_iter().for_each(|(from, to)| self.allowed_chats.moved(from, to));
         if cancels {
             self.inbound.cancel_signal.notify();
         }
@@ -164,22 +197,20 @@ impl Receiver {
         pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
     }
 
-    fn after_telegram_error(&mut self, error: &teloxide::RequestError) -> Duration {
-        let (words, policy) = (self.bot.describe(error), retry_policy(error));
-        let wait = match policy {
-            RetryPolicy::Wait(wait) | RetryPolicy::NeedsOperator { pause: wait, .. } => wait,
-            RetryPolicy::Retry | RetryPolicy::RetryLimited | RetryPolicy::Never => {
-                pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
-            }
+    fn after_telegram_error(&mut self, error: &CallError) -> Duration {
+        let growing = pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE);
+        let policy = retry_policy(error);
+        let (wait, what) = match policy {
+            RetryPolicy::NeedsOperator { what, pause } => (pause, Some(what)),
+            RetryPolicy::Retry { at_least } => (growing.max(at_least), None),
+            RetryPolicy::RetryLimited | RetryPolicy::Moved { .. } | RetryPolicy::Never => (growing, None),
         };
         self.failures += 1;
-        self.inbound.board.set(PartName::Telegram, reading(policy, &words, self.failures));
+        self.inbound.board.set(PartName::Telegram, reading(policy, &error.to_string(), self.failures));
         let wait_ms = wait.as_millis();
-        match policy {
-            RetryPolicy::NeedsOperator { what, .. } => tracing::error!(error = words, wait_ms, "{what}"),
-            RetryPolicy::Wait(_) | RetryPolicy::Retry | RetryPolicy::RetryLimited | RetryPolicy::Never => {
-                tracing::warn!(error = words, wait_ms, "could not get updates from Telegram; trying again");
-            }
+        match what {
+            Some(what) => tracing::error!(%error, wait_ms, "{what}"),
+            None => tracing::warn!(%error, wait_ms, "could not get updates from Telegram; trying again"),
         }
         wait
     }
@@ -191,8 +222,9 @@ fn reading(policy: RetryPolicy, words: &str, failures: u32) -> Reading {
     match policy {
         RetryPolicy::NeedsOperator { what, .. } => Reading::failed(what, "Correct it; it is tried again."),
         _ if failures < UNREACHABLE_AFTER => Reading::degraded(words, REMEDY),
-        RetryPolicy::Wait(_) | RetryPolicy::Retry | RetryPolicy::RetryLimited | RetryPolicy::Never => {
-            Reading::failed(words, REMEDY)
-        }
+        RetryPolicy::Retry { .. }
+        | RetryPolicy::RetryLimited
+        | RetryPolicy::Moved { .. }
+        | RetryPolicy::Never => Reading::failed(words, REMEDY),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use teloxide::types::ChatId;
 
-use super::bot::TelegramBot;
+use super::api::Api;
 use super::methods;
 use crate::channel::Chat;
 
@@ -22,17 +22,13 @@ pub(super) struct StoreOutage {
 
 impl StoreOutage {
     /// Tells the chats that were not told yet; a failure is not retried.
-    pub(super) async fn notify(&mut self, bot: &TelegramBot, chats: Vec<Chat>) {
+    pub(super) async fn notify(&mut self, api: &Api, chats: Vec<Chat>) {
         for chat in chats {
             let Ok(id) = chat.id.parse() else { continue };
             if self.notified.insert(chat)
-                && let Err(error) = methods::send_text(&bot.api, ChatId(id), NOTICE).await
+                && let Err(error) = methods::send_text(api, ChatId(id), NOTICE).await
             {
-                tracing::warn!(
-                    error = bot.describe(&error),
-                    chat_id = id,
-                    "could not tell a chat about the outage"
-                );
+                tracing::warn!(%error, chat_id = id, "could not tell a chat about the outage");
             }
         }
     }

@@ -1,0 +1,114 @@
+//! When a channel may send the next message: overall, and in each chat. It only counts; nothing waits here.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::channel::{Audience, SendLimits};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+/// Messages leave as evenly as they are begun, but arrive less so.
+const LEEWAY: Duration = Duration::from_millis(50);
+
+/// What was begun lately.
+#[derive(Debug)]
+pub(super) struct Pace {
+    limits: SendLimits,
+    /// In the last second, oldest first.
+    begun: VecDeque<Instant>,
+    /// In the last minute, by chat, oldest first.
+    chats: HashMap<String, VecDeque<Instant>>,
+}
+
+impl Pace {
+    pub(super) fn new(limits: SendLimits) -> Self {
+        Self { limits, begun: VecDeque::new(), chats: HashMap::new() }
+    }
+
+    /// When the next message to this chat may begin; in the past if it may now.
+    pub(super) fn ready_at(&self, chat_id: &str, audience: Audience) -> Option<Instant> {
+        let most = match audience {
+            Audience::Person | Audience::Group => self.limits.per_second,
+            // A third stays free for those whom the bot works for.
+            Audience::Stranger => self.limits.per_second / 3 * 2,
+        };
+        let overall = full_until(&self.begun, most, SECOND);
+        let Some(chat) = self.chats.get(chat_id) else { return overall };
+        let in_chat = chat.back().map(|last| *last + self.limits.pause_in_chat);
+        let in_group = match audience {
+            Audience::Group => full_until(chat, self.limits.per_minute_in_group, MINUTE),
+            Audience::Person | Audience::Stranger => None,
+        };
+        overall.max(in_chat).max(in_group)
+    }
+
+    /// Counts a message that begins.
+    pub(super) fn begin(&mut self, chat_id: &str, now: Instant) {
+        while self.begun.front().is_some_and(|first| *first + SECOND + LEEWAY <= now) {
+            self.begun.pop_front();
+        }
+        self.begun.push_back(now);
+        self.chats.retain(|_, begun| begun.back().is_some_and(|last| *last + MINUTE + LEEWAY > now));
+        let chat = self.chats.entry(chat_id.to_owned()).or_default();
+        while chat.front().is_some_and(|first| *first + MINUTE + LEEWAY <= now) {
+            chat.pop_front();
+        }
+        chat.push_back(now);
+    }
+}
+
+/// When fewer than `most` of these will have begun within the last `span`.
+fn full_until(begun: &VecDeque<Instant>, most: usize, span: Duration) -> Option<Instant> {
+    let decisive = begun.len().checked_sub(most)?;
+    begun.get(decisive).map(|begun| *begun + span + LEEWAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: SendLimits = SendLimits { per_second: 30, pause_in_chat: SECOND, per_minute_in_group: 20 };
+
+    /// Begins everything as soon as it may, and returns when each began, after the first.
+    fn begin_all(chats: impl Iterator<Item = String>, audience: Audience) -> Vec<Duration> {
+        let (mut pace, first) = (Pace::new(LIMITS), Instant::now());
+        let mut now = first;
+        let begin = |chat: String| {
+            now = pace.ready_at(&chat, audience).map_or(now, |ready| ready.max(now));
+            pace.begin(&chat, now);
+            now - first
+        };
+        chats.map(begin).collect()
+    }
+
+    #[test]
+    fn no_second_sees_more_than_thirty_and_none_more_than_twenty_to_strangers() {
+        for (audience, most) in [(Audience::Person, 30), (Audience::Stranger, 20)] {
+            let begun = begin_all((0..300).map(|chat| chat.to_string()), audience);
+            assert!(begun.windows(most + 1).all(|some| some[most] - some[0] > SECOND), "{audience:?}");
+            let last = *begun.last().unwrap();
+            assert!(last < Duration::from_secs(300 / most as u64 + 1), "{audience:?}: {last:?}");
+        }
+    }
+
+    #[test]
+    fn a_chat_gets_one_message_a_second_and_a_group_twenty_a_minute() {
+        for (audience, in_a_minute) in [(Audience::Person, 61), (Audience::Group, 20)] {
+            let begun = begin_all((0..70).map(|_| "1".to_owned()), audience);
+            assert!(begun.windows(2).all(|two| two[1] - two[0] >= SECOND), "{audience:?}");
+            assert!(begun[in_a_minute] > MINUTE, "{audience:?}: {begun:?}");
+        }
+    }
+
+    #[test]
+    fn a_chat_that_waits_delays_no_other_and_is_forgotten_after_a_minute() {
+        let (mut pace, now) = (Pace::new(LIMITS), Instant::now());
+        pace.begin("1", now);
+        assert_eq!(pace.ready_at("1", Audience::Person), Some(now + SECOND));
+        assert_eq!(pace.ready_at("2", Audience::Person), None);
+        pace.begin("2", now + MINUTE + SECOND);
+        assert_eq!(pace.chats.len(), 1);
+    }
+}

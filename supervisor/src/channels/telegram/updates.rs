@@ -1,0 +1,104 @@
+//! Reads the updates of a response, each by itself: one that cannot be read must not hold up the others.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use teloxide::types::{Update, UpdateKind};
+
+/// An update, or what is known of one that cannot be read.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) id: i64,
+    pub(super) update: Option<Update>,
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    update_id: i64,
+}
+
+/// The updates of a response. One without a number is left out, because it cannot be confirmed; the next one
+/// confirms it.
+pub(super) fn read(updates: &[Box<RawValue>]) -> Vec<Received> {
+    let read = |raw: &RawValue| match serde_json::from_str::<Numbered>(raw.get()) {
+        Ok(Numbered { update_id: id }) => Some(Received { id, update: update(raw.get()) }),
+        Err(error) => {
+            tracing::error!(%error, "Telegram sent an update without a number; it is left out");
+            None
+        }
+    };
+    updates.iter().filter_map(|raw| read(raw)).collect()
+}
+
+fn update(json: &str) -> Option<Update> {
+    let mut value: Value = serde_json::from_str(&with_whole_characters(json)).ok()?;
+    // The client's type has 32 bits for it, and we have read it already.
+    value["update_id"] = 0.into();
+    // The client reads an update from text alone: of a value, it loses the first field.
+    let update: Update = serde_json::from_str(&value.to_string()).ok()?;
+    (!matches!(update.kind, UpdateKind::Error(_))).then_some(update)
+}
+
+/// Replaces each escaped half of a character without its other half, which no string can hold: `\ud83d`
+/// alone becomes `\ufffd`.
+fn with_whole_characters(json: &str) -> String {
+    let mut whole = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        whole.push_str(before);
+        let length = match (half(escape), escape.get(6..).and_then(half)) {
+            (Some(Half::First), Some(Half::Second)) => 12,
+            (Some(_), _) => {
+                whole.push_str("\\ufffd");
+                rest = &escape[6..];
+                continue;
+            }
+            // The escaped character may itself be a backslash.
+            (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
+        };
+        whole.push_str(&escape[..length]);
+        rest = &escape[length..];
+    }
+    whole.push_str(rest);
+    whole
+}
+
+enum Half {
+    First,
+    Second,
+}
+
+/// Which half of a character an escape stands for, if it is at the start of this text.
+fn half(text: &str) -> Option<Half> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xd800..=0xdbff => Some(Half::First),
+        0xdc00..=0xdfff => Some(Half::Second),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_of_characters_are_replaced_and_whole_ones_stay() {
+        for (json, expected) in [
+            (r#""plain ä 😀""#, "plain ä 😀"),
+            (r#""\ud83d\ude00""#, "😀"),
+            (r#""\ud83d""#, "\u{fffd}"),
+            (r#""\ude00 and \uD83Dx""#, "\u{fffd} and \u{fffd}x"),
+            (r#""\ud83d\ud83d\ude00""#, "\u{fffd}😀"),
+            (r#""\\ud83d""#, "\\ud83d"),
+            (r#""\\\ud83d\n\"""#, "\\\u{fffd}\n\""),
+        ] {
+            assert_eq!(serde_json::from_str::<String>(&with_whole_characters(json)).unwrap(), expected);
+        }
+        // What is not JSON stays so.
+        for broken in ["\\", "\\u", "\\ud8", "\\ud83", "ä\\"] {
+            assert_eq!(with_whole_characters(broken), broken);
+        }
+    }
+}
