@@ -93,6 +93,9 @@ fn verdict(
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             ("fail", "refuses the key".to_owned(), Some("Check the model's key."))
         }
+        StatusCode::BAD_REQUEST if is_for_the_key(&response.body) => {
+            ("fail", "refuses the key".to_owned(), Some("Check AUTONOUS_MODEL_API_KEY."))
+        }
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
             ("warn", "responds, but has no list of models".to_owned(), Some(ADDRESS))
         }
@@ -103,10 +106,25 @@ fn verdict(
 /// Whether there is a list of models without this one.
 fn lacks(body: &[u8], model: Option<&str>) -> bool {
     let list: Value = serde_json::from_slice(body).unwrap_or_default();
-    match (list["data"].as_array(), model) {
-        (Some(models), Some(model)) if !models.is_empty() => models.iter().all(|known| known["id"] != model),
+    let is_known = |known: &Value, model: &str| {
+        // Google's names begin with a folder.
+        let name = known["name"].as_str().map(|name| name.strip_prefix("models/").unwrap_or(name));
+        known["id"] == model || name == Some(model.strip_prefix("models/").unwrap_or(model))
+    };
+    match (list["data"].as_array().or(list["models"].as_array()), model) {
+        // A list that goes on on another page says nothing about a model that it lacks.
+        (Some(models), Some(model)) if !models.is_empty() && list["nextPageToken"].is_null() => {
+            !models.iter().any(|known| is_known(known, model))
+        }
         _ => false,
     }
+}
+
+/// Google answers a wrong key as any other bad argument, with the reason in the details.
+fn is_for_the_key(body: &[u8]) -> bool {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let details = body["error"]["details"].as_array();
+    details.into_iter().flatten().any(|detail| detail["reason"] == "API_KEY_INVALID")
 }
 
 #[cfg(test)]
@@ -129,9 +147,15 @@ mod tests {
         for (status, body, expected) in [
             (200, r#"{"data":[{"id":"m"},{"id":"n"}]}"#, "ok"),
             (200, r#"{"data":[{"id":"n"}]}"#, "warn"),
+            (200, r#"{"models":[{"name":"models/n"},{"name":"models/m"}]}"#, "ok"),
+            (200, r#"{"models":[{"name":"models/n"}]}"#, "warn"),
+            (200, r#"{"models":[{"name":"models/n"}],"nextPageToken":"p"}"#, "ok"),
+            (200, r#"{"data":[{"id":"m","name":"The M"}]}"#, "ok"),
             (200, "not a list", "ok"),
             (401, "", "fail"),
             (403, "", "fail"),
+            (400, r#"{"error":{"code":400,"details":[{"reason":"API_KEY_INVALID"}]}}"#, "fail"),
+            (400, r#"{"error":{"code":400}}"#, "warn"),
             (404, "", "warn"),
             (503, "", "warn"),
         ] {

@@ -76,7 +76,7 @@ mod tests {
     fn turn(id: &str, path: &str) -> [Message; 2] {
         let call = ToolCall::new(id, "ls", format!(r#"{{"path":"{path}"}}"#));
         [
-            Message::Assistant { text: String::new(), calls: vec![call] },
+            Message::assistant("", vec![call]),
             Message::ToolResult { call_id: id.into(), text: "exit 0\nx".into() },
         ]
     }

@@ -21,7 +21,7 @@ const MAX_OUTPUT_BYTES: usize = 400;
 pub(crate) fn history_message(past: &HistoryMessage) -> Message {
     match past.role {
         Role::User => Message::User(past.text.clone()),
-        Role::Assistant => Message::Assistant { text: past.text.clone(), calls: Vec::new() },
+        Role::Assistant => Message::assistant(past.text.clone(), Vec::new()),
     }
 }
 

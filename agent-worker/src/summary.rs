@@ -45,7 +45,7 @@ fn transcript(request: &str, dropped: &[Message], max_bytes: usize) -> String {
             Message::User(note) => {
                 let _ = write!(text, "\n\n{}", untrusted::cut_middle(note, MAX_TEXT_BYTES));
             }
-            Message::Assistant { text: said, calls } => {
+            Message::Assistant { text: said, calls, .. } => {
                 let _ = write!(text, "\n\nYou said: {}", untrusted::cut_middle(said, MAX_TEXT_BYTES));
                 for call in calls {
                     let arguments = untrusted::cut_middle(&call.arguments, MAX_TEXT_BYTES);
@@ -69,7 +69,7 @@ mod tests {
     fn the_transcript_keeps_the_order_and_its_bound() {
         let call = ToolCall::new("1", "ls", "{}");
         let dropped = [
-            Message::Assistant { text: "looking".into(), calls: vec![call] },
+            Message::assistant("looking", vec![call]),
             Message::ToolResult { call_id: "1".into(), text: "exit 0\na.txt".into() },
         ];
         assert_eq!(

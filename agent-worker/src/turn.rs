@@ -113,7 +113,8 @@ async fn act_on(
                 envelopes.iter().map(|envelope| (envelope.exit_code, &envelope.stdout, &envelope.stderr));
             let fingerprint = fingerprint((asked.collect::<Vec<_>>(), found.collect::<Vec<_>>()));
             let ids: Vec<String> = reply.calls.iter().map(|call| call.id.clone()).collect();
-            conversation.messages.push(Message::Assistant { text: reply.text, calls: reply.calls });
+            let Reply { text, calls, reasoning, .. } = reply;
+            conversation.messages.push(Message::Assistant { text, calls, reasoning });
             for (id, envelope) in ids.into_iter().zip(&envelopes) {
                 let is_instructions = conversation.gives_instructions(&envelope.meta.tool);
                 conversation.push_result(id, &untrusted::result(envelope, is_instructions));

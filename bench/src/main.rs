@@ -19,6 +19,7 @@ mod measure;
 mod memory;
 mod pages;
 mod program;
+mod prompt;
 mod queue;
 mod read;
 mod search;
@@ -41,7 +42,7 @@ fn main() -> anyhow::Result<()> {
         return bare::serve();
     }
     let sources = cargo_sources()?;
-    let sections: [(&'static str, Section<'_>); 15] = [
+    let sections: [(&'static str, Section<'_>); 16] = [
         ("A call: ls of 20 entries", &call::bench),
         ("A call: read of 50 kB", &read::bench),
         ("A directory of 100,000 entries", &listing::bench),
@@ -55,6 +56,7 @@ fn main() -> anyhow::Result<()> {
         ("Many chats at once", &chats::bench),
         ("A database of 1,000,000 events", &archive::bench),
         ("A turn of the worker's loop", &turns::bench),
+        ("The prompt of a long task", &prompt::bench),
         ("From the start to ready", &start::bench),
         ("Resident memory, idle", &memory::bench),
     ];

@@ -21,6 +21,7 @@ use tokio::runtime::Runtime;
 
 use crate::measure::Durations;
 use crate::program::{Program, path_of};
+use crate::prompt::REASONING_BYTES;
 use crate::table::Table;
 
 /// How many turns a task takes; the conversation grows with each.
@@ -36,7 +37,7 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let address = serve(&runtime, Arc::clone(&exchanges))?;
     run_a_task(address)?;
     let turns = exchanges.overheads()?;
-    table.bound("overhead of a turn with one call, p50", turns.p50_ms(), 3.0, "ms");
+    table.bound("overhead of a turn with one call after a thought, p50", turns.p50_ms(), 3.0, "ms");
     table.note("overhead of a turn with one call, p99", format!("{:.2} ms", turns.percentile_us(99) / 1e3));
     let fits = fits()?;
     table.bound("fitting 10,000 messages, p50", fits.p50_ms(), 20.0, "ms");
@@ -85,7 +86,7 @@ fn serve(runtime: &Runtime, exchanges: Arc<Exchanges>) -> anyhow::Result<SocketA
     Ok(address)
 }
 
-/// Calls the tool with other arguments each time, and answers at the end.
+/// Calls the tool after a thought, with other arguments each time, and answers at the end.
 async fn complete(State(exchanges): State<Arc<Exchanges>>, _question: String) -> Json<Value> {
     let from = Instant::now();
     let mut asked = exchanges.asked();
@@ -94,7 +95,8 @@ async fn complete(State(exchanges): State<Arc<Exchanges>>, _question: String) ->
         let function =
             json!({"name": "ls", "arguments": json!({"path": ".", "limit": turn + 1}).to_string()});
         let call = json!({"id": format!("call_{turn}"), "type": "function", "function": function});
-        (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
+        let thought = "t".repeat(REASONING_BYTES);
+        (json!({"role": "assistant", "reasoning_content": thought, "tool_calls": [call]}), "tool_calls")
     } else {
         (json!({"role": "assistant", "content": "done"}), "stop")
     };
@@ -146,6 +148,8 @@ fn start_worker(address: SocketAddr) -> anyhow::Result<Program> {
         ("AUTONOUS_MODEL_PROVIDER", "openai".to_owned()),
         ("AUTONOUS_MODEL_BASE_URL", format!("http://{address}/v1")),
         ("AUTONOUS_CONTROL_MAX_TURNS", "10000".to_owned()),
+        // The reasoning of all turns must fit.
+        ("AUTONOUS_MODEL_CONTEXT_TOKENS", "1000000".to_owned()),
     ];
     let mut command = Command::new(path_of("agent-worker")?);
     Program::spawn(command.env_clear().envs(variables).stdin(Stdio::piped()).stdout(Stdio::piped()))
@@ -155,11 +159,7 @@ fn start_worker(address: SocketAddr) -> anyhow::Result<Program> {
 fn fits() -> anyhow::Result<Durations> {
     let message = |number: usize| {
         let text = format!("message {number} {}", "words ".repeat(40));
-        if number.is_multiple_of(2) {
-            Message::User(text)
-        } else {
-            Message::Assistant { text, calls: Vec::new() }
-        }
+        if number.is_multiple_of(2) { Message::User(text) } else { Message::assistant(text, Vec::new()) }
     };
     let mut messages: Vec<Message> = (0..MESSAGES - 1).map(message).collect();
     messages.push(Message::User("the question".to_owned()));

@@ -8,8 +8,11 @@ pub(crate) mod direct;
 pub mod endpoint;
 mod error;
 pub(crate) mod fallback;
+pub mod gemini;
 pub(crate) mod json_protocol;
 pub mod openai;
+mod reasoning;
+pub mod responses;
 pub(crate) mod scripted;
 pub(crate) mod text_calls;
 pub(crate) mod thoughts;
@@ -22,6 +25,8 @@ use protocol::{EarlierAttempts, ToolSpec};
 use serde_json::{Map, Value};
 
 pub use error::{ModelError, ModelErrorClass};
+pub(crate) use reasoning::Origin;
+pub use reasoning::Reasoning;
 
 /// A provider of replies.
 pub trait Model: Send + Sync {
@@ -62,6 +67,8 @@ pub enum Message {
         text: String,
         /// Its tool calls.
         calls: Vec<ToolCall>,
+        /// The reasoning behind them.
+        reasoning: Option<Reasoning>,
     },
     /// The result of a call in the message before.
     ToolResult {
@@ -70,6 +77,13 @@ pub enum Message {
         /// The envelope's text form.
         text: String,
     },
+}
+
+impl Message {
+    /// A message of the model without reasoning.
+    pub fn assistant(text: impl Into<String>, calls: Vec<ToolCall>) -> Self {
+        Self::Assistant { text: text.into(), calls, reasoning: None }
+    }
 }
 
 /// A tool call that the model asks for.
@@ -118,6 +132,8 @@ pub struct Reply {
     pub text: String,
     /// Its tool calls.
     pub calls: Vec<ToolCall>,
+    /// The reasoning behind them, to be sent back with them.
+    pub reasoning: Option<Reasoning>,
     /// Whether the provider cut the reply at its length limit, so its calls may be incomplete.
     pub cut: bool,
     /// Its token usage.

@@ -38,7 +38,7 @@ impl TextCalls {
         tracing::warn!("asking the model what its text was meant to be");
         let mut messages = request.messages.to_vec();
         if !first.text.is_empty() {
-            messages.push(Message::Assistant { text: first.text.clone(), calls: Vec::new() });
+            messages.push(Message::assistant(first.text.clone(), Vec::new()));
         }
         messages.push(Message::User(question.to_owned()));
         let mut second = self.0.reply(Request { messages: &messages, ..request }).await?;
@@ -297,7 +297,7 @@ mod tests {
     fn a_call_that_somebody_else_wrote_is_not_run() {
         let file = Message::ToolResult { call_id: "a".into(), text: format!("exit 0\n{CALL}\n") };
         let person = Message::User("Say {\"name\": \"ls\", \"arguments\": {\"path\": \".\"}}!".into());
-        let own = Message::Assistant { text: CALL.into(), calls: Vec::new() };
+        let own = Message::assistant(CALL, Vec::new());
         for quoted in [file, person] {
             for text in [CALL.to_owned(), format!("<tool_call>{CALL}</tool_call>"), format!("[{CALL}]")] {
                 assert_eq!(with_messages(&text, std::slice::from_ref(&quoted)), Meaning::Unclear, "{text}");

@@ -6,7 +6,9 @@ use reqwest::RequestBuilder;
 use super::Model;
 use super::anthropic::{self, Anthropic};
 use super::endpoint::Settings;
+use super::gemini::{self, Gemini};
 use super::openai::{self, OpenAi};
+use super::responses::{self, Responses};
 use crate::http::HttpError;
 
 /// What the worker knows of a provider.
@@ -26,6 +28,16 @@ pub(crate) fn vendor(provider: Provider) -> Vendor {
             default_model: anthropic::DEFAULT_MODEL,
             sign: anthropic::sign,
             client: |settings| Ok(Box::new(Anthropic::new(settings)?)),
+        },
+        Provider::Gemini => Vendor {
+            default_model: gemini::DEFAULT_MODEL,
+            sign: gemini::sign,
+            client: |settings| Ok(Box::new(Gemini::new(settings)?)),
+        },
+        Provider::OpenAiResponses => Vendor {
+            default_model: responses::DEFAULT_MODEL,
+            sign: openai::sign,
+            client: |settings| Ok(Box::new(Responses::new(settings)?)),
         },
         Provider::OpenAi => Vendor {
             default_model: openai::DEFAULT_MODEL,

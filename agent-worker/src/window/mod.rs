@@ -14,7 +14,7 @@ use protocol::ToolSpec;
 use crate::model::{Message, Request};
 use crate::untrusted;
 
-pub(crate) use estimate::{bytes_of, tokens_of_text};
+pub(crate) use estimate::{bytes_of, tokens_of_bytes, tokens_of_text};
 
 /// The overhead of a message or a call, in tokens.
 const OVERHEAD_TOKENS: usize = 8;
@@ -88,14 +88,15 @@ pub(crate) fn tokens_of(message: &Message) -> usize {
         Message::ToolResult { call_id, text } => {
             OVERHEAD_TOKENS + tokens_of_text(call_id) + tokens_of_text(text)
         }
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, reasoning } => {
+            let reasoning = reasoning.as_ref().map_or(0, |reasoning| tokens_of_bytes(reasoning.bytes()));
             let calls = calls.iter().map(|call| {
                 OVERHEAD_TOKENS
                     + tokens_of_text(&call.id)
                     + tokens_of_text(&call.name)
                     + tokens_of_text(&call.arguments)
             });
-            OVERHEAD_TOKENS + tokens_of_text(text) + calls.sum::<usize>()
+            OVERHEAD_TOKENS + tokens_of_text(text) + reasoning + calls.sum::<usize>()
         }
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::ToolCall;
+use crate::model::{Origin, Reasoning, ToolCall};
 
 fn user(text: &str) -> Message {
     Message::User(text.to_owned())
@@ -18,12 +18,17 @@ fn content(size: usize) -> String {
     }
 }
 
-/// A turn of the task: an assistant's message with calls, and their results.
+fn reasoning(bytes: usize) -> Option<Reasoning> {
+    Some(Reasoning::beside(&Origin::new("u", "m"), "t".repeat(bytes).into()))
+}
+
+/// A turn of the task: an assistant's message with calls, and their results. Every third has reasoning.
 fn turn(number: usize, results: &[usize]) -> Vec<Message> {
     let id = |index| format!("{number}-{index}");
     let call = |index| ToolCall::new(id(index), "read", "{}");
     let calls = (0..results.len()).map(call).collect();
-    let asked = Message::Assistant { text: format!("turn {number}"), calls };
+    let reasoning = if number % 3 == 1 { reasoning(60) } else { None };
+    let asked = Message::Assistant { text: format!("turn {number}"), calls, reasoning };
     let result = |(index, size): (usize, &usize)| Message::ToolResult {
         call_id: id(index),
         text: format!("exit 0\n<untrusted-w>\n{}\n</untrusted-w>", content(*size)),
@@ -36,7 +41,7 @@ fn conversation(past: usize, request: usize, turns: &[Vec<usize>]) -> (Vec<Messa
     let mut messages = Vec::new();
     for number in 0..past {
         messages.push(user(&format!("question {number}")));
-        messages.push(Message::Assistant { text: format!("answer {number}"), calls: Vec::new() });
+        messages.push(Message::assistant(format!("answer {number}"), Vec::new()));
     }
     let pinned = messages.len()..messages.len() + 1;
     messages.push(user(&"r".repeat(request)));
@@ -111,6 +116,17 @@ proptest! {
         let again = fit(fitted.messages.clone(), fitted.pinned.clone(), bounds).expect("it fits already");
         prop_assert_eq!(again.messages, fitted.messages, "fitting again changes nothing");
     }
+}
+
+#[test]
+fn reasoning_takes_room_and_leaves_with_its_turn() {
+    let (mut messages, pinned) = conversation(0, 10, &[vec![10], vec![10]]);
+    let before = tokens(&messages);
+    let Message::Assistant { reasoning: first, .. } = &mut messages[1] else { panic!("no turn") };
+    *first = reasoning(9000);
+    assert_eq!(tokens(&messages), before + 9002_usize.div_ceil(3));
+    let fitted = fit(messages.clone(), pinned, WindowBounds { limit: 1000 }).unwrap();
+    assert_eq!(fitted.dropped, messages[1..3]);
 }
 
 #[test]

@@ -10,14 +10,10 @@ use protocol::event::TurnCompleted;
 use serde_json::json;
 
 use crate::streams::{SHORT_IDLE, ask, settings};
-use crate::{calls, model, says};
+use crate::{calls, half_a_stream, model, says};
 
 fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel) {
     crate::run(replies, tools, &[("AUTONOUS_MODEL_PROVIDER", "anthropic")])
-}
-
-fn half_a_stream(fault: StreamFault) -> ModelReply {
-    ModelReply::Faulty("one two three four five six".to_owned(), fault)
 }
 
 #[test]

@@ -7,9 +7,11 @@ mod by_hand;
 mod clumsy;
 mod context;
 mod failures;
+mod gemini;
 mod json_protocol;
 mod limits;
 mod line_protocol;
+mod responses;
 mod second_model;
 mod settings;
 mod several_calls;
@@ -20,7 +22,7 @@ mod turns;
 use agent_worker::untrusted::unmarked;
 use harness::fake_model::Usage;
 use harness::worker::{TaskRun, task};
-use harness::{FakeModel, FakeToolServer, ModelReply, Worker};
+use harness::{FakeModel, FakeToolServer, ModelReply, StreamFault, Worker};
 use serde_json::json;
 
 /// What each reply of a model costs here.
@@ -41,6 +43,10 @@ fn calls(calls: &[(&str, &str)]) -> ModelReply {
 
 fn owned(calls: &[(&str, &str)]) -> Vec<(String, String)> {
     calls.iter().map(|(name, arguments)| ((*name).to_owned(), (*arguments).to_owned())).collect()
+}
+
+fn half_a_stream(fault: StreamFault) -> ModelReply {
+    ModelReply::Faulty("one two three four five six".to_owned(), fault)
 }
 
 fn refuses(status: u16, message: &str) -> ModelReply {

@@ -10,19 +10,25 @@ use crate::variables::{VariableError, Variables};
 pub enum Provider {
     /// Messages.
     Anthropic,
+    /// `generateContent`, Gemini's own.
+    Gemini,
     /// Chat completions.
     OpenAi,
+    /// OpenAI's responses.
+    OpenAiResponses,
 }
 
 impl Provider {
     /// All providers, by name.
-    pub const ALL: [Self; 2] = [Self::Anthropic, Self::OpenAi];
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Gemini, Self::OpenAi, Self::OpenAiResponses];
 
     /// Its name in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
             Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
         }
     }
 
@@ -35,7 +41,8 @@ impl Provider {
     pub const fn key_variable(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::OpenAi => "OPENAI_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+            Self::OpenAi | Self::OpenAiResponses => "OPENAI_API_KEY",
         }
     }
 
@@ -43,7 +50,8 @@ impl Provider {
     pub const fn base_url_variable(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_BASE_URL",
-            Self::OpenAi => "OPENAI_BASE_URL",
+            Self::Gemini => "GOOGLE_GEMINI_BASE_URL",
+            Self::OpenAi | Self::OpenAiResponses => "OPENAI_BASE_URL",
         }
     }
 
@@ -51,7 +59,8 @@ impl Provider {
     pub const fn vendor_base_url(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com/v1",
-            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta",
+            Self::OpenAi | Self::OpenAiResponses => "https://api.openai.com/v1",
         }
     }
 
@@ -62,13 +71,15 @@ impl Provider {
             return Ok(default.parse().expect("a test parses each of them"));
         };
         let mut url = base_url(text).map_err(|expected| VariableError::new(name, text, expected))?;
-        match self {
-            // Anthropic's own programs add the version themselves.
-            Self::Anthropic if !url.path().trim_end_matches('/').ends_with("/v1") => {
-                let path = format!("{}/v1", url.path().trim_end_matches('/'));
-                url.set_path(&path);
-            }
-            Self::Anthropic | Self::OpenAi => {}
+        // The own programs of these vendors add the version themselves.
+        let version = match self {
+            Self::Anthropic => "/v1",
+            Self::Gemini => "/v1beta",
+            Self::OpenAi | Self::OpenAiResponses => "",
+        };
+        let path = url.path().trim_end_matches('/').to_owned();
+        if !path.ends_with(version) {
+            url.set_path(&format!("{path}{version}"));
         }
         Ok(url)
     }
@@ -106,6 +117,7 @@ mod tests {
             (Provider::Anthropic, "https://gateway", "https://gateway/v1"),
             (Provider::Anthropic, "https://gateway/claude/", "https://gateway/claude/v1"),
             (Provider::Anthropic, "https://gateway/v1", "https://gateway/v1"),
+            (Provider::Gemini, "https://gateway", "https://gateway/v1beta"),
         ] {
             let variables = Variables::from_pairs([(provider.base_url_variable(), value)]);
             assert_eq!(provider.base_url(&variables).unwrap().as_str(), expected);

@@ -14,7 +14,8 @@ use super::{Dialect, KEY, NAME, Said, Shared, chat, failure, reply_to};
 
 pub(super) const API_VERSION: &str = "2024-10-21";
 
-const DIALECT: Dialect = Dialect { whole: chat::DIALECT.whole, events, end: chat::DIALECT.end };
+const DIALECT: Dialect =
+    Dialect { whole: chat::DIALECT.whole, events, end: chat::DIALECT.end, check: chat::DIALECT.check };
 
 #[derive(Deserialize)]
 pub(super) struct Version {
@@ -62,7 +63,7 @@ fn refusal(headers: &HeaderMap, version: &Version) -> Option<Response> {
     (!known).then(|| failure(StatusCode::NOT_FOUND, "404", "Resource not found"))
 }
 
-fn events(said: &Said<'_>) -> Vec<Value> {
+fn events(said: &Said) -> Vec<Value> {
     let mut events = (chat::DIALECT.events)(said);
     let filters = json!([{"prompt_index": 0, "content_filter_results": {}}]);
     events.insert(0, json!({"choices": [], "object": "", "id": "", "prompt_filter_results": filters}));

@@ -1,11 +1,16 @@
-//! A fake model server with scripted replies: OpenAI's chat completions and Anthropic's messages, by route.
+//! A fake model server with scripted replies: OpenAI's chat completions and responses, Anthropic's messages,
+//! and Gemini's content, by route.
 //!
 //! A script is a list of replies, or a closure that sees exactly what was sent. Replies are streamed if the
-//! request asks for it, and streams can break in all the usual ways.
+//! request asks for it, and streams can break in all the usual ways. A model that thinks wants its reasoning
+//! back by the rules of its [`House`], and refuses a request that breaks them as the real one does.
 
 mod azure;
 mod chat;
+mod content;
+mod memory;
 mod messages;
+mod responses;
 mod stream;
 
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,6 +26,7 @@ use serde_json::{Value, json};
 use crate::serving::Serving;
 
 pub use chat::chunk;
+use memory::{Memory, Refusal};
 pub use stream::{End, Stream};
 
 pub const KEY: &str = "sk-FAKE-key-of-a-fake-model";
@@ -49,11 +55,44 @@ pub enum ModelReply {
     Faulty(String, StreamFault),
     Stream(Stream),
     Silent,
+    /// A reply after this thought.
+    Thinking(String, Box<ModelReply>),
+}
+
+/// Whose rules for reasoning hold, where a protocol has several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum House {
+    /// Thoughts in `reasoning`, which need not come back: vLLM, Groq.
+    Lenient,
+    /// `reasoning_content` with every call, even an empty one.
+    DeepSeek,
+    /// `reasoning_content` never: DeepSeek's first thinking model.
+    DeepSeekR1,
+    /// `reasoning_details` unchanged.
+    OpenRouter,
+    /// A signature with the first call of each step. In Google's own protocol, calls have IDs.
+    Google,
+    /// No tools but with `reasoning_effort: none`.
+    OpenAi,
+    /// OpenAI's models that do not reason, and refuse to encrypt it.
+    Unreasoning,
 }
 
 impl ModelReply {
     pub fn call(tool: &str, arguments: &Value) -> Self {
         Self::Calls(vec![(tool.to_owned(), arguments.to_string())])
+    }
+
+    /// The same reply after a thought.
+    pub fn after(self, thought: &str) -> Self {
+        Self::Thinking(thought.to_owned(), Box::new(self))
+    }
+
+    fn thought(&self) -> Option<&str> {
+        match self {
+            Self::Thinking(thought, _) => Some(thought),
+            _ => None,
+        }
     }
 
     /// Its text, its calls, and whether it was cut.
@@ -69,6 +108,7 @@ impl ModelReply {
             | Self::Whole(_)
             | Self::Stream(_)
             | Self::Silent => ("", &[], false),
+            Self::Thinking(_, reply) => reply.said(),
         }
     }
 }
@@ -95,19 +135,26 @@ pub struct Usage {
 }
 
 /// A reply, independent of the protocol.
-struct Said<'a> {
-    text: &'a str,
-    calls: &'a [(String, String)],
+#[derive(Debug, Clone)]
+struct Said {
+    text: String,
+    calls: Vec<(String, String)>,
+    thought: Option<String>,
     is_cut: bool,
     usage: Usage,
+    house: House,
+    /// The model that was asked.
+    model: String,
     /// The number of the request, which makes the IDs of its calls unique.
     number: usize,
 }
 
 struct Dialect {
-    whole: fn(&Said<'_>) -> Value,
-    events: fn(&Said<'_>) -> Vec<Value>,
+    whole: fn(&Said) -> Value,
+    events: fn(&Said) -> Vec<Value>,
     end: &'static str,
+    /// Refuses what the real server refuses.
+    check: fn(&Value, &Memory) -> Result<(), Refusal>,
 }
 
 type Script = Box<dyn FnMut(&Value) -> ModelReply + Send>;
@@ -116,6 +163,7 @@ struct Shared {
     script: Mutex<Script>,
     requests: Mutex<Vec<(HeaderMap, Value)>>,
     usage: Option<Usage>,
+    memory: Mutex<Memory>,
 }
 
 pub struct FakeModel {
@@ -127,23 +175,36 @@ impl FakeModel {
     /// A model that answers each request with what `script` returns for the request's body. The script may
     /// block while the model "thinks".
     pub fn start(script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
-        Self::start_with(Box::new(script), None)
+        Self::start_with(Box::new(script), None, House::Lenient)
+    }
+
+    /// The same with the rules of a house.
+    pub fn start_as(house: House, script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
+        Self::start_with(Box::new(script), None, house)
     }
 
     /// A model that gives these replies in turn, and repeats the last one.
     pub fn answering(replies: Vec<ModelReply>) -> Self {
-        Self::start_with(in_turn(replies), None)
+        Self::start_with(in_turn(replies), None, House::Lenient)
+    }
+
+    pub fn answering_as(house: House, replies: Vec<ModelReply>) -> Self {
+        Self::start_with(in_turn(replies), None, house)
     }
 
     pub fn answering_for(usage: Usage, replies: Vec<ModelReply>) -> Self {
-        Self::start_with(in_turn(replies), Some(usage))
+        Self::start_with(in_turn(replies), Some(usage), House::Lenient)
     }
 
-    fn start_with(script: Script, usage: Option<Usage>) -> Self {
-        let shared = Arc::new(Shared { script: Mutex::new(script), requests: Mutex::default(), usage });
+    fn start_with(script: Script, usage: Option<Usage>, house: House) -> Self {
+        let (script, memory) = (Mutex::new(script), Mutex::new(Memory::new(house)));
+        let shared = Arc::new(Shared { script, requests: Mutex::default(), usage, memory });
         let chat = post(|state, headers, body| reply(state, headers, body, &chat::DIALECT));
         let messages = post(|state, headers, body| reply(state, headers, body, &messages::DIALECT));
+        let responses = post(|state, headers, body| reply(state, headers, body, &responses::DIALECT));
         let router = Router::new()
+            .route("/v1/responses", responses)
+            .route("/v1/models/{call}", post(content::generate))
             .route("/v1/chat/completions", chat)
             .route("/v1/messages", messages)
             .route("/v1/models", get(models))
@@ -207,12 +268,16 @@ async fn models(headers: HeaderMap) -> Response {
     if !has_the_key(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
+    if headers.contains_key("x-goog-api-key") {
+        return axum::Json(json!({"models": [{"name": format!("models/{NAME}")}]})).into_response();
+    }
     axum::Json(json!({"object": "list", "data": [{"id": NAME, "object": "model"}]})).into_response()
 }
 
 fn has_the_key(headers: &HeaderMap) -> bool {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    header("authorization") == Some(&format!("Bearer {KEY}")) || header("x-api-key") == Some(KEY)
+    header("authorization") == Some(&format!("Bearer {KEY}"))
+        || ["x-api-key", "x-goog-api-key"].iter().any(|name| header(name) == Some(KEY))
 }
 
 async fn reply(
@@ -239,14 +304,21 @@ async fn reply_to(
         requests.push((headers, request.clone()));
         requests.len()
     };
+    if let Err(refusal) = (dialect.check)(&request, &shared.memory.lock().expect("no check panics")) {
+        return refusal.into_response();
+    }
     let thinking = tokio::task::spawn_blocking(move || {
         let reply = (shared.script.lock().expect("no script panics"))(&request);
         let usage = shared.usage.unwrap_or_else(|| Usage::estimated(&request, &reply));
-        (reply, usage)
+        let model = request["model"].as_str().unwrap_or_default();
+        let said = shared.memory.lock().expect("no check panics").saying(&reply, usage, model, number);
+        (reply, said)
     });
-    let (reply, usage) = thinking.await.expect("no script panics");
-    let (text, calls, is_cut) = reply.said();
-    let said = Said { text, calls, is_cut, usage, number };
+    let (reply, said) = thinking.await.expect("no script panics");
+    let reply = match reply {
+        ModelReply::Thinking(_, reply) => *reply,
+        reply => reply,
+    };
     match &reply {
         ModelReply::Text(_)
         | ModelReply::Calls(_)
@@ -273,7 +345,7 @@ async fn reply_to(
             (status, [(RETRY_AFTER, "0")], axum::Json(json!({"error": error}))).into_response()
         }
         ModelReply::Broken => failure(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "The server failed"),
-        ModelReply::Silent => std::future::pending().await,
+        ModelReply::Silent | ModelReply::Thinking(..) => std::future::pending().await,
     }
 }
 
@@ -281,12 +353,17 @@ impl Usage {
     /// Counts a token for every four bytes, so that counts grow as real ones do.
     fn estimated(request: &Value, reply: &ModelReply) -> Self {
         let (text, calls, _) = reply.said();
+        let thought = reply.thought().unwrap_or_default();
         let written: usize = calls.iter().map(|(name, arguments)| name.len() + arguments.len()).sum();
-        Self { input: request.to_string().len() / 4, cached: 0, output: (text.len() + written) / 4 }
+        Self {
+            input: request.to_string().len() / 4,
+            cached: 0,
+            output: (thought.len() + text.len() + written) / 4,
+        }
     }
 }
 
-impl Said<'_> {
+impl Said {
     fn end(&self, [cut, with_calls, done]: [&'static str; 3]) -> &'static str {
         match (self.is_cut, self.calls.is_empty()) {
             (true, _) => cut,
@@ -297,6 +374,11 @@ impl Said<'_> {
 
     fn call_id(&self, index: usize) -> String {
         format!("call_{}_{index}", self.number)
+    }
+
+    /// What proves a thought to be this model's own, in characters of base64.
+    fn signature(&self, index: usize) -> String {
+        format!("signature+of/{}/{}/{index}==", self.model, self.number)
     }
 }
 

@@ -34,7 +34,7 @@ impl Stream {
     }
 
     /// All events of a reply, and the end mark.
-    pub(super) fn of(dialect: &Dialect, said: &Said<'_>) -> Self {
+    pub(super) fn of(dialect: &Dialect, said: &Said) -> Self {
         let mut stream = Self::events(&(dialect.events)(said), End::Close);
         stream.pieces.push(dialect.end.into());
         stream

@@ -17,6 +17,7 @@ mod clumsy_model;
 mod limits;
 mod loop_and_tools;
 mod providers;
+mod reasoning;
 mod tokens;
 mod window;
 

@@ -1,11 +1,11 @@
-//! Both model providers through the whole system.
+//! The model providers through the whole system.
 
 use harness::{FakeModel, ModelReply, Request, System};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
-fn both_protocols_lead_from_a_message_over_two_calls_to_a_reply() {
-    for provider in ["openai", "anthropic"] {
+fn every_protocol_leads_from_a_message_over_two_calls_to_a_reply() {
+    for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
         let call = |path: &str| ("ls".to_owned(), json!({"path": path}).to_string());
         let calls = ModelReply::Calls(vec![call("."), call("nowhere")]);
         let answer = ModelReply::Text("There is a.txt – 1 file.".to_owned());
@@ -16,8 +16,27 @@ fn both_protocols_lead_from_a_message_over_two_calls_to_a_reply() {
         let states = system.database().texts("select status from tool_calls order by status");
         assert_eq!(states, ["done", "failed"], "{provider}");
         let served = system.ask_tool_server(Request::get(&format!("/tools?format={provider}"))).json();
-        assert_eq!(model.requests()[0]["tools"], served["tools"], "{provider}");
-        let told = model.requests()[1]["messages"].to_string();
+        let sent = &model.requests()[0]["tools"];
+        assert!(is_part_of(sent, &served["tools"]), "{provider}: {sent}");
+        let told = model.requests()[1].to_string();
         assert!(told.contains("a.txt") && told.contains("NOT_FOUND"), "{provider}: {told}");
+    }
+}
+
+/// Whether `whole` has all of `part`, the elements of lists one by one. The worker sends each tool in the
+/// form that the tool server gives it, without what only checks arguments and without defaults, which Gemini
+/// gets in words.
+fn is_part_of(part: &Value, whole: &Value) -> bool {
+    match (part, whole) {
+        (Value::Object(part), Value::Object(whole)) => {
+            part.iter().all(|(name, value)| whole.get(name).is_some_and(|whole| is_part_of(value, whole)))
+        }
+        (Value::Array(part), Value::Array(whole)) => {
+            part.len() == whole.len() && part.iter().zip(whole).all(|(part, whole)| is_part_of(part, whole))
+        }
+        (Value::String(part), Value::String(whole)) => whole
+            .strip_prefix(part.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(" Default: ")),
+        _ => part == whole,
     }
 }

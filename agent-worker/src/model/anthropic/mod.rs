@@ -8,6 +8,7 @@ mod request;
 mod wire;
 
 use reqwest::RequestBuilder;
+use serde_json::Value;
 
 use super::endpoint::{Endpoint, Settings};
 use super::{Model, ReplyFuture, Request};
@@ -26,6 +27,11 @@ impl Anthropic {
     pub fn new(settings: Settings) -> Result<Self, HttpError> {
         Ok(Self(Endpoint::new(settings, "messages", sign)?))
     }
+
+    /// The body of a request, as it is sent.
+    pub fn body(&self, request: Request<'_>) -> Value {
+        request::body(self.0.settings(), self.0.origin(), request)
+    }
 }
 
 impl Model for Anthropic {
@@ -35,7 +41,7 @@ impl Model for Anthropic {
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(async move {
-            let accepted = self.0.send(&request::body(self.0.settings(), request)).await?;
+            let accepted = self.0.send(&self.body(request)).await?;
             self.0.reply::<MessageBuilder>(accepted).await
         })
     }

@@ -1,12 +1,15 @@
 //! Builds a message from the events of a stream or from one body.
 //!
-//! Unknown events and blocks are skipped, as the protocol asks; so are the model's thoughts. The input of a
-//! call is joined as text and never parsed.
+//! Unknown events and blocks are skipped, as the protocol asks. The model's thoughts are no part of the text;
+//! they are kept with their place among the other blocks. The input of a call is joined as text and never
+//! parsed.
+
+use serde_json::{Map, Value, json};
 
 use crate::model::endpoint::{
     ProviderError, ReplyBuilder, ReplyError, ReplyStage, check_content, check_size,
 };
-use crate::model::{Reply, ToolCall};
+use crate::model::{Origin, Reasoning, Reply, ToolCall};
 
 use super::wire::{Block, Body, Delta, Event, Tokens};
 
@@ -14,6 +17,7 @@ use super::wire::{Block, Body, Delta, Event, Tokens};
 pub(super) struct MessageBuilder {
     blocks: Vec<(u64, Part)>,
     bytes: usize,
+    thought_bytes: usize,
     stop_reason: Option<String>,
     tokens: Tokens,
     is_done: bool,
@@ -23,6 +27,8 @@ pub(super) struct MessageBuilder {
 enum Part {
     Text(String),
     Call { id: String, name: String, input: String },
+    Thought { thinking: String, signature: String, rest: Map<String, Value> },
+    Redacted(Map<String, Value>),
 }
 
 impl ReplyBuilder for MessageBuilder {
@@ -40,7 +46,7 @@ impl ReplyBuilder for MessageBuilder {
             Event::Error { error } => return Err(ReplyError::Provider(ProviderError::in_reply(&error))),
             Event::Other => {}
         }
-        check_size(self.bytes + self.blocks.len())
+        self.check_size()
     }
 
     fn add_body(&mut self, body: &[u8]) -> Result<(), ReplyError> {
@@ -54,21 +60,23 @@ impl ReplyBuilder for MessageBuilder {
         self.tokens.add(&body.usage);
         self.stop_reason = body.stop_reason;
         self.is_done = true;
-        check_size(self.bytes + self.blocks.len())
+        self.check_size()
     }
 
     fn stage(&self) -> ReplyStage {
         ReplyStage::of(self.bytes, self.stop_reason.is_some(), self.is_done)
     }
 
-    fn finish(self) -> Result<Reply, ReplyError> {
+    fn finish(self, origin: &Origin) -> Result<Reply, ReplyError> {
         let usage = self.tokens.usage();
+        let thoughts = thoughts(&self.blocks);
         let (text, calls) = parts(self.blocks)?;
         let reason = self.stop_reason.as_deref();
-        let reply = match reason {
+        let mut reply = match reason {
             Some("refusal") => Reply::filtered(text),
             _ => Reply { text, calls, ..Reply::default() },
         };
+        reply.reasoning = thoughts.map(|content| Reasoning::around(&reply, origin, content));
         // `pause_turn` belongs to the provider's own tools, which we never use: the message is not complete.
         let cut = matches!(reason, Some("max_tokens" | "model_context_window_exceeded" | "pause_turn"));
         check_content(Reply { cut, usage, ..reply })
@@ -85,12 +93,22 @@ impl MessageBuilder {
                 let input = if is_empty { String::new() } else { input.to_string() };
                 Part::Call { id, name, input }
             }
+            Block::Thinking { thinking, signature, rest } => Part::Thought { thinking, signature, rest },
+            Block::RedactedThinking { rest } => Part::Redacted(rest),
             Block::Other => return,
         };
         // Each call counts for something, so that even a flood of empty ones is bounded.
         self.bytes += match &part {
             Part::Text(text) => text.len(),
             Part::Call { id, name, input } => id.len() + name.len() + input.len() + 1,
+            Part::Thought { thinking, signature, rest } => {
+                self.thought_bytes += thinking.len() + signature.len() + json!(rest).to_string().len();
+                0
+            }
+            Part::Redacted(rest) => {
+                self.thought_bytes += json!(rest).to_string().len();
+                0
+            }
         };
         self.blocks.push((index, part));
     }
@@ -100,11 +118,42 @@ impl MessageBuilder {
         let (so_far, more) = match (part, delta) {
             (Some(Part::Text(so_far)), Delta::Text { text }) => (so_far, text),
             (Some(Part::Call { input, .. }), Delta::Input { partial_json }) => (input, partial_json),
+            (Some(Part::Thought { thinking: so_far, .. }), Delta::Thinking { thinking: more })
+            | (Some(Part::Thought { signature: so_far, .. }), Delta::Signature { signature: more }) => {
+                so_far.push_str(more);
+                self.thought_bytes += more.len();
+                return;
+            }
             _ => return,
         };
         so_far.push_str(more);
         self.bytes += more.len();
     }
+
+    fn check_size(&self) -> Result<(), ReplyError> {
+        check_size(self.bytes + self.thought_bytes + self.blocks.len())
+    }
+}
+
+/// All blocks in their order, if there are thoughts among them. A call is only its place: the request writes
+/// it from the reply's calls.
+fn thoughts(blocks: &[(u64, Part)]) -> Option<Value> {
+    let is_thought = |part: &Part| matches!(part, Part::Thought { .. } | Part::Redacted(_));
+    let block = |(_, part): &(u64, Part)| match part {
+        Part::Text(text) => json!({"type": "text", "text": text}),
+        Part::Call { .. } => json!({"type": "tool_use"}),
+        Part::Thought { thinking, signature, rest } => {
+            let mut block = json!({"type": "thinking", "thinking": thinking, "signature": signature});
+            rest.iter().for_each(|(name, value)| block[name] = value.clone());
+            block
+        }
+        Part::Redacted(rest) => {
+            let mut block = json!({"type": "redacted_thinking"});
+            rest.iter().for_each(|(name, value)| block[name] = value.clone());
+            block
+        }
+    };
+    blocks.iter().any(|(_, part)| is_thought(part)).then(|| blocks.iter().map(block).collect())
 }
 
 fn parts(blocks: Vec<(u64, Part)>) -> Result<(String, Vec<ToolCall>), ReplyError> {
@@ -112,6 +161,7 @@ fn parts(blocks: Vec<(u64, Part)>) -> Result<(String, Vec<ToolCall>), ReplyError
     for (_, part) in blocks {
         match part {
             Part::Text(text) => said.push_str(&text),
+            Part::Thought { .. } | Part::Redacted(_) => {}
             Part::Call { name, .. } if name.trim().is_empty() => {
                 return Err(ReplyError::invalid("a tool call has no name"));
             }
@@ -130,7 +180,6 @@ mod tests {
     use super::*;
     use crate::model::endpoint::{MAX_REPLY_BYTES, test_replies};
     use crate::model::{ModelErrorClass, Usage};
-    use serde_json::{Value, json};
 
     fn whole(content: &Value, stop_reason: &str) -> Result<Reply, ReplyError> {
         let body = json!({"type": "message", "content": content, "stop_reason": stop_reason});
@@ -154,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn text_calls_and_usage_are_joined_and_thoughts_skipped() {
+    fn text_calls_and_usage_are_joined_and_thoughts_kept_apart() {
         let usage = json!({"input_tokens": 3, "cache_read_input_tokens": 50,
                            "cache_creation_input_tokens": 20, "output_tokens": 1});
         let mut events = vec![
             json!({"type": "message_start", "message": {"role": "assistant", "content": [], "usage": usage}}),
-            start(0, &json!({"type": "thinking", "thinking": ""})),
+            start(0, &json!({"type": "thinking", "thinking": "", "signature": "", "new": 1})),
             delta(0, &json!({"type": "thinking_delta", "thinking": "hm"})),
             delta(0, &json!({"type": "signature_delta", "signature": "x"})),
             json!({"type": "ping"}),
@@ -178,8 +227,18 @@ mod tests {
         let calls =
             vec![ToolCall::new("toolu_1", "ls", "{\"path\": \".\""), ToolCall::new("toolu_2", "bash", "{}")];
         let usage = Usage { input_tokens: 73, cached_input_tokens: 50, output_tokens: 7 };
-        let expected = Reply { text: "I look.".into(), calls, usage, ..Reply::default() };
-        assert_eq!(test_replies::streamed::<MessageBuilder>(&events).unwrap(), expected);
+        let mut reply = test_replies::streamed::<MessageBuilder>(&events).unwrap();
+        let thoughts = reply.reasoning.take().unwrap();
+        assert_eq!(
+            thoughts.content_for(&test_replies::origin()),
+            Some(&json!([
+                {"type": "thinking", "thinking": "hm", "signature": "x", "new": 1},
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use"},
+                {"type": "tool_use"},
+            ]))
+        );
+        assert_eq!(reply, Reply { text: "I look.".into(), calls, usage, ..Reply::default() });
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! The protocol is stricter than our conversation: roles alternate, no text is empty, the results of a
 //! message's calls come first in the next message, and every call has a unique ID of a few allowed
-//! characters. Messages are adapted to that in a deterministic way, so that the provider's cache holds.
+//! characters. Thoughts go back unchanged, in their places. Messages are adapted
+//! to that in a deterministic way, so that the provider's cache holds.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
 use crate::model::endpoint::Settings;
-use crate::model::{Message, Request, ToolCall};
+use crate::model::{Message, Origin, Request, ToolCall};
 
 /// The longest reply where no setting names it: the protocol requires one. Every current model can write as
 /// much, and files fit.
@@ -22,12 +23,12 @@ const MAX_ID_CHARS: usize = 64;
 /// Inserted before a conversation that begins with the model's message, which the protocol forbids.
 const EARLIER: &str = "(The conversation began earlier.)";
 
-pub(super) fn body(settings: &Settings, request: Request<'_>) -> Value {
+pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -> Value {
     let mut body = json!({
         "model": settings.model,
         "max_tokens": settings.options.max_output_tokens.unwrap_or(MAX_TOKENS),
         "stream": true,
-        "messages": Messages::of(request.messages),
+        "messages": Messages::of(request.messages, origin),
     });
     if let Some(effort) = settings.options.reasoning_effort {
         body["output_config"] = json!({"effort": effort.as_str()});
@@ -61,23 +62,27 @@ struct Messages {
 }
 
 impl Messages {
-    fn of(messages: &[Message]) -> Value {
+    fn of(messages: &[Message], origin: &Origin) -> Value {
         let mut all = Self::default();
         for message in messages {
-            all.add(message);
+            all.add(message, origin);
         }
         all.finish()
     }
 
-    fn add(&mut self, message: &Message) {
+    fn add(&mut self, message: &Message, origin: &Origin) {
         match message {
             Message::User(text) => self.push_text("user", text),
-            Message::Assistant { text, calls } => {
-                // A text of the model that ends in whitespace is refused.
-                self.push_text("assistant", text.trim_end());
+            Message::Assistant { text, calls, reasoning } => {
                 self.calls.clear();
-                for call in calls {
-                    self.push_call(call);
+                let ours = reasoning.as_ref().and_then(|reasoning| reasoning.content_for(origin));
+                match ours.and_then(Value::as_array) {
+                    Some(blocks) => self.push_blocks(blocks, calls),
+                    None => {
+                        // A text of the model that ends in whitespace is refused.
+                        self.push_text("assistant", text.trim_end());
+                        calls.iter().for_each(|call| self.push_call(call));
+                    }
                 }
             }
             Message::ToolResult { call_id, text } => {
@@ -90,6 +95,20 @@ impl Messages {
                 self.push("user", block);
             }
         }
+    }
+
+    /// A message as the model wrote it, with the calls in their places.
+    fn push_blocks(&mut self, blocks: &[Value], calls: &[ToolCall]) {
+        let mut calls = calls.iter();
+        for block in blocks {
+            match block["type"].as_str() {
+                Some("text") => self.push_text("assistant", block["text"].as_str().unwrap_or_default()),
+                Some("tool_use") => calls.next().into_iter().for_each(|call| self.push_call(call)),
+                _ => self.push("assistant", block.clone()),
+            }
+        }
+        // A call that the model wrote as text has no place of its own.
+        calls.for_each(|call| self.push_call(call));
     }
 
     fn push_text(&mut self, role: &'static str, text: &str) {
@@ -140,6 +159,11 @@ fn sanitized(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Reasoning;
+
+    fn origin() -> Origin {
+        Origin::new("u", "m")
+    }
 
     fn user(text: &str) -> Message {
         Message::User(text.into())
@@ -147,7 +171,7 @@ mod tests {
 
     fn assistant(text: &str, calls: &[(&str, &str)]) -> Message {
         let call = |(id, arguments): &(&str, &str)| ToolCall::new(*id, "ls", *arguments);
-        Message::Assistant { text: text.into(), calls: calls.iter().map(call).collect() }
+        Message::assistant(text, calls.iter().map(call).collect())
     }
 
     fn result(call_id: &str, text: &str) -> Message {
@@ -160,7 +184,7 @@ mod tests {
 
     fn check(messages: &[Message], expected: &Value) {
         let request = Request { system: "", messages, tools: &[] };
-        let mut sent = body(&settings(), request)["messages"].take();
+        let mut sent = body(&settings(), &origin(), request)["messages"].take();
         for message in sent.as_array_mut().unwrap() {
             for block in message["content"].as_array_mut().unwrap() {
                 block.as_object_mut().unwrap().remove("cache_control");
@@ -241,6 +265,31 @@ mod tests {
     }
 
     #[test]
+    fn thoughts_go_back_in_their_places_to_the_same_model_only() {
+        let thought = |text: &str| json!({"type": "thinking", "thinking": text, "signature": "s"});
+        let redacted = json!({"type": "redacted_thinking", "data": "x"});
+        let place = json!({"type": "tool_use"});
+        let blocks = json!([thought("1"), text("I look. "), place, redacted, text(" "), place]);
+        let message = |origin: &Origin| {
+            let Message::Assistant { text, calls, .. } = assistant("I look.  ", &[("x", "{}"), ("y", "{")])
+            else {
+                panic!("no message of the model")
+            };
+            let reasoning = Some(Reasoning::beside(origin, blocks.clone()));
+            Message::Assistant { text, calls, reasoning }
+        };
+        let calls = [call("x", json!({})), call("y", json!({"invalid_arguments": "{"}))];
+        let user_said = json!({"role": "user", "content": [text("a")]});
+        let sent = |content: Value| json!([user_said, {"role": "assistant", "content": content}]);
+        check(
+            &[user("a"), message(&origin())],
+            &sent(json!([thought("1"), text("I look. "), calls[0], redacted, calls[1]])),
+        );
+        let foreign = sent(json!([text("I look."), calls[0], calls[1]]));
+        check(&[user("a"), message(&Origin::new("u", "other"))], &foreign);
+    }
+
+    #[test]
     fn malformed_arguments_go_back_as_the_model_wrote_them() {
         check(
             &[user("a"), assistant("", &[("x", "{\"path\":")]), result("x", "no JSON")],
@@ -255,7 +304,7 @@ mod tests {
     #[test]
     fn the_prompt_and_the_newest_message_are_marked_for_the_cache() {
         let messages = [user("a"), assistant("b", &[]), user("c")];
-        let body = body(&settings(), Request { system: "s", messages: &messages, tools: &[] });
+        let body = body(&settings(), &origin(), Request { system: "s", messages: &messages, tools: &[] });
         let mark = json!({"type": "ephemeral"});
         assert_eq!(body["system"][0]["cache_control"], mark);
         assert_eq!(body["messages"][2]["content"][0]["cache_control"], mark);

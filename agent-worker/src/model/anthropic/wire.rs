@@ -1,7 +1,7 @@
 //! A message on the wire: the events of a stream, or a whole body.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::model::Usage;
 
@@ -53,6 +53,18 @@ pub(super) enum Block {
         #[serde(default)]
         input: Value,
     },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+        #[serde(flatten)]
+        rest: Map<String, Value>,
+    },
+    RedactedThinking {
+        #[serde(flatten)]
+        rest: Map<String, Value>,
+    },
     #[serde(other)]
     Other,
 }
@@ -64,6 +76,10 @@ pub(super) enum Delta {
     Text { text: String },
     #[serde(rename = "input_json_delta")]
     Input { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
     #[serde(other)]
     Other,
 }

@@ -17,7 +17,7 @@ use reqwest::{Client, RequestBuilder, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{ModelError, ModelErrorClass, Reply};
+use super::{ModelError, ModelErrorClass, Origin, Reply};
 use crate::http::{self, HttpError};
 
 use body_reader::{BodyError, BodyReader};
@@ -40,6 +40,7 @@ pub(super) struct Endpoint {
     url: Url,
     sign: fn(RequestBuilder, &Settings) -> RequestBuilder,
     settings: Settings,
+    origin: Origin,
 }
 
 /// A successful response whose first bytes were read.
@@ -50,12 +51,37 @@ pub(super) struct Accepted {
 
 pub(super) struct RequestError {
     pub(super) status: Option<u16>,
+    /// The parameter that the server names.
+    param: Option<String>,
     pub(super) error: ModelError,
+}
+
+impl RequestError {
+    /// Whether something in the body may be what the server does not take.
+    pub(super) fn may_be_the_body(&self) -> bool {
+        matches!(self.status, Some(400 | 422)) && self.error.class == ModelErrorClass::BadRequest
+    }
+
+    /// Whether the server refuses this parameter.
+    pub(super) fn is_for(&self, param: &str) -> bool {
+        self.may_be_the_body() && self.param.as_deref() == Some(param)
+    }
+
+    /// Adds what to do about it.
+    pub(super) fn with_remedy(mut self, remedy: &str) -> Self {
+        self.error.detail = format!("{}; {remedy}", self.error.detail);
+        self
+    }
+
+    /// The refusal that counts after a second try: this one, unless the server did not respond any more.
+    pub(super) fn unless_unanswered(self, second: Self) -> Self {
+        if second.status.is_some() { self } else { second }
+    }
 }
 
 impl From<ModelError> for RequestError {
     fn from(error: ModelError) -> Self {
-        Self { status: None, error }
+        Self { status: None, param: None, error }
     }
 }
 
@@ -73,7 +99,9 @@ impl Endpoint {
         sign: fn(RequestBuilder, &Settings) -> RequestBuilder,
     ) -> Result<Self, HttpError> {
         let client = http::model_client(settings.proxy.as_ref())?;
-        Ok(Self { client, url: settings.url(path), sign, settings })
+        let url = settings.url(path);
+        let origin = Origin::new(url.as_str(), &settings.model);
+        Ok(Self { client, url, sign, settings, origin })
     }
 
     pub(super) fn model(&self) -> &str {
@@ -82,6 +110,11 @@ impl Endpoint {
 
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Where its replies come from.
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// Sends a request and waits for the first bytes of the response.
@@ -101,9 +134,11 @@ impl Endpoint {
             return Ok(Accepted { body, first });
         }
         let body = body.at_most(MAX_ERROR_BYTES, CLOSE_TIMEOUT).await;
-        let ProviderError { class, message } = ProviderError::of_status(status.as_u16(), &body);
-        let error = self.error(class, &format!("HTTP {}: {message}", status.as_u16()));
-        Err(RequestError { status: Some(status.as_u16()), error: ModelError { retry_after, ..error } })
+        let status = status.as_u16();
+        let ProviderError { class, message, param, wait } = ProviderError::of_status(status, &body);
+        let error = self.error(class, &format!("HTTP {status}: {message}"));
+        let error = ModelError { retry_after: retry_after.or(wait), ..error };
+        Err(RequestError { status: Some(status), param, error })
     }
 
     /// Reads a reply to its end, whether it comes as a stream or as one body.
@@ -117,7 +152,7 @@ impl Endpoint {
         } else {
             self.stream(body, first, &mut builder).await?;
         }
-        let reply = builder.finish().map_err(|error| self.reply_error(error))?;
+        let reply = builder.finish(&self.origin).map_err(|error| self.reply_error(error))?;
         let cost_micros = self.settings.options.prices.map(|prices| reply.usage.cost_micros(prices));
         Ok(Reply { cost_micros, ..reply })
     }
@@ -192,7 +227,9 @@ impl Endpoint {
     fn reply_error(&self, error: ReplyError) -> ModelError {
         match error {
             ReplyError::Invalid(why) => self.invalid(&why),
-            ReplyError::Provider(ProviderError { class, message }) => self.error(class, &message),
+            ReplyError::Provider(ProviderError { class, message, wait, .. }) => {
+                ModelError { retry_after: wait, ..self.error(class, &message) }
+            }
         }
     }
 

@@ -5,18 +5,29 @@
 //! Only a conversation that is too long has no such field everywhere: for it alone we compare the message
 //! with the sentences that providers are known to write.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::model::ModelErrorClass;
 
 /// How providers without a field for it report a conversation that is too long: the first two are
-/// Anthropic's, the third comes from vLLM and from behind OpenRouter.
-const TOO_LONG: [&str; 3] = ["prompt is too long", "exceed context limit", "maximum context length"];
+/// Anthropic's, the third comes from vLLM and from behind OpenRouter, the last is Google's.
+const TOO_LONG: [&str; 4] = [
+    "prompt is too long",
+    "exceed context limit",
+    "maximum context length",
+    "exceeds the maximum number of tokens allowed",
+];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::model) struct ProviderError {
     pub(in crate::model) class: ModelErrorClass,
     pub(in crate::model) message: String,
+    /// The parameter that is refused.
+    pub(in crate::model) param: Option<String>,
+    /// How long to wait, where it is not in a header: Google's servers write it here.
+    pub(in crate::model) wait: Option<Duration>,
 }
 
 impl ProviderError {
@@ -32,7 +43,7 @@ impl ProviderError {
             (_, ModelErrorClass::BadRequest) if is_too_long(&message) => ModelErrorClass::ContextTooLong,
             (_, class) => class,
         };
-        Self { class, message }
+        Self { class, message, ..Self::rest(error) }
     }
 
     /// Reads an error object that arrives instead of a reply, or of the rest of one.
@@ -42,7 +53,15 @@ impl ProviderError {
         // A server that accepts a request and then fails is broken, unless it says otherwise.
         let class = by_words(error).or(status.map(by_status)).unwrap_or(ModelErrorClass::Overloaded);
         let too_long = class == ModelErrorClass::BadRequest && is_too_long(&message);
-        Self { class: if too_long { ModelErrorClass::ContextTooLong } else { class }, message }
+        let class = if too_long { ModelErrorClass::ContextTooLong } else { class };
+        Self { class, message, ..Self::rest(error) }
+    }
+
+    fn rest(error: &Value) -> Self {
+        let param = error["param"].as_str().map(str::to_owned);
+        let mut waits = details(error).filter_map(|detail| detail["retryDelay"].as_str()?.strip_suffix('s'));
+        let wait = waits.find_map(|seconds| Duration::try_from_secs_f64(seconds.parse().ok()?).ok());
+        Self { class: ModelErrorClass::BadRequest, message: String::new(), param, wait }
     }
 }
 
@@ -55,8 +74,14 @@ fn message(error: &Value) -> Option<String> {
     })
 }
 
+/// Google's details: objects of many types.
+fn details(error: &Value) -> impl Iterator<Item = &Value> {
+    error["details"].as_array().into_iter().flatten()
+}
+
 fn by_words(error: &Value) -> Option<ModelErrorClass> {
-    [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str).find_map(by_word)
+    let fields = [&error["code"], &error["type"], &error["status"]].into_iter();
+    fields.chain(details(error).map(|detail| &detail["reason"])).filter_map(Value::as_str).find_map(by_word)
 }
 
 fn by_word(word: &str) -> Option<ModelErrorClass> {
@@ -69,11 +94,13 @@ fn by_word(word: &str) -> Option<ModelErrorClass> {
         | "billing_not_active"
         | "invalid_api_key"
         | "authentication_error"
-        | "permission_error" => ModelErrorClass::Auth,
-        "rate_limit_exceeded" | "rate_limit_error" => ModelErrorClass::RateLimit,
-        "overloaded_error" | "server_error" | "api_error" | "timeout_error" | "unavailable_error" => {
-            ModelErrorClass::Overloaded
-        }
+        | "permission_error"
+        | "API_KEY_INVALID"
+        | "UNAUTHENTICATED"
+        | "PERMISSION_DENIED" => ModelErrorClass::Auth,
+        "rate_limit_exceeded" | "rate_limit_error" | "RESOURCE_EXHAUSTED" => ModelErrorClass::RateLimit,
+        "overloaded_error" | "server_error" | "api_error" | "timeout_error" | "unavailable_error"
+        | "UNAVAILABLE" | "INTERNAL" | "DEADLINE_EXCEEDED" => ModelErrorClass::Overloaded,
         "invalid_request_error" | "not_found_error" => ModelErrorClass::BadRequest,
         _ => return None,
     })
@@ -157,6 +184,36 @@ mod tests {
             let body = json!({"error": error}).to_string();
             assert_eq!(ProviderError::of_status(status, body.as_bytes()).class, expected, "{body}");
         }
+    }
+
+    #[test]
+    fn googles_details_say_what_its_status_does_not() {
+        let error = |status: &str, detail: Value| {
+            let error =
+                json!({"code": 400, "message": "m", "status": status, "details": [{"@type": "x"}, detail]});
+            json!({"error": error}).to_string()
+        };
+        let invalid = error("INVALID_ARGUMENT", json!({"reason": "API_KEY_INVALID"}));
+        assert_eq!(ProviderError::of_status(400, invalid.as_bytes()).class, Auth);
+        for (delay, expected) in [("39s", Some(39_000)), ("1.5s", Some(1500)), ("soon", None), ("-1s", None)]
+        {
+            let limited = error("RESOURCE_EXHAUSTED", json!({"retryDelay": delay}));
+            let limited = ProviderError::of_status(429, limited.as_bytes());
+            assert_eq!(
+                (limited.class, limited.wait.map(|wait| wait.as_millis())),
+                (RateLimit, expected),
+                "{delay}"
+            );
+        }
+        let long = "The input token count (9) exceeds the maximum number of tokens allowed (8).";
+        let long = json!({"error": {"code": 400, "message": long, "status": "INVALID_ARGUMENT"}}).to_string();
+        assert_eq!(ProviderError::of_status(400, long.as_bytes()).class, ContextTooLong);
+    }
+
+    #[test]
+    fn a_refused_parameter_is_named() {
+        let body = br#"{"error":{"type":"invalid_request_error","message":"m","param":"include"}}"#;
+        assert_eq!(ProviderError::of_status(400, body).param.as_deref(), Some("include"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! counts as complete, because its text or its arguments may end anywhere.
 
 use super::ProviderError;
-use crate::model::Reply;
+use crate::model::{Origin, Reply};
 
 /// More than any model writes in one reply; it still fits into a line as a result.
 pub(in crate::model) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
@@ -17,8 +17,8 @@ pub(in crate::model) trait ReplyBuilder: Default {
 
     fn stage(&self) -> ReplyStage;
 
-    /// The reply; only called when it is complete.
-    fn finish(self) -> Result<Reply, ReplyError>;
+    /// The reply; only called when it is complete. Its reasoning will be for `origin`.
+    fn finish(self, origin: &Origin) -> Result<Reply, ReplyError>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,16 +75,20 @@ pub(in crate::model) mod test_replies {
     use super::*;
     use serde_json::Value;
 
+    pub(in crate::model) fn origin() -> Origin {
+        Origin::new("https://example.com/v1/test", "m")
+    }
+
     pub(in crate::model) fn streamed<B: ReplyBuilder>(events: &[Value]) -> Result<Reply, ReplyError> {
         let mut builder = B::default();
         events.iter().try_for_each(|event| builder.add_event(event.to_string().as_bytes()))?;
-        builder.finish()
+        builder.finish(&origin())
     }
 
     pub(in crate::model) fn whole<B: ReplyBuilder>(body: &Value) -> Result<Reply, ReplyError> {
         let mut builder = B::default();
         builder.add_body(body.to_string().as_bytes())?;
-        builder.finish()
+        builder.finish(&origin())
     }
 
     /// Checks the stages around four events: without text, with text, complete, ended.

@@ -38,7 +38,7 @@ impl JsonProtocol {
         tracing::warn!("asking the model to follow the JSON protocol");
         // Some providers refuse an empty message.
         let text = if first_text.trim().is_empty() { "{}".to_owned() } else { first_text };
-        messages.push(Message::Assistant { text, calls: Vec::new() });
+        messages.push(Message::assistant(text, Vec::new()));
         messages.push(Message::User(TRY_AGAIN.to_owned()));
         match understood(self.chat(&system, &messages).await?, request) {
             Understood::Reply(mut reply) | Understood::PerhapsAnswer(mut reply) => {
@@ -53,7 +53,9 @@ impl JsonProtocol {
     }
 
     async fn chat(&self, system: &str, messages: &[Message]) -> Result<Reply, ModelError> {
-        self.0.reply(Request { system, messages, tools: &[] }).await
+        let reply = self.0.reply(Request { system, messages, tools: &[] }).await?;
+        // Providers want reasoning back only with native calls, and some refuse it without.
+        Ok(Reply { reasoning: None, ..reply })
     }
 }
 
@@ -138,10 +140,10 @@ fn plain(messages: &[Message]) -> Vec<Message> {
     let mut newest_calls: &[ToolCall] = &[];
     for message in messages {
         let text = match message {
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 newest_calls = calls;
                 let text = if calls.is_empty() { text.clone() } else { parse::written(text, calls) };
-                plain.push(Message::Assistant { text, calls: Vec::new() });
+                plain.push(Message::assistant(text, Vec::new()));
                 continue;
             }
             Message::User(text) => text.clone(),
@@ -206,7 +208,7 @@ mod tests {
         let calls = vec![ToolCall::new("a", "ls", "{\"path\": \".\"}")];
         let messages = [
             Message::User("go".into()),
-            Message::Assistant { text: String::new(), calls },
+            Message::assistant("", calls),
             Message::ToolResult { call_id: "a".into(), text: "exit 0\na.txt".into() },
         ];
         let request = Request { system: "", messages: &messages, tools: &tools() };
@@ -259,7 +261,7 @@ mod tests {
         let calls = vec![ToolCall::new("a", "ls", "{\"path\":\".\"}"), ToolCall::new("b", "ls", "{\"path\"")];
         let messages = [
             Message::User("go".into()),
-            Message::Assistant { text: "I look.".into(), calls },
+            Message::assistant("I look.", calls),
             result("a", "exit 0"),
             result("b", "exit 2"),
             Message::User("[hurry]".into()),
@@ -271,7 +273,7 @@ mod tests {
             plain(&messages),
             [
                 Message::User("go".into()),
-                Message::Assistant { text: written.into(), calls: Vec::new() },
+                Message::assistant(written, Vec::new()),
                 Message::User("Result of ls:\nexit 0\n\nResult of ls:\nexit 2\n\n[hurry]".into()),
             ]
         );

@@ -21,18 +21,20 @@ struct Partial {
     id: String,
     name: String,
     arguments: String,
+    extra: Value,
 }
 
 impl Calls {
     pub(super) fn add(&mut self, piece: wire::Call) {
-        let wire::Call { index, id, function: wire::Function { name, arguments } } = piece;
+        let wire::Call { index, id, function: wire::Function { name, arguments }, extra_content } = piece;
         let arguments = match arguments {
             Value::Null => String::new(),
             Value::String(text) => text,
             other => other.to_string(),
         };
         // Each call counts for something, so that even a flood of empty ones is bounded.
-        self.bytes += id.len() + name.len() + arguments.len() + 1;
+        let extra_bytes = if extra_content.is_null() { 0 } else { extra_content.to_string().len() };
+        self.bytes += id.len() + name.len() + arguments.len() + extra_bytes + 1;
         match self.continued_by(index, &id, &name) {
             Some(call) => {
                 call.arguments.push_str(&arguments);
@@ -41,8 +43,11 @@ impl Calls {
                         *known = new;
                     }
                 }
+                if !extra_content.is_null() {
+                    call.extra = extra_content;
+                }
             }
-            None => self.calls.push(Partial { index, id, name, arguments }),
+            None => self.calls.push(Partial { index, id, name, arguments, extra: extra_content }),
         }
     }
 
@@ -51,10 +56,11 @@ impl Calls {
         self.bytes
     }
 
-    /// The calls, once no piece is missing.
-    pub(super) fn finish(self) -> Result<Vec<ToolCall>, ReplyError> {
+    /// The calls, once no piece is missing, and what a server added to each; null for nothing.
+    pub(super) fn finish(self) -> Result<(Vec<ToolCall>, Vec<Value>), ReplyError> {
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
-        for Partial { id, name, arguments, .. } in self.calls {
+        let mut extras = Vec::with_capacity(self.calls.len());
+        for Partial { id, name, arguments, extra, .. } in self.calls {
             if name.trim_matches(['.', ' ']).is_empty() {
                 return Err(ReplyError::invalid(format!("a tool call has no usable name: {name:?}")));
             }
@@ -64,8 +70,9 @@ impl Calls {
             // Several servers send this when there are no arguments.
             let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
             calls.push(ToolCall { id, name, arguments });
+            extras.push(extra);
         }
-        Ok(calls)
+        Ok((calls, extras))
     }
 
     /// The call that a piece continues; none when it begins one.
@@ -107,7 +114,7 @@ mod tests {
                 expected[usize::from(*index == 1)].push_str(text);
             }
             let expected = expected.map(|text| if text.is_empty() { "{}".to_owned() } else { text });
-            let whole = calls.finish().unwrap().into_iter().map(|call| call.arguments).collect::<Vec<_>>();
+            let whole = calls.finish().unwrap().0.into_iter().map(|call| call.arguments).collect::<Vec<_>>();
             prop_assert_eq!(whole, expected);
         }
     }

@@ -7,9 +7,10 @@
 use crate::model::endpoint::{
     ProviderError, ReplyBuilder, ReplyError, ReplyStage, check_content, check_size,
 };
-use crate::model::{Reply, Usage};
+use crate::model::{Origin, Reasoning, Reply, Usage};
 
 use super::calls::Calls;
+use super::reasoning::Collected;
 use super::wire::{self, Chunk, Content};
 
 /// The end of a stream.
@@ -19,6 +20,7 @@ const DONE: &[u8] = b"[DONE]";
 pub(super) struct CompletionBuilder {
     text: String,
     calls: Calls,
+    reasoning: Collected,
     finish_reason: Option<String>,
     usage: Usage,
     is_done: bool,
@@ -51,13 +53,18 @@ impl ReplyBuilder for CompletionBuilder {
         ReplyStage::of(self.bytes(), self.finish_reason.is_some(), self.is_done)
     }
 
-    fn finish(self) -> Result<Reply, ReplyError> {
+    fn finish(self, origin: &Origin) -> Result<Reply, ReplyError> {
         let reason = self.finish_reason.as_deref();
         let reply = match reason {
             // The filter may have cut the calls.
             Some("content_filter") => Reply::filtered(self.text),
             Some("error") => return Err(ReplyError::invalid("the reply ended in an error")),
-            _ => Reply { text: self.text, calls: self.calls.finish()?, ..Reply::default() },
+            _ => {
+                let (calls, extras) = self.calls.finish()?;
+                let reasoning = self.reasoning.finish(extras);
+                let reasoning = reasoning.map(|content| Reasoning::beside(origin, content));
+                Reply { text: self.text, calls, reasoning, ..Reply::default() }
+            }
         };
         let cut = reason == Some("length");
         check_content(Reply { cut, usage: self.usage, ..reply })
@@ -79,7 +86,7 @@ impl CompletionBuilder {
             let reason = choice.finish_reason.filter(|reason| !reason.is_empty());
             self.finish_reason = reason.or(self.finish_reason.take());
         }
-        check_size(self.bytes())
+        check_size(self.bytes() + self.reasoning.bytes())
     }
 
     fn add(&mut self, content: Content) {
@@ -87,8 +94,10 @@ impl CompletionBuilder {
         for call in content.tool_calls {
             self.calls.add(call);
         }
+        self.reasoning.add(content.reasoning);
     }
 
+    /// Without the reasoning: while the model thinks, it may pause for long.
     fn bytes(&self) -> usize {
         self.text.len() + self.calls.bytes()
     }
@@ -264,7 +273,8 @@ mod tests {
     #[test]
     fn an_error_inside_a_success_has_a_class() {
         let body = json!({"error": {"code": 429, "message": "wait"}});
-        let refusal = ProviderError { class: ModelErrorClass::RateLimit, message: "wait".into() };
+        let (class, message) = (ModelErrorClass::RateLimit, "wait".to_owned());
+        let refusal = ProviderError { class, message, param: None, wait: None };
         for error in [streamed(std::slice::from_ref(&body)), test_replies::whole::<CompletionBuilder>(&body)]
         {
             assert_eq!(error, Err(ReplyError::Provider(refusal.clone())));

@@ -3,15 +3,16 @@
 use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
+use super::reasoning;
 use crate::model::endpoint::Settings;
-use crate::model::{Message, Request, ToolCall};
+use crate::model::{Message, Origin, Request, ToolCall};
 
 /// Asks for the usage of a streamed reply; some servers do not know it.
 const STREAM_OPTIONS: &str = "stream_options";
 
-pub(super) fn body(settings: &Settings, request: Request<'_>) -> Value {
+pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -> Value {
     let mut messages = vec![json!({"role": "system", "content": request.system})];
-    messages.extend(request.messages.iter().map(message));
+    messages.extend(request.messages.iter().map(|message| self::message(message, origin)));
     let mut body = json!({"model": settings.model, "messages": messages, "stream": true});
     body[STREAM_OPTIONS] = json!({"include_usage": true});
     if let Some(tokens) = settings.options.max_output_tokens {
@@ -36,24 +37,31 @@ fn length_limit(settings: &Settings) -> &'static str {
     if is_openai { "max_completion_tokens" } else { "max_tokens" }
 }
 
-/// The same body for a server that refuses the stream options.
-pub(super) fn without_stream_options(mut body: Value) -> Value {
+pub(super) fn has_stream_options(body: &Value) -> bool {
+    body.get(STREAM_OPTIONS).is_some()
+}
+
+/// For a server that refuses the stream options.
+pub(super) fn remove_stream_options(body: &mut Value) {
     if let Some(body) = body.as_object_mut() {
         body.remove(STREAM_OPTIONS);
     }
-    body
 }
 
-fn message(message: &Message) -> Value {
+fn message(message: &Message, origin: &Origin) -> Value {
     match message {
         Message::User(text) => json!({"role": "user", "content": text}),
-        Message::Assistant { text, calls } if calls.is_empty() => {
+        Message::Assistant { text, calls, .. } if calls.is_empty() => {
             json!({"role": "assistant", "content": text})
         }
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, reasoning } => {
             let calls: Vec<Value> = calls.iter().map(call).collect();
             let text = Some(text).filter(|text| !text.is_empty());
-            json!({"role": "assistant", "content": text, "tool_calls": calls})
+            let mut message = json!({"role": "assistant", "content": text, "tool_calls": calls});
+            if let Some(ours) = reasoning.as_ref().and_then(|reasoning| reasoning.content_for(origin)) {
+                reasoning::restore(&mut message, ours);
+            }
+            message
         }
         Message::ToolResult { call_id, text } => {
             json!({"role": "tool", "tool_call_id": call_id, "content": text})
@@ -86,10 +94,12 @@ mod tests {
     #[test]
     fn a_request_without_stream_options_is_otherwise_the_same() {
         let request = Request { system: "s", messages: &[], tools: &[] };
-        let body = body(&Settings::new("http://127.0.0.1/v1".parse().unwrap(), None, "m"), request);
+        let settings = Settings::new("http://127.0.0.1/v1".parse().unwrap(), None, "m");
+        let mut body = body(&settings, &Origin::new("u", "m"), request);
         assert_eq!(body["stream_options"]["include_usage"], true);
         let expected =
             json!({"model": "m", "messages": [{"role": "system", "content": "s"}], "stream": true});
-        assert_eq!(without_stream_options(body), expected);
+        remove_stream_options(&mut body);
+        assert_eq!(body, expected);
     }
 }

@@ -33,6 +33,22 @@ pub(super) struct Content {
     pub(super) refusal: String,
     #[serde(deserialize_with = "or_default")]
     pub(super) tool_calls: Vec<Call>,
+    #[serde(flatten)]
+    pub(super) reasoning: Reasoning,
+}
+
+/// The fields that servers use for a model's reasoning.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Reasoning {
+    /// DeepSeek, and who follows it: a text.
+    pub(super) reasoning_content: Value,
+    /// OpenRouter, Groq, vLLM: a text.
+    pub(super) reasoning: Value,
+    /// OpenRouter: a list of blocks.
+    pub(super) reasoning_details: Value,
+    /// Google: an object.
+    pub(super) extra_content: Value,
 }
 
 #[derive(Default, Deserialize)]
@@ -43,6 +59,8 @@ pub(super) struct Call {
     pub(super) id: String,
     #[serde(deserialize_with = "or_default")]
     pub(super) function: Function,
+    /// Google puts the signature of its thoughts here.
+    pub(super) extra_content: Value,
 }
 
 #[derive(Default, Deserialize)]
