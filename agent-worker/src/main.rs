@@ -54,7 +54,7 @@ fn run() -> anyhow::Result<ExitCode> {
     secret_variables.push("AUTONOUS_TOOL_TOKEN".to_owned());
     secrets::leave_environment(&secret_variables)?;
     let arguments = Arguments::parse();
-    let variables = Variables::of_this_process()?;
+    let variables = Variables::of_this_process()?.with_secret_files(&secret_variables)?;
     logs::start(&variables)?;
     let config = Config::read(&variables)?;
     confine_to_connections()?;

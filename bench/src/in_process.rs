@@ -31,6 +31,7 @@ impl InProcess {
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
+            max_commands: config.limits.max_commands,
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
             cwd: config.files.roots[0].display().to_string(),

@@ -1,12 +1,16 @@
 //! Which requests are let in: for our own host, not from a foreign web page, with the token.
 //!
 //! A web page can make a browser send requests here under its own host name if that resolves to this machine
-//! (DNS rebinding). Host and Origin reveal that, so both are compared with our own names.
+//! (DNS rebinding). Host and Origin reveal that, so both are compared with our own names. A probe of an
+//! orchestrator calls us by whatever address we have there, and an address cannot be rebound.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, Uri, header};
-use process::Secret;
+use process::{Secret, VariableError, Variables};
+
+/// The paths that may be asked for under any address.
+const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
 /// The names and the token that requests are checked against.
 #[derive(Debug)]
@@ -59,14 +63,15 @@ impl Access {
         self.hosts.contains(&host.to_lowercase())
     }
 
-    /// The request must name exactly one host, in its header and its target, and it must be ours. A browser
-    /// also names the page that sends the request; that must be ours, too.
+    /// The request must name exactly one host, in its header and its target, and it must be ours, or any
+    /// address for a probe. A browser also names the page that sends the request; that must be ours, too.
     pub fn check_host(&self, headers: &HeaderMap, target: &Uri) -> Result<(), Refused> {
         let mut named = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else { return Err(Refused::HostCount) };
         let host = host.to_str().unwrap_or_default();
         for name in std::iter::once(host).chain(target.authority().map(|authority| authority.as_str())) {
-            if !self.is_own(name) {
+            let is_probed = PROBES.contains(&target.path()) && is_address(name);
+            if !self.is_own(name) && !is_probed {
                 return Err(Refused::Host(beginning(name)));
             }
         }
@@ -91,6 +96,29 @@ impl Access {
             Some(_) | None => Err(Refused::Token),
         }
     }
+}
+
+/// The names in a variable: hosts of this server, with or without a port.
+pub fn allowed_hosts(variables: &Variables, name: &str) -> Result<Vec<String>, VariableError> {
+    let hosts = variables.list(name).unwrap_or_default();
+    let is_host = |host: &String| {
+        let plain = |character: char| character.is_ascii_alphanumeric() || "-._:[]".contains(character);
+        host.chars().all(plain)
+    };
+    match hosts.iter().find(|host| !is_host(host)) {
+        None => Ok(hosts),
+        Some(bad) => Err(VariableError::new(
+            name,
+            bad,
+            "host names, comma separated, such as box.example or box.example:8700",
+        )),
+    }
+}
+
+/// Whether a host is an IP address, with or without a port.
+fn is_address(host: &str) -> bool {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.parse::<SocketAddr>().is_ok() || bare.parse::<IpAddr>().is_ok()
 }
 
 /// The bearer token of a request that has one `Authorization` header.
@@ -132,7 +160,7 @@ mod tests {
     #[test]
     fn only_loopback_names_our_address_and_allowed_names_are_ours() {
         let check = |host: &'static str, own: bool| {
-            let checked = access().check_host(&headers(&[(header::HOST, host)]), &Uri::from_static("/livez"));
+            let checked = access().check_host(&headers(&[(header::HOST, host)]), &Uri::from_static("/tools"));
             assert_eq!(checked.is_ok(), own, "{host}: {checked:?}");
         };
         for own in ["127.0.0.1:8700", "LOCALHOST:8700", "[::1]:8700", "box.example", "BOX.example:8700"] {
@@ -143,6 +171,23 @@ mod tests {
         {
             check(foreign, false);
         }
+    }
+
+    #[test]
+    fn a_probe_may_use_any_address_but_no_foreign_name_or_page() {
+        let check = |sent: &[(HeaderName, &'static str)], target: &'static str, passes: bool| {
+            let checked = access().check_host(&headers(sent), &Uri::from_static(target));
+            assert_eq!(checked.is_ok(), passes, "{sent:?} {target}: {checked:?}");
+        };
+        for host in ["10.1.2.3:8700", "10.1.2.3", "[fd00::1]:8700", "[fd00::1]"] {
+            let sent = [(header::HOST, host)];
+            check(&sent, "/readyz", true);
+            check(&sent, "/livez", true);
+            check(&sent, "/messages", false);
+            check(&[sent[0].clone(), (header::ORIGIN, "http://10.1.2.3:8700")], "/readyz", false);
+        }
+        check(&[(header::HOST, "evil.example:8700")], "/readyz", false);
+        check(&[(header::HOST, "10.1.2.3.evil.example")], "/readyz", false);
     }
 
     #[test]
@@ -160,6 +205,16 @@ mod tests {
         check(&origin("http://127.0.0.1:8700"), "/", Ok(()));
         check(&origin("null"), "/", Err(Refused::Origin("null".to_owned())));
         check(&origin("http://evil.example:8700"), "/", Err(Refused::Origin(format!("http://{}", evil()))));
+    }
+
+    #[test]
+    fn a_setting_with_something_else_than_hosts_is_refused() {
+        let read = |value| allowed_hosts(&Variables::from_pairs([("HOSTS", value)]), "HOSTS");
+        assert_eq!(read("box.example, 10.0.0.1:80,[fd00::1]").unwrap().len(), 3);
+        assert_eq!(read("").unwrap(), Vec::<String>::new());
+        for bad in ["http://box.example", "box.example/", "*", "a b"] {
+            assert!(read(bad).unwrap_err().to_string().contains("expected host names"), "{bad}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod confinement;
 pub mod exit;
 pub mod fd_passing;
 pub mod hardening;
+pub mod known_variables;
 pub mod lifeline;
 pub mod logs;
 pub mod models;

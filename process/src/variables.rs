@@ -2,31 +2,40 @@
 //!
 //! A value that does not parse stops the start, with an error that names the variable, the value and what
 //! was expected; nothing silently falls back to a default. An empty value counts as unset. A secret comes
-//! from the descriptor of [`crate::secrets`], else from a variable.
+//! from the descriptor of [`crate::secrets`], else from a variable, else from the file that a variable names.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::str::FromStr;
 
+use crate::known_variables::{self, FILE_ENDING, PREFIX};
 use crate::secrets::{self, Secret, SecretsError};
+
+/// The longest file with a secret.
+const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
 /// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name}={value:?}: expected {expected}")]
-pub struct VariableError {
-    name: String,
-    value: String,
-    expected: String,
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum VariableError {
+    #[error("{name}={value:?}: expected {expected}")]
+    Value { name: String, value: String, expected: String },
+    /// The value is left out: it may be a secret.
+    #[error(
+        "{name} is not a variable of Autonous. Did you mean {meant}? docs/operations.md lists all of them"
+    )]
+    Unknown { name: String, meant: &'static str },
 }
 
 impl VariableError {
     /// An error that names the variable, its value, and what was expected.
     pub fn new(name: &str, value: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), value: value.into(), expected: expected.into() }
+        Self::Value { name: name.to_owned(), value: value.into(), expected: expected.into() }
     }
 }
 
 /// The settings of this process: its environment, and its secrets.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Variables {
     plain: HashMap<String, String>,
     secret: HashMap<String, Secret>,
@@ -53,6 +62,34 @@ impl Variables {
     /// Adds the secrets.
     pub fn receive_secrets(self) -> Result<Self, SecretsError> {
         Ok(Self { secret: secrets::received()?, ..self })
+    }
+
+    /// Adds the secrets of this list that are in files.
+    ///
+    /// # Errors
+    /// A secret that is given twice, and a file that is empty, too long, or cannot be read.
+    pub fn with_secret_files(&self, names: &[impl AsRef<str>]) -> Result<Self, VariableError> {
+        let mut more = self.clone();
+        for name in names.iter().map(AsRef::as_ref) {
+            let variable = format!("{name}{FILE_ENDING}");
+            let Some(path) = self.text(&variable) else { continue };
+            if self.secret(name).is_some() {
+                return Err(VariableError::new(&variable, path, format!("nothing, because {name} is set")));
+            }
+            more.secret.insert(name.to_owned(), secret_in(&variable, path)?);
+        }
+        Ok(more)
+    }
+
+    /// Refuses a variable that begins like ours and that no program reads.
+    pub fn refuse_unknown(&self) -> Result<(), VariableError> {
+        let is_unknown = |name: &&String| name.starts_with(PREFIX) && !known_variables::is_known(name);
+        match self.plain.keys().filter(is_unknown).min() {
+            None => Ok(()),
+            Some(name) => {
+                Err(VariableError::Unknown { name: name.clone(), meant: known_variables::nearest(name) })
+            }
+        }
     }
 
     /// Settings from pairs, for tests and for programs that start others.
@@ -113,6 +150,22 @@ impl Variables {
     }
 }
 
+/// The secret in a file, without the newline that most editors add.
+fn secret_in(variable: &str, path: &str) -> Result<Secret, VariableError> {
+    let bad = |expected: String| VariableError::new(variable, path, expected);
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text))
+        .map_err(|error| bad(format!("a text file that can be read ({error})")))?;
+    if text.len() as u64 > MAX_SECRET_BYTES {
+        return Err(bad(format!("a file of at most {MAX_SECRET_BYTES} bytes")));
+    }
+    match text.trim() {
+        "" => Err(bad("a file that holds the secret".to_owned())),
+        secret => Ok(Secret::from(secret)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +175,45 @@ mod tests {
         let variables = Variables::from_pairs([("AUTONOUS_X", "soon")]);
         let error = variables.number("AUTONOUS_X", 1, 1..=600).unwrap_err();
         assert_eq!(error.to_string(), "AUTONOUS_X=\"soon\": expected a whole number from 1 to 600");
+    }
+
+    #[test]
+    fn an_unknown_variable_is_refused_by_its_name_alone() {
+        let variables = Variables::from_pairs([("AUTONOUS_TELEGRAM_TOKN", "1:hunter2"), ("OTHER_X", "1")]);
+        assert_eq!(
+            variables.refuse_unknown().unwrap_err().to_string(),
+            "AUTONOUS_TELEGRAM_TOKN is not a variable of Autonous. Did you mean AUTONOUS_TELEGRAM_TOKEN? \
+             docs/operations.md lists all of them"
+        );
+        let known = [("AUTONOUS_TELEGRAM_TOKEN_FILE", "/x"), ("AUTONOUSX", "1"), ("HOME", "/")];
+        assert_eq!(Variables::from_pairs(known).refuse_unknown(), Ok(()));
+    }
+
+    #[test]
+    fn a_secret_can_be_in_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        let name = "AUTONOUS_TOOL_TOKEN";
+        let read = |more: &[(&str, &str)]| {
+            let path = path.display().to_string();
+            let mut variables = Variables::from_pairs([("AUTONOUS_TOOL_TOKEN_FILE", &path)]);
+            let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            variables.plain.extend(more);
+            let secret = variables.with_secret_files(&[name]).map(|variables| variables.secret(name));
+            secret.map_err(|error| error.to_string())
+        };
+        assert!(read(&[]).unwrap_err().contains("expected a text file that can be read"));
+        std::fs::write(&path, "hunter2\n").unwrap();
+        assert!(read(&[]).unwrap().unwrap().matches("hunter2"));
+        assert!(
+            read(&[(name, "other")]).unwrap_err().contains("expected nothing, because AUTONOUS_TOOL_TOKEN")
+        );
+        for (content, expected) in
+            [(" \n", "a file that holds the secret"), (&"x".repeat(20_000), "at most 16384")]
+        {
+            std::fs::write(&path, content).unwrap();
+            assert!(read(&[]).unwrap_err().contains(expected));
+        }
     }
 
     #[test]

@@ -9,11 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use http_port::allowed_hosts;
 use process::models::{self, CONFIG_DIR};
 use process::{Secret, VariableError, Variables};
 
 use crate::children::environment::ChildSettings;
 use crate::data_dir::DataDir;
+use crate::retention::SHORTEST;
+use crate::terminal::age::Span;
 
 /// This program's own secrets, and the token that it would pass on if it did not generate one.
 const OWN_SECRETS: [&str; 3] = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TOOL_TOKEN"];
@@ -36,6 +39,8 @@ pub(crate) struct Config {
     pub data: DataDir,
     /// `AUTONOUS_CONTROL_LISTEN` (`127.0.0.1:8700`).
     pub control_listen: SocketAddr,
+    /// `AUTONOUS_CONTROL_ALLOWED_HOSTS` (none): further names in a Host header, with or without a port.
+    pub control_hosts: Vec<String>,
     /// `AUTONOUS_CONTROL_TOKEN` (generated at start).
     pub control_token: Option<Secret>,
     /// `AUTONOUS_TOOL_LISTEN` (`127.0.0.1:8701`).
@@ -48,6 +53,8 @@ pub(crate) struct Config {
     pub workers: usize,
     /// `AUTONOUS_STOP_SECONDS` (10): how long running calls may take when the run is ended.
     pub stop_patience: Duration,
+    /// `AUTONOUS_RETENTION` (30d): how long tasks are kept after their end; none for ever.
+    pub retention: Option<Span>,
     pub tasks: TaskSettings,
     pub channels: ChannelSettings,
     pub children: ChildSettings,
@@ -89,8 +96,10 @@ pub(crate) struct TelegramSettings {
 impl Config {
     /// Reads and checks everything. `data_dir` comes from the command line and overrides the variable.
     pub(crate) fn from_variables(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<Self> {
+        variables.refuse_unknown()?;
         let data = data_dir_from(variables, data_dir)?;
         Ok(Self {
+            control_hosts: allowed_hosts(variables, "AUTONOUS_CONTROL_ALLOWED_HOSTS")?,
             control_listen: listen(variables, "AUTONOUS_CONTROL_LISTEN", "127.0.0.1:8700")?,
             control_token: control_token(variables)?,
             tool_listen: listen(variables, "AUTONOUS_TOOL_LISTEN", "127.0.0.1:8701")?,
@@ -98,6 +107,7 @@ impl Config {
             system_prompt: system_prompt(variables)?,
             stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
             workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,
+            retention: retention(variables)?,
             tasks: TaskSettings::from_variables(variables)?,
             channels: ChannelSettings { telegram: TelegramSettings::from_variables(variables)? },
             children: ChildSettings::from_variables(variables, own_directory()?)?,
@@ -233,6 +243,18 @@ fn roots(variables: &Variables, data: &DataDir) -> Result<Vec<String>, VariableE
     }
 }
 
+fn retention(variables: &Variables) -> Result<Option<Span>, VariableError> {
+    const NAME: &str = "AUTONOUS_RETENTION";
+    let value = variables.text(NAME).unwrap_or("30d").trim();
+    match value.parse::<Span>() {
+        _ if value == "0" => Ok(None),
+        Ok(span) if span.0 >= SHORTEST => Ok(Some(span)),
+        Ok(_) | Err(_) => {
+            Err(VariableError::new(NAME, value, "a span such as 30d or 12w, at least 1h, or 0 to keep all"))
+        }
+    }
+}
+
 fn system_prompt(variables: &Variables) -> anyhow::Result<Option<String>> {
     const NAME: &str = CONFIG_DIR;
     let Some(directory) = variables.text(NAME) else { return Ok(None) };
@@ -300,6 +322,8 @@ mod tests {
         assert_eq!(config.tool_listen.to_string(), "127.0.0.1:8701");
         assert_eq!(config.roots, ["/data/workspace", "/data/state"]);
         assert_eq!((config.workers, config.tasks.max_attempts), (4, 3));
+        assert_eq!(config.retention, Some(Span(Duration::from_secs(30 * 86_400))));
+        assert_eq!(retention(&Variables::from_pairs([("AUTONOUS_RETENTION", "0")])), Ok(None));
         assert!(config.channels.telegram.is_none());
     }
 
@@ -315,6 +339,9 @@ mod tests {
             ("AUTONOUS_STOP_SECONDS", "601"),
             ("AUTONOUS_TASK_MAX_ATTEMPTS", "0"),
             ("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "soon"),
+            ("AUTONOUS_RETENTION", "5m"),
+            ("AUTONOUS_CONTROL_ALLOWED_HOSTS", "http://box.example"),
+            ("AUTONOUS_RETENTION", "a month"),
             ("AUTONOUS_TASK_RETRY_BASE_MS", "soon"),
             ("AUTONOUS_TELEGRAM_API_URL", "ftp://x"),
             ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", "me"),

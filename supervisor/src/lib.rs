@@ -18,6 +18,7 @@ mod data_dir;
 mod dispatch;
 mod error_chain;
 mod health;
+mod housekeeping;
 mod journal;
 mod monitor;
 mod ports;

@@ -35,6 +35,13 @@ pub(crate) async fn prune(
     run: Option<EventId>,
     before_ms: i64,
 ) -> Result<Pruned, PruneError> {
+    let pruned = delete(store, journal, before_ms).await?;
+    record(store, run.as_ref(), before_ms, pruned).await?;
+    Ok(pruned)
+}
+
+/// Deletes what ended before a time.
+pub(crate) async fn delete(store: &Store, journal: &Path, before_ms: i64) -> Result<Pruned, PruneError> {
     let mut pruned = Pruned::default();
     loop {
         let batch = store.write(move |tx| tasks(tx, before_ms)).await?;
@@ -50,11 +57,20 @@ pub(crate) async fn prune(
         until_seq = next;
     }
     pruned.journal_files = remove_full_files(store, journal, before_ms).await?;
+    Ok(pruned)
+}
+
+/// Records under `run` what was deleted.
+pub(crate) async fn record(
+    store: &Store,
+    run: Option<&EventId>,
+    before_ms: i64,
+    pruned: Pruned,
+) -> Result<(), StoreError> {
     let (tasks, journal_files) = (pruned.tasks, pruned.journal_files);
     let events = pruned.events_of_tasks + pruned.other_events;
-    let done = Event::now(DatabasePruned { before_ms, tasks, journal_files, events }, run.as_ref(), None);
-    store.write(move |tx| stored::append(tx, &done)).await?;
-    Ok(pruned)
+    let done = Event::now(DatabasePruned { before_ms, tasks, journal_files, events }, run, None);
+    store.write(move |tx| stored::append(tx, &done)).await
 }
 
 /// Removes the full journal files that were read to their end and last written before a time.

@@ -29,6 +29,7 @@ use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue};
 use crate::health::Board;
+use crate::housekeeping::{self, Housekeeping};
 use crate::journal::{self, Journal};
 use crate::monitor::Monitor;
 use crate::ports::{Port, PortError};
@@ -119,12 +120,16 @@ pub(crate) async fn run(
     let monitor = system.start_monitor(&children);
     system.start_channels(control_port, &monitor)?;
     system.announce_when_ready(children, monitor, announce);
+    system.start_housekeeping();
     let ended = system.until_stopped(&stop).await;
     // The children have exited: read what the tool server wrote last.
     system.dispatcher().requeue_at_shutdown().await;
     stop_journal.cancel();
     let _ = following.await;
     ended?;
+    if let Err(error) = housekeeping::merge_log(system.config.data.database()).await {
+        tracing::warn!(%error, "could not merge the database's log; the next start reads it");
+    }
     system.rejection.child().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
 }
 
@@ -264,7 +269,7 @@ impl System {
     fn start_control(&self, port: Port, monitor: Arc<Monitor>) -> Result<(), RunError> {
         let (listener, address) = port.into_async()?;
         let control = Control {
-            access: Access::new(Some(self.tokens.control()), address, &[]),
+            access: Access::new(Some(self.tokens.control()), address, &self.config.control_hosts),
             store: self.store.clone(),
             journal: self.config.data.journal(),
             follower: self.journal.clone(),
@@ -277,6 +282,16 @@ impl System {
         };
         self.tracker.spawn(control::serve(listener, control, local::routes()));
         Ok(())
+    }
+
+    fn start_housekeeping(&self) {
+        let housekeeping = Housekeeping {
+            store: self.store.clone(),
+            data: self.config.data.clone(),
+            run: self.run.clone(),
+            retention: self.config.retention,
+        };
+        self.tracker.spawn(housekeeping.keep(self.stop.clone()));
     }
 
     fn announce_when_ready(

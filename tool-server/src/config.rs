@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use http_port::allowed_hosts;
 use process::exit::BadSetting;
 use process::{Secret, VariableError, Variables};
 use sandbox::{Mode, Network};
-use toolkit::Bounds;
+use toolkit::{Bounds, DEFAULT_MAX_COMMANDS};
 
 use crate::control_files::ControlFiles;
 use crate::journal::DEFAULT_MAX_BYTES;
@@ -99,8 +100,10 @@ pub struct Files {
 /// How much a call may take.
 #[derive(Debug)]
 pub struct Limits {
-    /// `AUTONOUS_TOOL_TIMEOUT_SECONDS` (30).
+    /// `AUTONOUS_TOOL_TIMEOUT_SECONDS` (30): of every call that names none.
     pub timeout: Duration,
+    /// `AUTONOUS_TOOL_MAX_COMMANDS` (8): the most commands at once.
+    pub max_commands: usize,
     /// `AUTONOUS_TOOL_MAX_OUTPUT_LINES` (2000) and `AUTONOUS_TOOL_MAX_OUTPUT_BYTES` (51200).
     pub bounds: Bounds,
     /// `AUTONOUS_TOOL_MAX_EDIT_BYTES` (16 MiB): the largest file that is hashed and edited.
@@ -123,6 +126,7 @@ impl Config {
 
     /// Reads all settings for a check, which may have no roots.
     pub fn for_check(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
+        variables.refuse_unknown()?;
         Ok(Self {
             files: Files::from_variables(variables, current_dir)?,
             limits: Limits::from_variables(variables)?,
@@ -232,7 +236,7 @@ impl Listen {
         let default = SocketAddr::from(([127, 0, 0, 1], 8701));
         let expected = "an address and port such as 127.0.0.1:8701";
         let address = variables.parsed("AUTONOUS_TOOL_LISTEN", default, expected)?;
-        let token = token(variables)?;
+        let token = variables.secret("AUTONOUS_TOOL_TOKEN");
         if token.is_none() && !address.ip().is_loopback() {
             let expected =
                 "a loopback address, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
@@ -242,22 +246,7 @@ impl Listen {
             let expected = "off, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
             return Err(VariableError::new(NETWORK, format!("{network:?}").to_lowercase(), expected).into());
         }
-        Ok(Self {
-            address,
-            token,
-            allowed_hosts: variables.list("AUTONOUS_TOOL_ALLOWED_HOSTS").unwrap_or_default(),
-        })
-    }
-}
-
-fn token(variables: &Variables) -> anyhow::Result<Option<Secret>> {
-    const FILE: &str = "AUTONOUS_TOOL_TOKEN_FILE";
-    let Some(path) = variables.text(FILE) else { return Ok(variables.secret("AUTONOUS_TOOL_TOKEN")) };
-    let token = std::fs::read_to_string(path)
-        .map_err(|error| VariableError::new(FILE, path, format!("a file that can be read ({error})")))?;
-    match token.trim() {
-        "" => Err(VariableError::new(FILE, path, "a file that holds the token").into()),
-        token => Ok(Some(Secret::from(token))),
+        Ok(Self { address, token, allowed_hosts: allowed_hosts(variables, "AUTONOUS_TOOL_ALLOWED_HOSTS")? })
     }
 }
 
@@ -316,6 +305,7 @@ impl Limits {
                 .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
         Ok(Self {
+            max_commands: size("AUTONOUS_TOOL_MAX_COMMANDS", DEFAULT_MAX_COMMANDS, 1000)?,
             search_max_entries: variables.number(
                 "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",
                 DEFAULT_SEARCH_MAX_ENTRIES,

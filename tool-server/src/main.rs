@@ -112,7 +112,7 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     let config = Config::from_variables(&variables, &std::env::current_dir()?)?;
     let resources = StartupResources::acquire(&config, Depth::Quick)?;
     // From here on this process has secrets; the spawner has none.
-    let variables = variables.receive_secrets()?;
+    let variables = variables.receive_secrets()?.with_secret_files(SECRET_VARIABLES)?;
     let listen = Listen::from_variables(&variables, config.commands.network)?;
     let redactor = Arc::new(Redactor::new(listen.token.as_ref().map(Secret::expose)));
     let log_redactor = Arc::clone(&redactor);

@@ -15,6 +15,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
+use process::VariableError;
 use process::confinement::{Powers, confine};
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
@@ -70,6 +71,7 @@ impl Server {
             tool_context(config, roots, readonly_roots, &spawner, Arc::clone(&output), Arc::clone(&journal))
                 .context("cannot open the files of the tools")?;
         let registry = tools::registry(&context)?;
+        refuse_unknown_tools(config, &registry)?;
         let roots = &context.roots;
         let confinement = confine(&powers(config, roots))?;
         context.commands.watch_roots().context("cannot start a thread")?;
@@ -77,9 +79,9 @@ impl Server {
         let checks = self_check::run(config, confinement, &capabilities);
         let report = ServiceReport { checks, confinement, capabilities };
         report.require()?;
-        warn_of_unknown_names(config, &registry);
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
+            max_commands: config.limits.max_commands,
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
             cwd: roots.first().display().to_string(),
@@ -197,6 +199,7 @@ fn tool_context(
         commands: Arc::new(commands),
         policy: Arc::new(policy),
         skills: Arc::new(Skills::open(&files.skills_dir)?),
+        command_timeout: config.limits.timeout,
         ..alone
     })
 }
@@ -234,10 +237,15 @@ fn recorded(journal: Arc<Journal>) -> Recovered {
     })
 }
 
-/// An unknown name in AUTONOUS_TOOL_DISABLED disables nothing, so it is probably a mistake.
-fn warn_of_unknown_names(config: &Config, registry: &Registry) {
-    for name in config.disabled.iter().filter(|name| registry.names().all(|known| known != name.as_str())) {
-        tracing::warn!(name, "AUTONOUS_TOOL_DISABLED names an unknown tool");
+/// An unknown name in AUTONOUS_TOOL_DISABLED would disable nothing.
+fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), VariableError> {
+    let known: Vec<&str> = registry.names().collect();
+    match config.disabled.iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let expected = format!("names of tools, comma separated: {}", known.join(", "));
+            Err(VariableError::new("AUTONOUS_TOOL_DISABLED", unknown, expected))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::change::{Changer, Durability};
 use crate::command::{Commands, Environment};
@@ -26,6 +27,8 @@ pub struct ToolContext {
     /// Refuses command lines, with advice.
     pub(crate) policy: Arc<Policy>,
     pub(crate) skills: Arc<Skills>,
+    /// How long a command may run, unless its call says.
+    pub(crate) command_timeout: Duration,
 }
 
 impl ToolContext {
@@ -57,6 +60,12 @@ impl ToolContext {
             commands: Arc::new(no_commands),
             policy: Arc::new(Policy::new(PolicySettings::default())),
             skills: Arc::new(Skills::none()),
+            command_timeout: Duration::from_secs(30),
         })
+    }
+
+    /// The time limit of a command whose call names this many seconds, or none.
+    pub(crate) fn command_timeout(&self, seconds: Option<u64>) -> Duration {
+        seconds.map_or(self.command_timeout, Duration::from_secs)
     }
 }

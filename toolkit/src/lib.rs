@@ -27,7 +27,7 @@ pub use outcome::{Failure, Outcome, PartialReason, Success};
 pub use output::{Bounds, Page};
 pub use redaction::{PLACEHOLDER, RedactingWriter, Redactor};
 pub use registry::{Registry, RegistryError};
-pub use runner::{Recorder, Request, Runner, RunnerSettings};
+pub use runner::{DEFAULT_MAX_COMMANDS, Recorder, Request, Runner, RunnerSettings};
 pub use tool::{Call, Slot, Tool};
 
 /// Another call's panic leaves nothing half done behind these mutexes.

@@ -104,7 +104,7 @@ impl<T: Tool> AnyTool for Registered<T> {
     }
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
-        T::timeout(arguments)
+        self.tool.timeout(arguments)
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

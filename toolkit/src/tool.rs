@@ -63,7 +63,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// How long a call with these arguments may take; none for the default timeout.
-    fn timeout(_arguments: &Value) -> Option<Duration> {
+    fn timeout(&self, _arguments: &Value) -> Option<Duration> {
         None
     }
 

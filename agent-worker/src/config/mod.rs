@@ -5,6 +5,7 @@
 
 mod model;
 mod remote;
+mod unused;
 
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ pub struct Config {
 impl Config {
     /// Reads and validates all settings.
     pub fn read(variables: &Variables) -> Result<Self, ModelsError> {
+        variables.refuse_unknown()?;
         let number = |name, default, most| -> Result<u32, VariableError> {
             let number = variables.number(name, default, 1..=most)?;
             Ok(u32::try_from(number).unwrap_or(u32::MAX))

@@ -61,7 +61,10 @@ impl ModelConfig {
                 let expected = "nothing, because only model servers have a second model";
                 Err(VariableError::new(FALLBACK, name, expected).into())
             }
-            (_, _) => Ok(Self { provider, is_json }),
+            (_, _) => {
+                super::unused::refuse(variables, provider.name())?;
+                Ok(Self { provider, is_json })
+            }
         }
     }
 
@@ -112,6 +115,14 @@ impl ModelConfig {
 }
 
 impl Provider {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Scripted(_) => "scripted",
+            Self::Remote(_) => "of a model server",
+        }
+    }
+
     fn read(variables: &Variables) -> Result<Self, ModelsError> {
         match variables.text(PROVIDER) {
             Some("direct") => Ok(Self::Direct),

@@ -22,6 +22,9 @@ fn settings_that_do_not_fit_stop_the_start_and_are_named() {
         ),
         (vec![("AUTONOUS_TOOL_URL", "localhost")], "AUTONOUS_TOOL_URL=\"localhost\""),
         (vec![("AUTONOUS_LOG_FORMAT", "xml")], "AUTONOUS_LOG_FORMAT"),
+        (vec![("AUTONOUS_MODEL_NAME", "x")], "because the provider direct does not use it"),
+        (vec![("AUTONOUS_MODEL_NAM", "x")], "Did you mean AUTONOUS_MODEL_NAME?"),
+        (vec![("OPENAI_API_KEY_FILE", "/nowhere")], "OPENAI_API_KEY_FILE=\"/nowhere\": expected a text file"),
     ] {
         let stderr = refused(&variables);
         assert!(stderr.contains(expected), "{variables:?}: {stderr}");

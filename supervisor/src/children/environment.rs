@@ -1,68 +1,23 @@
-//! The environment of each child: built from nothing and these lists.
+//! The environment of each child: built from nothing and the lists of known variables.
 //!
-//! A variable that is not listed here reaches no child. Secrets are not passed as variables but through a
+//! A variable that is not listed reaches no child. Secrets are not passed as variables but through a
 //! pipe, and each child gets only its own.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use process::known_variables::{TOOL_SERVER, WORKER};
 use process::models::{self, CONFIG_DIR, ModelsError, Provider};
 use process::{Secret, Variables};
 
-/// The variables for the tool server that users may set.
-pub(crate) const TOOL_SERVER_VARIABLES: &[&str] = &[
-    "RUST_LOG",
-    "AUTONOUS_LOG_FORMAT",
-    "PATH",
-    "LANG",
-    "AUTONOUS_TOOL_ALLOWED_HOSTS",
-    "AUTONOUS_TOOL_TIMEOUT_SECONDS",
-    "AUTONOUS_TOOL_MAX_OUTPUT_LINES",
-    "AUTONOUS_TOOL_MAX_OUTPUT_BYTES",
-    "AUTONOUS_TOOL_MAX_EDIT_BYTES",
-    "AUTONOUS_TOOL_JOURNAL_MAX_BYTES",
-    "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",
-    "AUTONOUS_TOOL_DISABLED",
-    "AUTONOUS_TOOL_DENY_PATHS",
-    "AUTONOUS_TOOL_PROTECTED",
-    "AUTONOUS_TOOL_BASH_DENYLIST",
-    "AUTONOUS_TOOL_BASH_NETWORK",
-    "AUTONOUS_TOOL_BASH_ALLOW_NETWORK",
-    "AUTONOUS_TOOL_SANDBOX",
-    "AUTONOUS_TOOL_DISABLE_EXEC",
-    "AUTONOUS_TOOL_READONLY_ROOTS",
-    "AUTONOUS_TOOL_ENV",
-    "AUTONOUS_TOOL_MAX_MEMORY_MB",
-    "AUTONOUS_TOOL_MIN_FREE_MB",
-];
+/// What every child gets of what programs usually have.
+const COMMON: &[&str] = &["RUST_LOG", "AUTONOUS_LOG_FORMAT"];
 
-/// The variables for the worker that users may set.
-pub(crate) const WORKER_VARIABLES: &[&str] = &[
-    "RUST_LOG",
-    "AUTONOUS_LOG_FORMAT",
-    CONFIG_DIR,
-    "AUTONOUS_MODEL_PROVIDER",
-    "AUTONOUS_MODEL_NAME",
-    "AUTONOUS_MODEL_BASE_URL",
-    "AUTONOUS_MODEL_TOOL_PROTOCOL",
-    "AUTONOUS_MODEL_FALLBACK",
-    "AUTONOUS_MODEL_SCRIPT",
-    "AUTONOUS_MODEL_CONTEXT_TOKENS",
-    "AUTONOUS_MODEL_PROMPT",
-    "AUTONOUS_MODEL_REASONING_EFFORT",
-    "AUTONOUS_MODEL_MAX_OUTPUT_TOKENS",
-    "AUTONOUS_MODEL_TEMPERATURE",
-    "AUTONOUS_MODEL_EXTRA_BODY",
-    "AUTONOUS_MODEL_VISION",
-    "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS",
-    "AUTONOUS_MODEL_IDLE_SECONDS",
-    "NO_PROXY",
-    "no_proxy",
-    "AUTONOUS_CONTROL_MAX_TURNS",
-    "AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS",
-    "AUTONOUS_CONTROL_MAX_TOKENS",
-    "AUTONOUS_CONTROL_MAX_RETRIES",
-];
+/// What commands need.
+const OF_COMMANDS: &[&str] = &["PATH", "LANG"];
+
+/// What the worker needs beside its own variables.
+const OF_WORKER: &[&str] = &[CONFIG_DIR, "NO_PROXY", "no_proxy"];
 
 /// The users' settings for the children, before the supervisor adds its own.
 #[derive(Debug, Clone)]
@@ -75,12 +30,13 @@ pub(crate) struct ChildSettings {
 }
 
 impl ChildSettings {
-    /// Takes the variables that the lists above name, and the secrets of the models that are used.
+    /// Takes the known variables of the children, and the secrets of the models that are used.
     pub(crate) fn from_variables(variables: &Variables, programs: PathBuf) -> Result<Self, ModelsError> {
-        let mut tool_server = variables.pass_on(TOOL_SERVER_VARIABLES);
-        tool_server.extend(named_for_commands(variables));
+        let passed = [COMMON, OF_COMMANDS, TOOL_SERVER].concat();
+        let mut tool_server = variables.pass_on(&passed);
+        tool_server.extend(named_for_commands(variables, &passed));
         let secrets = models::used_secrets(variables)?.into_iter();
-        let mut worker = variables.pass_on(WORKER_VARIABLES);
+        let mut worker = variables.pass_on(&[COMMON, OF_WORKER, WORKER].concat());
         worker.extend(variables.pass_on(&Provider::ALL.map(Provider::base_url_variable)));
         Ok(Self {
             programs,
@@ -103,12 +59,12 @@ impl ChildSettings {
 }
 
 /// `AUTONOUS_TOOL_ENV` may name variables without values: the tool server needs these to pass them on.
-fn named_for_commands(variables: &Variables) -> Vec<(String, String)> {
+fn named_for_commands(variables: &Variables, passed: &[&str]) -> Vec<(String, String)> {
     let named = variables.list("AUTONOUS_TOOL_ENV").unwrap_or_default();
     let without_value: Vec<&str> = named
         .iter()
         .map(String::as_str)
-        .filter(|name| !name.contains('=') && !TOOL_SERVER_VARIABLES.contains(name))
+        .filter(|name| !name.contains('=') && !passed.contains(name))
         .collect();
     variables.pass_on(&without_value)
 }

@@ -54,7 +54,9 @@ fn run_command() -> anyhow::Result<ExitCode> {
         Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
         Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(&data, &resend))?),
         Command::Check(check) => {
-            let config = Config::from_variables(&variables, Some(data.path()));
+            let config =
+                variables.with_secret_files(&secret_variables(&variables)).map_err(anyhow::Error::from);
+            let config = config.and_then(|variables| Config::from_variables(&variables, Some(data.path())));
             exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, paint(&variables))))
         }
         Command::Backup(backup) => make_backup(&data, &backup),
@@ -68,6 +70,7 @@ fn run_command() -> anyhow::Result<ExitCode> {
 fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyhow::Result<ExitCode> {
     process::logs::start(variables)?;
     process::open_files::raise_limit().context("could not raise the limit of open files")?;
+    let variables = &variables.with_secret_files(&secret_variables(variables))?;
     let config = Config::from_variables(variables, Some(data))?;
     if variables.secret("AUTONOUS_TOOL_TOKEN").is_some() {
         tracing::warn!("AUTONOUS_TOOL_TOKEN is ignored: the supervisor generates one at each start");

@@ -65,9 +65,11 @@ impl ControlError {
                 "UNAUTHORIZED",
                 "Send `Authorization: Bearer <token>`; `supervisor token control` prints it.",
             ),
-            Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => {
-                (StatusCode::FORBIDDEN, "ORIGIN_REFUSED", "Use the loopback address and port.")
-            }
+            Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => (
+                StatusCode::FORBIDDEN,
+                "ORIGIN_REFUSED",
+                "Use the loopback address and port, or add the name to AUTONOUS_CONTROL_ALLOWED_HOSTS.",
+            ),
             Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED", "Try again in a moment."),
             Self::BodyTimeout(_) => (StatusCode::REQUEST_TIMEOUT, "TIMEOUT", "Send the whole body at once."),
             Self::NoSuchRoute => (

@@ -13,6 +13,9 @@ pub(crate) const JOURNAL_TAMPERED: &str = "journal.tampered";
 /// The event up to which every tool call has an end.
 pub(crate) const SETTLED_EVENTS: &str = "tool_calls.settled";
 
+/// When housekeeping was last begun, in milliseconds since the epoch.
+pub(crate) const LAST_HOUSEKEEPING: &str = "housekeeping.last";
+
 /// When the supervisor last tried whether the database takes changes again.
 pub(crate) const LAST_PROBE: &str = "store.last_probe";
 

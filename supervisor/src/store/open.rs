@@ -21,6 +21,9 @@ pub(crate) fn known_version() -> i64 {
 /// How long to wait for another program that reads or copies the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long merging the log waits for readers: the end of a run must not wait for them.
+const MERGE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Opens and migrates the database; a file that is damaged, or that a newer program made, is not changed.
 pub fn for_writing(path: &Path) -> Result<Connection, StoreError> {
     prepared(path).map_err(|error| match error {
@@ -76,6 +79,13 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
 pub(crate) fn make_smaller(path: &Path) -> Result<(), StoreError> {
     // The copy would not fit into memory.
     Ok(for_writing(path)?.execute_batch("pragma temp_store = default; vacuum")?)
+}
+
+/// Merges SQLite's log into the database, as far as no reader still needs it.
+pub(crate) fn merge_log(path: &Path) -> Result<(), StoreError> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.busy_timeout(MERGE_TIMEOUT)?;
+    Ok(connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?)
 }
 
 /// Opens the database for reading, whether a supervisor runs or not.

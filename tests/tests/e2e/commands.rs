@@ -66,6 +66,27 @@ fn a_command_answers_with_its_output_its_code_and_what_it_cost() {
 }
 
 #[test]
+fn a_command_without_a_limit_of_its_own_has_that_of_the_server() {
+    let server = ToolServer::builder().variable("AUTONOUS_TOOL_TIMEOUT_SECONDS", "1").start();
+    let ran = server.call("bash", &json!({"cmd": "echo begun; sleep 60"}));
+    assert_eq!((code(&ran), ran.stdout.as_str()), (ErrorCode::Timeout, "begun\n"));
+    let longer = server.call("bash", &json!({"cmd": "sleep 1.5; echo ended", "timeout_seconds": 20}));
+    assert!(longer.ok, "{}", longer.stderr);
+}
+
+#[test]
+fn no_more_commands_run_at_once_than_the_setting_allows() {
+    let server = ToolServer::builder().variable("AUTONOUS_TOOL_MAX_COMMANDS", "1").start();
+    let word = format!("only-one-{}", std::process::id());
+    let running = begin(&server, &json!({"cmd": format!("exec -a {word} sleep 300")}).to_string());
+    until_true("the first command runs", || runs(&word));
+    assert_eq!(code(&bash(&server, "true")), ErrorCode::Overloaded);
+    drop(running);
+    until_true("the first command is ended", || !runs(&word));
+    assert!(bash(&server, "true").ok);
+}
+
+#[test]
 fn a_command_that_runs_too_long_is_killed_with_its_daemons_and_its_output_is_kept() {
     let server = server();
     let word = format!("linger-{}", std::process::id());

@@ -91,6 +91,17 @@ fn every_refusal_of_the_control_port_is_json_with_a_code_a_message_and_a_hint() 
     assert!(system.database().task_states().is_empty());
 }
 
+#[test]
+fn the_control_port_is_called_by_the_allowed_names_and_probed_under_any_address() {
+    let system = System::builder().variable("AUTONOUS_CONTROL_ALLOWED_HOSTS", "box.example").start();
+    let status = |path: &str, host: &str| system.control(Request::get(path).header("Host", host)).status;
+    assert_eq!(status("/messages/x", "box.example"), 404, "let in, and there is no such task");
+    assert_eq!(status("/messages/x", "10.1.2.3:8700"), 403);
+    for (host, expected) in [("box.example", 200), ("10.1.2.3:8700", 200), ("evil.example", 403)] {
+        assert_eq!([status("/livez", host), status("/readyz", host)], [expected; 2], "{host}");
+    }
+}
+
 fn assert_refused(answer: &Answer, status: u16, code: &str) {
     let error = &answer.json()["error"];
     assert_eq!((answer.status, error["code"].as_str()), (status, Some(code)), "{}", answer.text());

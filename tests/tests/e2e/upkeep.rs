@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use harness::{Database, System};
+use harness::{Database, System, wait};
 
 /// Makes everything in an unused database forty days older.
 fn age(system: &System) {
@@ -66,6 +66,39 @@ fn old_tasks_go_with_their_events_whether_a_supervisor_runs_or_not() {
     assert_eq!(system.database().count("select count(*) from events where type = 'database.pruned'"), 2);
     let young = system.run_command(&["prune", "--older-than", "5m"]);
     assert!(!young.status.success());
+}
+
+#[test]
+fn what_is_older_than_the_retention_goes_by_itself_once_a_day() {
+    let mut system = System::builder().variable("AUTONOUS_RETENTION", "30d").start();
+    for _ in 0..3 {
+        system.run_task("ls path=.");
+    }
+    system.stop();
+    age(&system);
+    let file = system.dir().data().join("db/autonous.db");
+    let sql = |sql: &str| rusqlite::Connection::open(&file).unwrap().execute(sql, []).unwrap();
+    system.restart();
+    system.run_task("ls path=.");
+    let tasks = "select count(*) from inbox";
+    assert_eq!(system.database().count(tasks), 4, "today it was done already");
+    system.stop();
+    sql("update kv set value = value - 2 * 86400000 where key = 'housekeeping.last'");
+    system.restart();
+    wait::until_true("the old tasks are gone", || system.database().count(tasks) == 1);
+    let pruned = "select count(*) from events where type = 'database.pruned'";
+    wait::until_true("it is recorded", || system.database().count(pruned) == 1);
+}
+
+#[test]
+fn an_orderly_stop_leaves_no_log_behind() {
+    let mut system = System::start();
+    system.run_task("ls path=.");
+    let reader = system.database();
+    assert!(reader.count("select count(*) from inbox") == 1);
+    system.stop();
+    let log = system.dir().data().join("db/autonous.db-wal");
+    assert_eq!(fs::metadata(log).map_or(0, |log| log.len()), 0);
 }
 
 #[test]

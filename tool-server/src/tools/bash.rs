@@ -14,8 +14,6 @@ use crate::command::{CommandData, CommandRequest};
 use crate::policy::programs;
 use crate::tool_context::ToolContext;
 
-const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
-
 /// Runs a command line with bash, for what no other tool does: builds, tests, git.
 ///
 /// There is no terminal, no input, usually no network; `HOME` and `/tmp` do not last. Git hooks,
@@ -39,17 +37,13 @@ pub(crate) struct BashArguments {
     #[serde(default)]
     workdir: Option<String>,
     /// Default 30, at most 600; then all its processes are killed.
-    #[serde(default = "default_timeout")]
+    #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
-    timeout_seconds: u64,
+    timeout_seconds: Option<u64>,
     /// Whether the command may leave files that other programs execute, such as git hooks. An operator must
     /// approve each such call.
     #[serde(default)]
     allow_control_files: bool,
-}
-
-pub(super) const fn default_timeout() -> u64 {
-    DEFAULT_TIMEOUT_SECONDS
 }
 
 pub(crate) struct Bash(pub(super) ToolContext);
@@ -75,8 +69,8 @@ impl Tool for Bash {
         programs::instead_of(name)
     }
 
-    fn timeout(arguments: &Value) -> Option<Duration> {
-        timeout_of(arguments)
+    fn timeout(&self, arguments: &Value) -> Option<Duration> {
+        Some(self.0.command_timeout(arguments["timeout_seconds"].as_u64()))
     }
 
     fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {
@@ -93,7 +87,7 @@ impl Tool for Bash {
             program: &bash,
             arguments: vec!["-c".into(), arguments.cmd.into()],
             workdir,
-            timeout: Duration::from_secs(arguments.timeout_seconds),
+            timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
         };
         self.0.commands.run(call, request)
@@ -108,10 +102,4 @@ fn not_approved() -> ToolError {
         "Run the command without it: what it leaves for other programs to execute is taken back and kept \
          in the quarantine. Ask a person to set up the hook or the setting.",
     )
-}
-
-/// The time limit in a command's arguments.
-pub(super) fn timeout_of(arguments: &Value) -> Option<Duration> {
-    let seconds = arguments["timeout_seconds"].as_u64().unwrap_or(DEFAULT_TIMEOUT_SECONDS);
-    Some(Duration::from_secs(seconds))
 }

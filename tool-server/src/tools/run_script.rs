@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::{Call, Outcome, Slot, Tool};
 
-use super::bash::timeout_of;
 use crate::command::{CommandData, CommandRequest};
 use crate::tool_context::ToolContext;
 
@@ -36,9 +35,9 @@ pub(crate) struct RunScriptArguments {
     #[schemars(length(max = 64))]
     args: Vec<String>,
     /// The time limit, in seconds.
-    #[serde(default = "super::bash::default_timeout")]
+    #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
-    timeout_seconds: u64,
+    timeout_seconds: Option<u64>,
 }
 
 pub(crate) struct RunScript(pub(super) ToolContext);
@@ -60,8 +59,8 @@ impl Tool for RunScript {
         self.0.commands.can_run() && !self.0.skills.list().is_empty()
     }
 
-    fn timeout(arguments: &Value) -> Option<Duration> {
-        timeout_of(arguments)
+    fn timeout(&self, arguments: &Value) -> Option<Duration> {
+        Some(self.0.command_timeout(arguments["timeout_seconds"].as_u64()))
     }
 
     fn run(&self, arguments: RunScriptArguments, call: &Call) -> Outcome<CommandData> {
@@ -82,7 +81,7 @@ impl Tool for RunScript {
             program: &program,
             arguments: passed.chain(arguments.args.into_iter().map(Into::into)).collect(),
             workdir: self.0.commands.private_workdir()?,
-            timeout: Duration::from_secs(arguments.timeout_seconds),
+            timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
         };
         self.0.commands.run(call, request)

@@ -42,6 +42,7 @@ use crate::locks::Locks;
 use crate::{Bounds, Call, Outcome, Redactor, Registry, Success};
 
 pub use envelope::refusal;
+pub use guards::DEFAULT_MAX_COMMANDS;
 
 /// How long after its deadline a tool may take to notice it, before the runner answers for it.
 const DEADLINE_GRACE: Duration = Duration::from_millis(100);
@@ -118,6 +119,8 @@ pub struct RunnerSettings {
     pub disabled: BTreeSet<String>,
     /// How long a call may take, unless its tool has a timeout of its own.
     pub timeout: Duration,
+    /// How many commands run at once.
+    pub max_commands: usize,
     /// How much `stdout` may hold.
     pub bounds: Bounds,
     /// Where relative paths start.
@@ -373,7 +376,8 @@ mod tests {
     impl RunnerSettings {
         pub(super) fn of_test(state_dir: PathBuf) -> Self {
             let (disabled, bounds, cwd) = (BTreeSet::new(), Bounds::default(), String::new());
-            Self { disabled, timeout: Duration::from_secs(30), bounds, cwd, state_dir }
+            let (timeout, max_commands) = (Duration::from_secs(30), DEFAULT_MAX_COMMANDS);
+            Self { disabled, timeout, max_commands, bounds, cwd, state_dir }
         }
     }
 

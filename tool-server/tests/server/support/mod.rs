@@ -25,7 +25,7 @@ use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::tool_context::ToolContext;
-use toolkit::{Bounds, Redactor, Registry, Runner, RunnerSettings};
+use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, Runner, RunnerSettings};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
 pub(crate) const MAX_EDIT_BYTES: u64 = 1 << 20;
@@ -101,6 +101,7 @@ impl TestServer {
         let journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
         let settings = RunnerSettings {
             disabled: BTreeSet::new(),
+            max_commands: DEFAULT_MAX_COMMANDS,
             timeout: settings.timeout,
             bounds: settings.bounds,
             cwd: root.display().to_string(),

@@ -24,6 +24,7 @@ use super::call::{CallInfo, PendingCall};
 use crate::Success;
 
 pub(super) use idempotency::Claim;
+pub use slot::DEFAULT_MAX_COMMANDS;
 
 /// The guards, in the order in which a call meets them.
 pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>>> {
@@ -34,7 +35,7 @@ pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>
         Box::new(circuit::Circuits::default()),
         Box::new(valid_arguments::ValidArguments),
         Box::new(idempotency::Idempotency::open(&settings.state_dir.join("idempotency"))?),
-        Box::new(slot::Slots::default()),
+        Box::new(slot::Slots::new(settings.max_commands)),
     ])
 }
 

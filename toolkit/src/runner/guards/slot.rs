@@ -16,8 +16,8 @@ use crate::runner::call::PendingCall;
 /// File tools mostly wait for the page cache: more at once than cores, fewer than would crowd them.
 const FILE_SLOTS: usize = 32;
 
-/// Commands start processes of their own.
-const COMMAND_SLOTS: usize = 8;
+/// The default of `AUTONOUS_TOOL_MAX_COMMANDS`. Commands start processes of their own.
+pub const DEFAULT_MAX_COMMANDS: usize = 8;
 
 /// How long a call waits for a slot.
 const MAX_WAIT: Duration = Duration::from_secs(2);
@@ -28,15 +28,6 @@ const OWN_TIMEOUT_MARGIN: Duration = Duration::from_secs(10);
 pub(super) struct Slots {
     files: Arc<Semaphore>,
     commands: Arc<Semaphore>,
-}
-
-impl Default for Slots {
-    fn default() -> Self {
-        Self {
-            files: Arc::new(Semaphore::new(FILE_SLOTS)),
-            commands: Arc::new(Semaphore::new(COMMAND_SLOTS)),
-        }
-    }
 }
 
 impl Guard for Slots {
@@ -66,6 +57,10 @@ impl Guard for Slots {
 }
 
 impl Slots {
+    pub(super) fn new(max_commands: usize) -> Self {
+        Self { files: Arc::new(Semaphore::new(FILE_SLOTS)), commands: Arc::new(Semaphore::new(max_commands)) }
+    }
+
     fn slots_of(&self, slot: Slot) -> &Arc<Semaphore> {
         match slot {
             Slot::File => &self.files,
