@@ -14,6 +14,8 @@ use crate::tool_client::ToolClient;
 /// What works on tasks: a model, tools and limits. It keeps nothing of a task.
 pub struct Agent {
     pub(crate) model: Box<dyn Model>,
+    /// Whether any of its models sees images.
+    pub(crate) sees: bool,
     /// Pauses a failing provider, across tasks.
     pub(crate) breaker: ModelBreaker,
     pub(crate) tools: ToolClient,

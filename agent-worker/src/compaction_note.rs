@@ -52,7 +52,7 @@ fn calls_of(messages: &[Message]) -> Vec<CallRecord> {
     let mut made: Vec<(&str, CallRecord)> = Vec::new();
     for message in messages {
         match message {
-            Message::User(_) => {}
+            Message::User(_) | Message::Image(_) => {}
             Message::Assistant { calls, .. } => made.extend(
                 calls.iter().map(|call| (call.id.as_str(), CallRecord::running(&call.name, &call.arguments))),
             ),

@@ -9,7 +9,7 @@ use protocol::{Task, ToolSpec};
 
 use crate::budget::Limits;
 use crate::compaction_note::CompactionNote;
-use crate::model::{Message, Request};
+use crate::model::{Image, Message, Request};
 use crate::prior_context;
 use crate::prompt::{self, PromptForm};
 use crate::shown_tools::shown;
@@ -22,6 +22,9 @@ const REPLY_SHARE: usize = 8;
 const MAX_REPLY_TOKENS: usize = 8192;
 
 const MIN_NOTE_TOKENS: usize = 64;
+
+/// The most images in a request.
+const MAX_IMAGES: usize = 10;
 
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -73,7 +76,7 @@ impl Conversation {
         let end = self.pinned.end - usize::from(self.note.is_some());
         match self.messages[..end].last() {
             Some(Message::User(text)) => text,
-            Some(Message::Assistant { .. } | Message::ToolResult { .. }) | None => "",
+            Some(Message::Assistant { .. } | Message::ToolResult { .. } | Message::Image(_)) | None => "",
         }
     }
 
@@ -100,6 +103,18 @@ impl Conversation {
     pub(crate) fn push_result(&mut self, call_id: String, text: &str) {
         let text = untrusted::shorten(text, self.bounds().result_bytes());
         self.messages.push(Message::ToolResult { call_id, text });
+    }
+
+    /// Adds an image. Requests have bounds in bytes, too, so beyond a number the oldest one leaves.
+    pub(crate) fn push_image(&mut self, image: Image) {
+        self.messages.push(Message::Image(image));
+        let mut shown = self.messages.iter_mut().rev().filter_map(|message| match message {
+            Message::Image(image) => image.picture.is_some().then_some(image),
+            Message::User(_) | Message::Assistant { .. } | Message::ToolResult { .. } => None,
+        });
+        if let Some(oldest) = shown.nth(MAX_IMAGES) {
+            oldest.picture = None;
+        }
     }
 
     pub(crate) fn is_read_only(&self, tool: &str) -> bool {

@@ -26,6 +26,7 @@ pub mod model;
 mod model_request;
 pub mod once;
 mod partial_answer;
+mod picture;
 mod prior_context;
 mod prompt;
 mod repetition;

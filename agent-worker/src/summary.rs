@@ -52,6 +52,9 @@ fn transcript(request: &str, dropped: &[Message], max_bytes: usize) -> String {
                     let _ = write!(text, "\nYou called: {} {arguments}", call.name);
                 }
             }
+            Message::Image(image) => {
+                let _ = write!(text, "\nYou saw the image {:?}.", image.name);
+            }
             Message::ToolResult { text: result, .. } => {
                 let _ = write!(text, "\nResult: {}", untrusted::shorten(result, MAX_TEXT_BYTES));
             }

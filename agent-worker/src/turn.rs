@@ -12,6 +12,7 @@ use crate::compaction::compact;
 use crate::conversation::Conversation;
 use crate::model::{Message, ModelErrorClass, Reply};
 use crate::model_request;
+use crate::picture;
 use crate::repetition::fingerprint;
 use crate::stop_reason::StopReason;
 use crate::task_progress::TaskProgress;
@@ -115,10 +116,19 @@ async fn act_on(
             let ids: Vec<String> = reply.calls.iter().map(|call| call.id.clone()).collect();
             let Reply { text, calls, reasoning, .. } = reply;
             conversation.messages.push(Message::Assistant { text, calls, reasoning });
-            for (id, envelope) in ids.into_iter().zip(&envelopes) {
+            let mut images = Vec::new();
+            for (id, envelope) in ids.into_iter().zip(envelopes) {
                 let is_instructions = conversation.gives_instructions(&envelope.meta.tool);
-                conversation.push_result(id, &untrusted::result(envelope, is_instructions));
+                let mut text = untrusted::result(&envelope, is_instructions);
+                match picture::find(envelope, run.agent.sees).await {
+                    None => {}
+                    Some(Ok(image)) => images.push(image),
+                    Some(Err(why)) => text.push_str(&format!("\n[The image is not shown: {why}.]")),
+                }
+                conversation.push_result(id, &text);
             }
+            // No message may stand between the results of a turn.
+            images.into_iter().for_each(|image| conversation.push_image(image));
             Ok(TurnOutcome::Continue { fingerprint })
         }
     }

@@ -82,11 +82,11 @@ impl Config {
     pub fn into_agent(self) -> anyhow::Result<Agent> {
         let tools = ToolClient::new(self.tool_url, self.tool_token);
         let tools = tools.context("cannot create the client for the tool server")?;
-        let prompt_form = self.prompt_form;
+        let (prompt_form, sees) = (self.prompt_form, self.model.sees());
         let model = self.model.into_model()?;
         tracing::info!(model = model.name(), "worker starts");
-        let breaker = ModelBreaker::default();
-        Ok(Agent { model, breaker, tools, limits: self.limits, prompt_form, max_retries: self.max_retries })
+        let (breaker, max_retries) = (ModelBreaker::default(), self.max_retries);
+        Ok(Agent { model, sees, breaker, tools, limits: self.limits, prompt_form, max_retries })
     }
 }
 

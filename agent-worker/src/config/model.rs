@@ -82,6 +82,14 @@ impl ModelConfig {
         })
     }
 
+    /// Whether any model sees images.
+    pub(super) fn sees(&self) -> bool {
+        match &self.provider {
+            Provider::Direct | Provider::Scripted(_) => false,
+            Provider::Remote(models) => models.iter().any(|model| model.settings.options.vision),
+        }
+    }
+
     /// Requests that show whether the models can be reached: for the list of models at each address.
     pub fn probes(&self) -> anyhow::Result<Vec<Probe>> {
         match &self.provider {

@@ -62,7 +62,9 @@ fn reply(request: Request<'_>) -> Reply {
             Ok(call) => Reply { calls: vec![call], ..Reply::default() },
             Err(problem) => Reply::answer(help(&problem, request.tools)),
         },
-        Some(Message::Assistant { .. }) | None => Reply::answer(help("There is no message.", request.tools)),
+        Some(Message::Assistant { .. } | Message::Image(_)) | None => {
+            Reply::answer(help("There is no message.", request.tools))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub mod endpoint;
 mod error;
 pub(crate) mod fallback;
 pub mod gemini;
+mod image;
 pub(crate) mod json_protocol;
 pub mod openai;
 mod reasoning;
@@ -25,6 +26,7 @@ use protocol::{EarlierAttempts, ToolSpec};
 use serde_json::{Map, Value};
 
 pub use error::{ModelError, ModelErrorClass};
+pub use image::{Image, Picture};
 pub(crate) use reasoning::Origin;
 pub use reasoning::Reasoning;
 
@@ -77,6 +79,8 @@ pub enum Message {
         /// The envelope's text form.
         text: String,
     },
+    /// An image of a result, after all results of its turn.
+    Image(Image),
 }
 
 impl Message {

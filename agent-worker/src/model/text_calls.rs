@@ -129,7 +129,7 @@ fn is_quoted(call: &ToolCall, messages: &[Message]) -> bool {
             let text = dense(text);
             text.contains(&name) && strings.iter().all(|string| text.contains(string))
         }
-        Message::Assistant { .. } => false,
+        Message::Assistant { .. } | Message::Image(_) => false,
     })
 }
 

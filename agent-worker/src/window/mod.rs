@@ -1,9 +1,9 @@
 //! Fits a conversation into the model's window: a pure function over messages.
 //!
 //! Nothing changes while everything fits. Otherwise more is removed than needed, down to a target well
-//! below the limit, so that the next turns only append and the provider's prefix cache holds. Old results
-//! are shortened first, then whole turns are dropped, oldest first. The task's own request is never dropped
-//! or cut, and a call is never separated from its results.
+//! below the limit, so that the next turns only append and the provider's prefix cache holds. Old images
+//! leave first, then old results are shortened, then whole turns are dropped, oldest first. The task's own
+//! request is never dropped or cut, and a call is never separated from its results.
 
 mod estimate;
 
@@ -11,13 +11,16 @@ use std::ops::Range;
 
 use protocol::ToolSpec;
 
-use crate::model::{Message, Request};
+use crate::model::{Message, Picture, Request};
 use crate::untrusted;
 
 pub(crate) use estimate::{bytes_of, tokens_of_bytes, tokens_of_text};
 
 /// The overhead of a message or a call, in tokens.
 const OVERHEAD_TOKENS: usize = 8;
+
+/// The words around an image, in tokens.
+const IMAGE_WORDS_TOKENS: usize = 30;
 
 /// The size of a shortened old result.
 const OLD_RESULT_BYTES: usize = 600;
@@ -39,7 +42,7 @@ pub struct Fitted {
     pub messages: Vec<Message>,
     /// Where the pinned messages are now.
     pub pinned: Range<usize>,
-    /// How many results were shortened.
+    /// How many results were shortened, and images taken away.
     pub shortened: usize,
     /// How many messages before the pinned ones were dropped.
     pub dropped_before: usize,
@@ -85,6 +88,10 @@ pub(crate) fn fixed_tokens(system: &str, tools: &[ToolSpec]) -> usize {
 pub(crate) fn tokens_of(message: &Message) -> usize {
     match message {
         Message::User(text) => OVERHEAD_TOKENS + tokens_of_text(text),
+        Message::Image(image) => {
+            let picture = image.picture.as_deref().map_or(0, Picture::tokens);
+            OVERHEAD_TOKENS + IMAGE_WORDS_TOKENS + tokens_of_text(&image.name) + picture
+        }
         Message::ToolResult { call_id, text } => {
             OVERHEAD_TOKENS + tokens_of_text(call_id) + tokens_of_text(text)
         }
@@ -114,6 +121,7 @@ pub fn fit(
         if pinned_tokens > bounds.limit {
             return Err(RequestTooLarge { tokens: pinned_tokens });
         }
+        fitting.remove_old_images(bounds.target());
         fitting.shorten_old_results(bounds.target());
         fitting.drop_old_units(bounds.target());
         fitting.shorten_newest(bounds.limit);
@@ -144,6 +152,31 @@ impl Fitting {
         self.units.last().filter(|unit| unit.start >= self.pinned.end).cloned()
     }
 
+    fn remove_old_images(&mut self, target: usize) {
+        let end = self.newest().map_or(self.messages.len(), |newest| newest.start);
+        self.remove_images(0..end, target);
+    }
+
+    /// Takes images away, oldest first; the words in their place stay.
+    fn remove_images(&mut self, range: Range<usize>, target: usize) {
+        for index in range {
+            if self.tokens <= target {
+                return;
+            }
+            let Message::Image(image) = &mut self.messages[index] else { continue };
+            if image.picture.take().is_some() {
+                self.shortened += 1;
+                self.measure(index);
+            }
+        }
+    }
+
+    fn measure(&mut self, index: usize) {
+        self.tokens -= self.sizes[index];
+        self.sizes[index] = tokens_of(&self.messages[index]);
+        self.tokens += self.sizes[index];
+    }
+
     fn shorten_old_results(&mut self, target: usize) {
         let end = self.newest().map_or(self.messages.len(), |newest| newest.start);
         for index in self.pinned.end..end {
@@ -168,6 +201,7 @@ impl Fitting {
     /// that is too much, for instance because of a call with huge arguments.
     fn shorten_newest(&mut self, limit: usize) {
         let Some(newest) = self.newest().filter(|_| self.tokens > limit) else { return };
+        self.remove_images(newest.clone(), limit);
         let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
         let results: Vec<usize> = newest.clone().filter(|index| is_result(&self.messages[*index])).collect();
         let taken: usize = results.iter().map(|index| self.sizes[*index]).sum();
@@ -204,9 +238,7 @@ impl Fitting {
         }
         *text = short;
         self.shortened += 1;
-        self.tokens -= self.sizes[index];
-        self.sizes[index] = tokens_of(&self.messages[index]);
-        self.tokens += self.sizes[index];
+        self.measure(index);
     }
 
     fn drop_unit(&mut self, unit: Range<usize>) {
@@ -235,7 +267,7 @@ fn units(messages: &[Message], pinned: &Range<usize>) -> Vec<Range<usize>> {
     let begins = |index: usize| match &messages[index] {
         Message::User(_) => true,
         Message::Assistant { .. } => index >= pinned.end,
-        Message::ToolResult { .. } => false,
+        Message::ToolResult { .. } | Message::Image(_) => false,
     };
     let mut units: Vec<Range<usize>> = Vec::new();
     for index in (0..pinned.start).chain(pinned.end..messages.len()) {

@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 
+use std::sync::Arc;
+
 use super::*;
-use crate::model::{Origin, Reasoning, ToolCall};
+use crate::model::{Image, Origin, Reasoning, ToolCall};
 
 fn user(text: &str) -> Message {
     Message::User(text.to_owned())
@@ -60,7 +62,7 @@ fn ids(messages: &[Message]) -> (Vec<&str>, Vec<&str>) {
     let (mut called, mut answered) = (Vec::new(), Vec::new());
     for message in messages {
         match message {
-            Message::User(_) => {}
+            Message::User(_) | Message::Image(_) => {}
             Message::Assistant { calls, .. } => called.extend(calls.iter().map(|call| call.id.as_str())),
             Message::ToolResult { call_id, .. } => answered.push(call_id.as_str()),
         }
@@ -161,4 +163,27 @@ fn a_newest_turn_that_is_too_large_keeps_part_of_each_result() {
     let fitted = fit(messages, pinned, WindowBounds { limit: 3000 }).unwrap();
     assert_eq!((fitted.messages.len(), fitted.shortened), (5, 3));
     assert!(fitted.tokens > 2500, "the room is used: {}", fitted.tokens);
+}
+
+#[test]
+fn the_oldest_images_leave_first_and_their_words_stay() {
+    let picture = Picture { media_type: "image/png", base64: String::new(), width: 750, height: 300 };
+    let image = Image { name: "a.png".to_owned(), picture: Some(Arc::new(picture)) };
+    let shown = |turns: usize, limit: fn(usize) -> usize| {
+        let (mut messages, pinned) = conversation(0, 100, &vec![vec![100]; turns]);
+        // After the result of each turn.
+        (1..=turns).rev().for_each(|turn| messages.insert(2 * turn + 1, Message::Image(image.clone())));
+        let bounds = WindowBounds { limit: limit(tokens(&messages)) };
+        let fitted = fit(messages.clone(), pinned, bounds).unwrap();
+        assert_eq!(fitted.messages.len(), messages.len(), "no turn is dropped for an image");
+        assert_eq!(fitted.tokens, tokens(&fitted.messages));
+        let images = fitted.messages.iter().filter_map(|message| match message {
+            Message::Image(image) => Some(image.picture.is_some()),
+            Message::User(_) | Message::Assistant { .. } | Message::ToolResult { .. } => None,
+        });
+        images.collect::<Vec<_>>()
+    };
+    assert_eq!(shown(3, |whole| whole), [true, true, true]);
+    assert_eq!(shown(3, |whole| whole - 1), [false, false, true]);
+    assert_eq!(shown(1, |whole| whole - 100), [false]);
 }

@@ -14,6 +14,7 @@ mod telegram;
 // The worker with real tools and a fake model.
 mod by_hand;
 mod clumsy_model;
+mod images;
 mod limits;
 mod loop_and_tools;
 mod providers;

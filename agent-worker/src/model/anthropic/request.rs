@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
 use crate::model::endpoint::Settings;
-use crate::model::{Message, Origin, Request, ToolCall};
+use crate::model::{Message, Origin, Picture, Request, ToolCall};
 
 /// The longest reply where no setting names it: the protocol requires one. Every current model can write as
 /// much, and files fit.
@@ -28,7 +28,7 @@ pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -
         "model": settings.model,
         "max_tokens": settings.options.max_output_tokens.unwrap_or(MAX_TOKENS),
         "stream": true,
-        "messages": Messages::of(request.messages, origin),
+        "messages": Messages::of(request.messages, origin, settings.options.vision),
     });
     if let Some(effort) = settings.options.reasoning_effort {
         body["output_config"] = json!({"effort": effort.as_str()});
@@ -57,13 +57,15 @@ fn cached(mut block: Value) -> Value {
 struct Messages {
     messages: Vec<(&'static str, Vec<Value>)>,
     ids: HashSet<String>,
+    /// Whether the model sees images.
+    sees: bool,
     /// The IDs of the newest calls: ours, and as they are sent.
     calls: Vec<(String, String)>,
 }
 
 impl Messages {
-    fn of(messages: &[Message], origin: &Origin) -> Value {
-        let mut all = Self::default();
+    fn of(messages: &[Message], origin: &Origin, sees: bool) -> Value {
+        let mut all = Self { sees, ..Self::default() };
         for message in messages {
             all.add(message, origin);
         }
@@ -73,6 +75,14 @@ impl Messages {
     fn add(&mut self, message: &Message, origin: &Origin) {
         match message {
             Message::User(text) => self.push_text("user", text),
+            Message::Image(image) => {
+                let (words, picture) = image.shown(self.sees);
+                self.push_text("user", &words);
+                if let Some(Picture { media_type, base64, .. }) = picture {
+                    let source = json!({"type": "base64", "media_type": media_type, "data": base64});
+                    self.push("user", json!({"type": "image", "source": source}));
+                }
+            }
             Message::Assistant { text, calls, reasoning } => {
                 self.calls.clear();
                 let ours = reasoning.as_ref().and_then(|reasoning| reasoning.content_for(origin));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
 use crate::model::endpoint::Settings;
-use crate::model::{Message, Origin, Request, ToolCall};
+use crate::model::{Message, Origin, Picture, Request, ToolCall};
 
 /// What Google takes instead of a signature for a call that its model did not make.
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
@@ -22,7 +22,7 @@ const EARLIER: &str = "(The conversation began earlier.)";
 pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -> Value {
     let name = settings.model.rsplit('/').next().unwrap_or_default();
     let checks = !WITHOUT_CHECK.iter().any(|beginning| name.starts_with(beginning));
-    let mut contents = Contents { checks, ..Contents::default() };
+    let mut contents = Contents { checks, sees: settings.options.vision, ..Contents::default() };
     request.messages.iter().for_each(|message| contents.add(message, origin));
     let mut body = json!({"contents": contents.finish()});
     if !request.system.trim().is_empty() {
@@ -52,12 +52,21 @@ struct Contents {
     calls: Vec<(String, String, Value)>,
     /// Whether the model checks signatures.
     checks: bool,
+    /// Whether it sees images.
+    sees: bool,
 }
 
 impl Contents {
     fn add(&mut self, message: &Message, origin: &Origin) {
         match message {
             Message::User(text) => self.push_text("user", text),
+            Message::Image(image) => {
+                let (words, picture) = image.shown(self.sees);
+                self.push_text("user", &words);
+                if let Some(Picture { media_type, base64, .. }) = picture {
+                    self.push("user", json!({"inlineData": {"mimeType": media_type, "data": base64}}));
+                }
+            }
             Message::ToolResult { call_id, text } => self.push_result(call_id, text),
             Message::Assistant { text, calls, reasoning } => {
                 self.calls.clear();

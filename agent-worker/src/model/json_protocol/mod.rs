@@ -106,7 +106,7 @@ fn were_answered(calls: &[ToolCall], request: Request<'_>) -> bool {
     let before = || {
         request.messages.iter().flat_map(|message| match message {
             Message::Assistant { calls, .. } => calls.as_slice(),
-            Message::User(_) | Message::ToolResult { .. } => &[],
+            Message::User(_) | Message::ToolResult { .. } | Message::Image(_) => &[],
         })
     };
     let is_same = |a: &ToolCall, b: &ToolCall| a.name == b.name && arguments(a) == arguments(b);
@@ -144,6 +144,10 @@ fn plain(messages: &[Message]) -> Vec<Message> {
                 newest_calls = calls;
                 let text = if calls.is_empty() { text.clone() } else { parse::written(text, calls) };
                 plain.push(Message::assistant(text, Vec::new()));
+                continue;
+            }
+            Message::Image(_) => {
+                plain.push(message.clone());
                 continue;
             }
             Message::User(text) => text.clone(),

@@ -12,7 +12,8 @@ const STREAM_OPTIONS: &str = "stream_options";
 
 pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -> Value {
     let mut messages = vec![json!({"role": "system", "content": request.system})];
-    messages.extend(request.messages.iter().map(|message| self::message(message, origin)));
+    let sees = settings.options.vision;
+    messages.extend(request.messages.iter().map(|message| self::message(message, origin, sees)));
     let mut body = json!({"model": settings.model, "messages": messages, "stream": true});
     body[STREAM_OPTIONS] = json!({"include_usage": true});
     if let Some(tokens) = settings.options.max_output_tokens {
@@ -48,8 +49,16 @@ pub(super) fn remove_stream_options(body: &mut Value) {
     }
 }
 
-fn message(message: &Message, origin: &Origin) -> Value {
+fn message(message: &Message, origin: &Origin, sees: bool) -> Value {
     match message {
+        // A result can have no image here, so it comes from the user.
+        Message::Image(image) => match image.shown(sees) {
+            (words, None) => json!({"role": "user", "content": words}),
+            (words, Some(picture)) => json!({"role": "user", "content": [
+                {"type": "text", "text": words},
+                {"type": "image_url", "image_url": {"url": picture.data_url()}},
+            ]}),
+        },
         Message::User(text) => json!({"role": "user", "content": text}),
         Message::Assistant { text, calls, .. } if calls.is_empty() => {
             json!({"role": "assistant", "content": text})

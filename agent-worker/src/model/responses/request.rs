@@ -13,9 +13,10 @@ use crate::model::{Message, Origin, Request, ToolCall};
 pub(super) const INCLUDE: &str = "include";
 
 pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -> Value {
+    let sees = settings.options.vision;
     let mut body = json!({
         "model": settings.model,
-        "input": request.messages.iter().flat_map(|message| items(message, origin)).collect::<Value>(),
+        "input": request.messages.iter().flat_map(|message| items(message, origin, sees)).collect::<Value>(),
         "stream": true,
         "store": false,
         INCLUDE: ["reasoning.encrypted_content"],
@@ -46,9 +47,16 @@ pub(super) fn remove_include(body: &mut Value) {
     }
 }
 
-fn items(message: &Message, origin: &Origin) -> Vec<Value> {
+fn items(message: &Message, origin: &Origin, sees: bool) -> Vec<Value> {
     match message {
         Message::User(text) => vec![said("user", text)],
+        Message::Image(image) => match image.shown(sees) {
+            (words, None) => vec![said("user", &words)],
+            (words, Some(picture)) => vec![json!({"role": "user", "content": [
+                {"type": "input_text", "text": words},
+                {"type": "input_image", "image_url": picture.data_url()},
+            ]})],
+        },
         Message::ToolResult { call_id, text } => {
             vec![json!({"type": "function_call_output", "call_id": call_id, "output": text})]
         }
