@@ -119,7 +119,11 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     logs::start_to(&variables, move || RedactingWriter::new(std::io::stderr(), Arc::clone(&log_redactor)))?;
     let server = Server::open(&config, listen, resources, redactor)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
-    let served = runtime.block_on(server.serve(end(lifeline)));
+    let served = runtime.block_on(async {
+        // Before anybody is told that the server listens: a request to end could follow at once.
+        let requests = shutdown::Requests::catch().context("could not catch signals")?;
+        server.serve(end(requests, lifeline)).await
+    });
     runtime.shutdown_background();
     served
 }
@@ -157,12 +161,10 @@ fn check(json: bool) -> anyhow::Result<()> {
 }
 
 /// Resolves when the server should exit, with how long running calls may take.
-async fn end(lifeline: bool) -> Duration {
+async fn end(mut requests: shutdown::Requests, lifeline: bool) -> Duration {
     let asked = async {
-        match shutdown::requested().await {
-            Ok(signal) => tracing::info!(signal, "exiting"),
-            Err(error) => tracing::error!(%error, "cannot receive signals; exiting"),
-        }
+        let signal = requests.next().await;
+        tracing::info!(signal, "exiting");
         LAST_CALLS
     };
     let parted = async {

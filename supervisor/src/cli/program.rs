@@ -24,6 +24,7 @@ use clap::Parser;
 use process::Variables;
 use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
+use process::shutdown::Requests;
 use protocol::visible;
 use tokio_util::sync::CancellationToken;
 
@@ -89,7 +90,9 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
     confine_self(&config.data)?;
     runtime()?.block_on(async {
         let stop = CancellationToken::new();
-        tokio::spawn(cancel_on_request(stop.clone()));
+        // Before anybody is told that it is ready: a request to stop could follow at once.
+        let requests = Requests::catch().context("could not catch signals")?;
+        tokio::spawn(cancel_on_request(requests, stop.clone()));
         match crate::run::run(config, resources, stop, announce).await {
             Err(error @ RunError::BadSettings(_)) => {
                 Err(error).context(BadSetting("cannot run with these settings"))
@@ -119,11 +122,9 @@ fn confine_self(data: &DataDir) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn cancel_on_request(stop: CancellationToken) {
-    match process::shutdown::requested().await {
-        Ok(signal) => tracing::info!(signal, "stopping"),
-        Err(error) => tracing::error!(%error, "cannot receive signals; stopping"),
-    }
+async fn cancel_on_request(mut requests: Requests, stop: CancellationToken) {
+    let signal = requests.next().await;
+    tracing::info!(signal, "stopping");
     stop.cancel();
 }
 

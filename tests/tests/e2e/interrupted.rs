@@ -26,6 +26,12 @@ fn careful_model() -> FakeModel {
     })
 }
 
+/// Kills the tool server first: if the worker died sooner, it would still record that its caller has left.
+fn kill_all(system: &mut System) {
+    system.kill_child("tool-server");
+    system.kill();
+}
+
 fn cut_off(kill: impl FnOnce(&mut System)) {
     let model = careful_model();
     let mut system = System::builder().model(&model).workers(1).start();
@@ -47,7 +53,7 @@ fn without_a_model_an_interrupted_call_is_told_and_not_made_again() {
     let mark = system.workspace().join("mark.txt");
     let read = || fs::read_to_string(&mark).unwrap_or_default();
     wait::until_true("the command has left its mark", || read() == "begun\n");
-    system.kill();
+    kill_all(&mut system);
     system.restart();
     let reply = system.reply(&task);
     for part in
@@ -61,7 +67,7 @@ fn without_a_model_an_interrupted_call_is_told_and_not_made_again() {
 #[test]
 fn the_next_attempt_is_told_of_the_call_that_the_supervisor_died_in() {
     cut_off(|system| {
-        system.kill();
+        kill_all(system);
         system.restart();
     });
 }

@@ -43,7 +43,12 @@ fn programs(mut socket: &UnixStream) -> io::Result<Vec<Arc<Program>>> {
 async fn work(programs: &[Arc<Program>], socket: UnixStream) -> io::Result<()> {
     let socket = tokio::net::UnixStream::from_std(socket)?;
     // Whoever ends the whole group of processes asks the supervisor, too, which ends its children in order.
-    let outlasts = tokio::spawn(async { while shutdown::requested().await.is_ok() {} });
+    let mut requests = shutdown::Requests::catch()?;
+    let outlasts = tokio::spawn(async move {
+        loop {
+            requests.next().await;
+        }
+    });
     let mut children = JoinSet::new();
     while let Some((number, descriptors)) = request(&socket).await? {
         if let Some(program) = programs.get(usize::from(number)) {
