@@ -12,6 +12,7 @@ mod channels;
 mod check;
 mod children;
 mod cli;
+mod commands;
 mod config;
 mod control;
 mod data_dir;

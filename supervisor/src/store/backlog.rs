@@ -1,13 +1,17 @@
-//! Messages that arrived while the supervisor was down: only the newest ones are run.
+//! Messages that arrived while the supervisor was down: only the newest ones of each chat are run, and each
+//! chat is told how many were not.
+//!
+//! They come in several transactions, so the counts are stored until the chats are told.
 
 use protocol::event::TaskSkipped;
 use protocol::{EventId, TaskId, now_ms};
 use rusqlite::{Connection, params};
 
-use super::{StoreError, events};
-use crate::channel::ChannelName;
+use super::columns::{chat, task_id};
+use super::{StoreError, events, kv};
+use crate::channel::{ChannelName, Chat};
 
-/// Skips the oldest of the queued tasks after `since_seq` if there are more than `most`.
+/// Skips all but the newest `most` of each chat's queued tasks after `since_seq`, and counts them.
 pub(crate) fn keep_newest(
     connection: &Connection,
     channel: &ChannelName,
@@ -16,20 +20,49 @@ pub(crate) fn keep_newest(
     run: &EventId,
 ) -> Result<usize, StoreError> {
     let reason = format!("more than {most} messages waited at start; this one is not among the newest");
-    let sql = "select id from inbox where state = 'queued' and channel = ?1 and seq > ?2 and attempt = 0
-               order by seq desc limit -1 offset ?3";
+    let sql = "select id, channel, chat_id from (
+                   select id, channel, chat_id, seq,
+                          row_number() over (partition by chat_id order by seq desc) as place
+                   from inbox where state = 'queued' and channel = ?1 and seq > ?2 and attempt = 0)
+               where place > ?3 order by seq";
     let mut query = connection.prepare_cached(sql)?;
-    let rows =
-        query.query_map(params![channel.as_str(), since_seq, most], |row| super::columns::task_id(row, 0))?;
-    let surplus = rows.collect::<Result<Vec<TaskId>, _>>()?;
-    for task in &surplus {
+    let rows = query
+        .query_map(params![channel.as_str(), since_seq, most], |row| Ok((task_id(row, 0)?, chat(row, 1)?)))?;
+    let surplus = rows.collect::<Result<Vec<(TaskId, Chat)>, _>>()?;
+    for (task, chat) in &surplus {
         let sql = "update inbox set state = 'skipped', error = ?2, finished_at_ms = ?3, updated_at_ms = ?3
                    where id = ?1";
         connection.prepare_cached(sql)?.execute(params![task.as_str(), reason, now_ms()])?;
         let skipped = TaskSkipped { channel: None, chat_id: None, reason: reason.clone() };
         events::record(connection, skipped, Some(run), task)?;
+        count_skipped(connection, chat)?;
     }
     Ok(surplus.len())
+}
+
+/// Counts a message that was skipped and could be run.
+pub(crate) fn count_skipped(connection: &Connection, chat: &Chat) -> Result<(), StoreError> {
+    let key = format!("{}{}", prefix(&chat.channel), chat.id);
+    let count: u64 = kv::get(connection, &key)?.and_then(|count| count.parse().ok()).unwrap_or(0);
+    kv::set(connection, &key, &(count + 1).to_string())
+}
+
+/// How many messages of each chat were skipped, once: the caller tells the chats.
+pub(crate) fn take_skipped(
+    connection: &Connection,
+    channel: &ChannelName,
+) -> Result<Vec<(Chat, u64)>, StoreError> {
+    let prefix = prefix(channel);
+    let counts = kv::beginning_with(connection, &prefix)?;
+    let of_chat = |(id, count): (String, String)| {
+        kv::remove(connection, &format!("{prefix}{id}"))?;
+        Ok((Chat::new(channel.clone(), id), count.parse().unwrap_or(0)))
+    };
+    counts.into_iter().map(of_chat).collect()
+}
+
+fn prefix(channel: &ChannelName) -> String {
+    format!("backlog.skipped.{channel}.")
 }
 
 /// The newest row of the inbox; later rows have higher numbers.
@@ -43,15 +76,19 @@ mod tests {
     use crate::store::fixture::{CHANNEL, TestDatabase, test_chat};
 
     #[test]
-    fn the_newest_messages_of_a_backlog_are_kept_and_the_others_skipped() {
+    fn the_newest_messages_of_each_chat_are_kept_and_the_others_skipped_and_counted() {
         let database = TestDatabase::new();
         database.enqueue(test_chat(1), "0");
         let since = newest_seq(&database).unwrap();
-        for text in ["1", "2", "3", "4", "5"] {
-            database.enqueue(test_chat(1), text);
+        for (chat, text) in [(1, "1"), (2, "a"), (1, "2"), (2, "b"), (1, "3"), (1, "4"), (1, "5")] {
+            database.enqueue(test_chat(chat), text);
         }
         assert_eq!(keep_newest(&database, &CHANNEL, since, 2, &database.run).unwrap(), 3);
         let queued = database.texts("select text from inbox where state = 'queued' order by seq");
-        assert_eq!(queued, ["0", "4", "5"]);
+        assert_eq!(queued, ["0", "a", "b", "4", "5"]);
+        count_skipped(&database, &test_chat(2)).unwrap();
+        let counts = take_skipped(&database, &CHANNEL).unwrap();
+        assert_eq!(counts, [(test_chat(1), 3), (test_chat(2), 1)]);
+        assert_eq!(take_skipped(&database, &CHANNEL).unwrap(), []);
     }
 }

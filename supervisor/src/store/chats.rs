@@ -39,11 +39,7 @@ pub(crate) fn moved(
     connection: &Connection,
     channel: &ChannelName,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    let prefix = prefix(channel);
-    let sql = "select substr(key, length(?1) + 1), value from kv where substr(key, 1, length(?1)) = ?1";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    kv::beginning_with(connection, &prefix(channel))
 }
 
 fn prefix(channel: &ChannelName) -> String {

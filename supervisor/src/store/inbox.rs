@@ -108,7 +108,35 @@ fn insert(
         ended,
         incoming.message_id,
     ])?;
+    if added == 0 {
+        report_reuse(connection, incoming)?;
+    }
     Ok((added == 1).then_some(task))
+}
+
+/// A number that comes with another message than before would lose that message in silence.
+fn report_reuse(connection: &Connection, incoming: &IncomingMessage) -> Result<(), StoreError> {
+    let sql = "select id from inbox where channel = ?1 and update_id = ?2
+               and (chat_id <> ?3 or message_id is not ?4 or (text <> ?5 and text <> '' and ?5 <> ''))";
+    let other = connection.prepare_cached(sql)?.query_row(
+        params![
+            incoming.chat.channel.as_str(),
+            incoming.update_id,
+            incoming.chat.id,
+            incoming.message_id,
+            incoming.text
+        ],
+        |row| row.get::<_, String>(0),
+    );
+    if let Some(stored_task) = other.optional()? {
+        let (channel, chat_id) = (&incoming.chat.channel, &incoming.chat.id);
+        let (update_id, message_id) = (incoming.update_id, incoming.message_id);
+        tracing::error!(
+            %channel, chat_id, update_id, message_id, stored_task,
+            "an update's number came again with another message, which is taken for a repetition and not run"
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]

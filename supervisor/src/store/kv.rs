@@ -25,6 +25,19 @@ pub(crate) fn get(connection: &Connection, key: &str) -> Result<Option<String>, 
     Ok(value.optional()?)
 }
 
+/// The keys that begin like this, without that beginning, with their values.
+pub(crate) fn beginning_with(
+    connection: &Connection,
+    prefix: &str,
+) -> Result<Vec<(String, String)>, StoreError> {
+    // A range, so that the table's key is used: nothing that follows the prefix sorts behind U+10FFFF.
+    let sql = "select substr(key, length(?1) + 1), value from kv where key > ?1 and key < ?2 order by key";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows =
+        query.query_map([prefix, &format!("{prefix}\u{10ffff}")], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 pub(crate) fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
     connection.prepare_cached("delete from kv where key = ?1")?.execute([key])?;
     Ok(())

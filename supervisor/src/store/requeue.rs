@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::task_id;
 use super::{StoreError, events, history};
+use crate::channel::Chat;
 
 /// The most tasks that one call requeues, so that the writer is never busy for long.
 pub(crate) const MOST_AT_ONCE: usize = 1000;
@@ -80,6 +81,24 @@ pub(crate) fn task(
         Some((_, false)) => Ok(Requeued::NothingToRun),
         Some((_, true)) => requeue(connection, id, by, run).map(|()| Requeued::Queued),
     }
+}
+
+/// Requeues a chat's newest task that died or was skipped, and returns its text.
+pub(crate) fn newest_in_chat(
+    connection: &Connection,
+    chat: &Chat,
+    by: &str,
+    run: &EventId,
+) -> Result<Option<String>, StoreError> {
+    let sql = "select id, text from inbox
+               where channel = ?1 and chat_id = ?2 and state in ('dead', 'skipped') and text <> ''
+               order by seq desc limit 1";
+    let newest = connection
+        .prepare_cached(sql)?
+        .query_row(params![chat.channel.as_str(), chat.id], |row| Ok((task_id(row, 0)?, row.get(1)?)));
+    let Some((id, text)) = newest.optional()? else { return Ok(None) };
+    requeue(connection, &id, by, run)?;
+    Ok(Some(text))
 }
 
 /// Requeues all tasks that match and have a text, oldest first.
@@ -179,6 +198,20 @@ mod tests {
         let database = TestDatabase::new();
         let skipped = store_skipped(&database, &incoming(test_chat(1), ""), "a sticker", &database.run);
         assert_eq!(requeue_task(&database, &skipped.unwrap().unwrap(), true), Requeued::NothingToRun);
+    }
+
+    #[test]
+    fn of_a_chat_the_newest_one_that_failed_or_was_skipped_is_requeued() {
+        let database = TestDatabase::new();
+        ended(&database, dead());
+        store_skipped(&database, &incoming(test_chat(1), "skipped"), "too old", &database.run).unwrap();
+        store_skipped(&database, &incoming(test_chat(1), ""), "a command", &database.run).unwrap();
+        store_skipped(&database, &incoming(test_chat(2), "another chat's"), "too old", &database.run)
+            .unwrap();
+        for expected in [Some("skipped"), Some("hello"), None] {
+            let newest = newest_in_chat(&database, &test_chat(1), "test", &database.run).unwrap();
+            assert_eq!(newest.as_deref(), expected);
+        }
     }
 
     #[test]

@@ -92,6 +92,7 @@ fn messages_that_were_skipped_for_their_age_can_be_run_after_all() {
     assert_eq!(none, json!({"task_ids": [], "more": false}));
     let both = many(json!({"state": "skipped", "since_ms": 0, "chat_id": "4711"})).json();
     assert!(both["task_ids"].as_array().is_some_and(|ids| ids.len() == 2) && both["more"] == false, "{both}");
-    let sent = telegram.wait_for_sent(2);
-    assert!(sent[0].text.contains("old-1") && sent[1].text.contains("old-2"), "{sent:?}");
+    let sent = telegram.wait_for_sent(3);
+    assert!(sent[0].text.contains("2 messages came"), "{sent:?}");
+    assert!(sent[1].text.contains("old-1") && sent[2].text.contains("old-2"), "{sent:?}");
 }

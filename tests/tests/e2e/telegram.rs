@@ -82,33 +82,72 @@ fn every_kind_of_update_is_accounted_for() {
 }
 
 #[test]
-fn messages_older_than_the_pending_window_are_stored_and_not_run() {
+fn messages_older_than_the_pending_window_are_not_run_and_their_chat_is_told() {
     let telegram = FakeTelegram::start();
     telegram.push(ADA.text_at("ls path=old", now_seconds() - 3600));
+    telegram.push(ADA.text_at("/cancel", now_seconds() - 3600));
     telegram.push(ADA.text_at("ls path=recent", now_seconds() - 10));
     let system = System::builder().telegram(&telegram, "4711").start();
-    let sent = telegram.wait_for_sent(1);
+    telegram.wait_for_sent(2);
     wait_for_rest(&system, &telegram);
-    assert_eq!(system.database().task_states(), ["skipped", "done"]);
-    let skipped = "select count(*) from events where type = 'task.skipped'";
-    assert_eq!(system.database().count(skipped), 1);
-    assert!(telegram.sent().iter().all(|message| !message.text.contains("path old")), "{sent:?}");
+    assert_eq!(system.database().task_states(), ["skipped", "skipped", "done"]);
+    let sent = telegram.sent();
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    assert!(sent.iter().any(|message| message.text.contains("1 message ")), "{sent:?}");
+    assert!(sent.iter().all(|message| !message.text.contains("path old")), "{sent:?}");
 }
 
 #[test]
-fn of_many_pending_messages_only_the_newest_are_run() {
+fn of_many_pending_messages_the_newest_of_each_chat_are_run_and_retry_runs_the_next_one() {
     let telegram = FakeTelegram::start();
+    let bob = Chat { id: 4712 };
     for number in 0..6 {
         telegram.push(ADA.text(&format!("ls path=pending-{number}")));
     }
-    let builder = System::builder().telegram(&telegram, "4711");
-    let system = builder.variable("AUTONOUS_TG_PENDING_MAX_MESSAGES", "2").start();
-    telegram.wait_for_sent(2);
+    for number in 0..2 {
+        telegram.push(bob.text(&format!("ls path=bobs-{number}")));
+    }
+    let builder = System::builder().telegram(&telegram, "4711,4712");
+    let mut system = builder.variable("AUTONOUS_TG_PENDING_MAX_MESSAGES", "2").start();
+    telegram.wait_for_sent(5);
     wait_for_rest(&system, &telegram);
     let states = system.database().task_states();
-    assert_eq!(states.iter().filter(|state| *state == "done").count(), 2, "{states:?}");
-    assert_eq!(states.iter().filter(|state| *state == "skipped").count(), 4, "{states:?}");
-    assert!(telegram.sent().iter().any(|message| message.text.contains("pending-5")));
+    assert_eq!(states, [["skipped"; 4], ["done"; 4]].concat());
+    let sent = telegram.sent();
+    assert_eq!(sent.len(), 5, "{sent:?}");
+    let told: Vec<i64> =
+        sent.iter().filter(|message| message.text.contains("4 messages")).map(|told| told.chat_id).collect();
+    assert_eq!(told, [ADA.id], "{sent:?}");
+
+    // A chat is told once, and a chat that lost nothing has nothing to retry.
+    system.stop();
+    system.restart();
+    telegram.push(ADA.text("/retry"));
+    telegram.push(bob.text("/retry"));
+    telegram.wait_for_sent(8);
+    wait_for_rest(&system, &telegram);
+    let sent = telegram.sent();
+    let since: Vec<&str> = sent[5..].iter().map(|message| message.text.as_str()).collect();
+    assert_eq!(since.len(), 3, "{since:?}");
+    assert!(since.iter().any(|text| text.contains("Running this again: “ls path=pending-3”")), "{since:?}");
+    assert!(since.iter().any(|text| text.contains("nothing to run again")), "{since:?}");
+    assert_eq!(system.database().task_states()[..4], ["skipped", "skipped", "skipped", "done"]);
+}
+
+#[test]
+fn an_updates_number_that_comes_with_another_message_is_told_in_the_log() {
+    let (telegram, system) = with_telegram();
+    let id = telegram.push(ADA.text("ls path=first"));
+    telegram.wait_for_sent(1);
+    telegram.redeliver(id, ADA.text("ls path=first"));
+    telegram.push(ADA.text("ls path=second"));
+    telegram.wait_for_sent(2);
+    assert!(!system.log().contains("came again with another message"), "{}", system.log_tail());
+    telegram.redeliver(id, ADA.text("ls path=other"));
+    wait::until_true("the log tells it", || {
+        let log = system.log();
+        log.lines().any(|line| line.contains("came again with another") && line.contains(&id.to_string()))
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rusqlite::Transaction;
 use super::NAME;
 use super::classify::{ClassifiedUpdate, UpdateAction};
 use crate::channel::{Chat, Content, Delivery};
-use crate::store::cancel::{self, InChat};
+use crate::commands;
 use crate::store::inbox::{IncomingMessage, enqueue, store_skipped};
 use crate::store::{StoreError, backlog, chats, kv, outbox};
 
@@ -28,11 +28,13 @@ pub(super) struct Backlog {
 /// The updates of one response.
 pub(super) struct Batch {
     pub(super) updates: Vec<ClassifiedUpdate>,
-    /// The offset that confirms them.
-    pub(super) next_offset: i64,
+    /// The offset that confirms them; none if there are none.
+    pub(super) next_offset: Option<i64>,
     /// Set while the messages that waited at start are received.
     pub(super) backlog: Option<Backlog>,
-    /// At most this many of those are run.
+    /// Whether these updates are the last of those: their chats are told what was skipped.
+    pub(super) ends_backlog: bool,
+    /// At most this many of those are run in each chat.
     pub(super) pending_max: u32,
     /// This run's `process.started`.
     pub(super) run: EventId,
@@ -47,7 +49,12 @@ impl Batch {
         if let Some(since) = since_seq {
             backlog::keep_newest(tx, &NAME, since, self.pending_max, &self.run)?;
         }
-        kv::set(tx, OFFSET, &self.next_offset.to_string())?;
+        if self.ends_backlog {
+            tell_skipped(tx, &self.run)?;
+        }
+        if let Some(offset) = self.next_offset {
+            kv::set(tx, OFFSET, &offset.to_string())?;
+        }
         Ok(since_seq)
     }
 }
@@ -62,7 +69,7 @@ fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) 
     let (text, reason) = match &update.action {
         UpdateAction::Run(text) => return enqueue(tx, &incoming(text), run).map(|_| ()),
         UpdateAction::Late(text) => (text.as_str(), "the message waited longer than the pending window"),
-        UpdateAction::Cancel { .. } => ("", "a command, carried out on receipt"),
+        UpdateAction::Command(_) => ("", "a command, carried out on receipt"),
         UpdateAction::Moved { .. } => ("", "the group became a supergroup"),
         UpdateAction::Skip(reason) | UpdateAction::Answer { reason, .. } => ("", *reason),
         UpdateAction::UnknownChat => ("", "the chat is not on the allowlist"),
@@ -71,13 +78,15 @@ fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) 
     let Some(task) = store_skipped(tx, &incoming(text), reason, run)? else { return Ok(()) };
     let chat = &update.chat;
     let reply = match &update.action {
-        UpdateAction::Cancel { all } => {
-            Some(cancelled_in_words(cancel::in_chat(tx, chat, *all, chat.channel.as_str())?))
-        }
+        UpdateAction::Command(command) => Some(commands::carry_out(tx, command, chat, run)?),
         UpdateAction::Answer { reply, .. } => Some((*reply).to_owned()),
         UpdateAction::UnknownChat => refusal(tx, chat)?,
         UpdateAction::Moved { from, to } => {
             chats::move_to(tx, &Chat::new(NAME, from), &to.to_string(), Some(run))?;
+            None
+        }
+        UpdateAction::Late(text) if !text.trim().is_empty() => {
+            backlog::count_skipped(tx, chat)?;
             None
         }
         UpdateAction::Run(_) | UpdateAction::Late(_) | UpdateAction::Skip(_) => None,
@@ -86,17 +95,22 @@ fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) 
     outbox::queue(tx, Some(&task), chat, vec![Content::Text(reply)], Delivery::Push, Some(run)).map(|_| ())
 }
 
-fn cancelled_in_words(done: InChat) -> String {
-    let waiting = match done.queued {
-        0 => None,
-        1 => Some("1 waiting message is cancelled.".to_owned()),
-        many => Some(format!("{many} waiting messages are cancelled.")),
-    };
-    match (done.running, waiting) {
-        (false, None) => "There is nothing to cancel.".to_owned(),
-        (false, Some(waiting)) => waiting,
-        (true, None) => "I am stopping what I was doing.".to_owned(),
-        (true, Some(waiting)) => format!("I am stopping what I was doing, and {waiting}"),
+/// Tells each chat how many of its messages were skipped.
+fn tell_skipped(tx: &Transaction<'_>, run: &EventId) -> Result<(), StoreError> {
+    for (chat, count) in backlog::take_skipped(tx, &NAME)? {
+        let notice = vec![Content::Text(skipped_in_words(count))];
+        outbox::queue(tx, None, &chat, notice, Delivery::Push, Some(run))?;
+    }
+    Ok(())
+}
+
+fn skipped_in_words(count: u64) -> String {
+    match count {
+        1 => "While I was off, 1 message came that I did not run. /retry runs it.".to_owned(),
+        many => format!(
+            "While I was off, {many} messages came that I did not run. /retry runs the newest of them, and \
+             each time you send it again the one before."
+        ),
     }
 }
 

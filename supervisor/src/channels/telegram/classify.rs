@@ -8,6 +8,7 @@ use super::NAME;
 use super::allowed::AllowedChats;
 use super::updates::Received;
 use crate::channel::Chat;
+use crate::commands::{self, Command, Parsed};
 
 /// An update, and what to do with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +26,8 @@ pub(super) enum UpdateAction {
     Run(String),
     /// It waited too long: do not run it, but store its text, so that a person can requeue it.
     Late(String),
-    /// Cancel what is running in this chat, or else the newest waiting message; with `all`, everything.
-    Cancel {
-        all: bool,
-    },
+    /// Carry it out at once.
+    Command(Command),
     /// The group of this ID became the supergroup of that ID.
     Moved {
         from: i64,
@@ -53,8 +52,6 @@ pub(super) struct Rules<'a> {
 }
 
 const ONLY_TEXT: &str = "I understand text messages only. Please write what you need.";
-const CANCEL_USAGE: &str = "/cancel stops what I am doing, or else cancels the newest waiting message. \
-     /cancel all stops everything.";
 const NO_CHAT: &str = "none";
 
 pub(super) fn classify(received: &Received, rules: &Rules<'_>) -> ClassifiedUpdate {
@@ -91,9 +88,9 @@ fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
         };
     }
     match message.text() {
+        Some(text) if is_late && is_command(text) => UpdateAction::Skip("a command that waited too long"),
         _ if is_late => UpdateAction::Late(message.text().unwrap_or_default().to_owned()),
-        Some(text) if is_cancel(text) => classify_cancel(text),
-        Some(text) if !text.trim().is_empty() => UpdateAction::Run(text.to_owned()),
+        Some(text) if !text.trim().is_empty() => classify_text(text),
         // Empty: a kind of content that this client does not know.
         _ if matches!(message.kind, MessageKind::Common(_) | MessageKind::Empty {}) => {
             UpdateAction::Answer { reason: "the message has no text", reply: ONLY_TEXT }
@@ -109,17 +106,25 @@ fn moved(message: &Message) -> Option<(i64, i64)> {
     to.or_else(|| message.migrate_from_chat_id().map(|from| (from.0, here)))
 }
 
-/// `/cancel`, or `/cancel@name_of_the_bot` as Telegram completes it in groups.
-fn is_cancel(text: &str) -> bool {
-    let word = text.split_whitespace().next().unwrap_or_default();
-    word == "/cancel" || word.starts_with("/cancel@")
+fn classify_text(text: &str) -> UpdateAction {
+    match commands::parse(&without_bot_name(text)) {
+        None => UpdateAction::Run(text.to_owned()),
+        Some(Parsed::Command(command)) => UpdateAction::Command(command),
+        Some(Parsed::Misused(usage)) => UpdateAction::Answer { reason: "a misused command", reply: usage },
+    }
 }
 
-fn classify_cancel(text: &str) -> UpdateAction {
-    match text.split_whitespace().skip(1).collect::<Vec<_>>().as_slice() {
-        [] => UpdateAction::Cancel { all: false },
-        ["all"] => UpdateAction::Cancel { all: true },
-        _ => UpdateAction::Answer { reason: "an invalid /cancel", reply: CANCEL_USAGE },
+fn is_command(text: &str) -> bool {
+    commands::parse(&without_bot_name(text)).is_some()
+}
+
+/// `/cancel@name_of_the_bot all`, as Telegram completes it in groups, as `/cancel all`.
+fn without_bot_name(text: &str) -> String {
+    let text = text.trim_start();
+    let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+    match word.split_once('@') {
+        Some((command, _)) if command.starts_with('/') => format!("{command}{rest}"),
+        _ => text.to_owned(),
     }
 }
 
@@ -169,11 +174,12 @@ mod tests {
         for (kind, body, not_before, expected) in [
             ("message", text("hello"), Some(1000), r#"Run("hello")"#),
             ("message", text("hello"), Some(1001), r#"Late("hello")"#),
-            ("message", text("/cancel"), None, "Cancel { all: false }"),
-            ("message", text(" /cancel@played_bot "), None, "Cancel { all: false }"),
-            ("message", text("/cancel  all"), None, "Cancel { all: true }"),
+            ("message", text("/cancel"), None, "Command(Cancel { all: false })"),
+            ("message", text(" /cancel@played_bot "), None, "Command(Cancel { all: false })"),
+            ("message", text("/cancel  all"), None, "Command(Cancel { all: true })"),
             ("message", text("/cancel please"), None, "Answer {"),
             ("message", text("/cancel all of it"), None, "Answer {"),
+            ("message", text("/cancel@played_bot"), Some(1001), "Skip("),
             ("message", text("/cancelled flights"), None, r#"Run("/cancelled flights")"#),
             ("message", stranger.clone(), None, "UnknownChat"),
             // What a stranger sent long ago leaves no text.

@@ -19,6 +19,7 @@ use super::store_outage::StoreOutage;
 use super::updates::{self, Received};
 use crate::channel::Chat;
 use crate::channels::inbound::Inbound;
+use crate::commands::Command;
 use crate::config::TelegramSettings;
 use crate::health::{PartName, Reading};
 use crate::store::{StoreError, kv};
@@ -146,11 +147,11 @@ impl Receiver {
 
     /// Stores a batch together with the offset that confirms it.
     async fn store(&mut self, updates: Vec<Received>) -> Result<(), StoreError> {
-        let is_last_of_backlog = updates.len() < usize::from(BATCH);
-        let Some(last) = updates.iter().map(|update| update.id).max() else {
-            self.backlog = None;
+        let ends_backlog = self.backlog.is_some() && updates.len() < usize::from(BATCH);
+        let last = updates.iter().map(|update| update.id).max();
+        if last.is_none() && !ends_backlog {
             return Ok(());
-        };
+        }
         let rules = Rules {
             allowed_chats: &self.allowed_chats,
             not_before: self.backlog.map(|backlog| backlog.not_before),
@@ -162,13 +163,16 @@ impl Receiver {
             _ => None,
         });
         let moved: Vec<(i64, i64)> = moved.collect();
-        let cancels = classified.iter().any(|update| matches!(update.action, UpdateAction::Cancel { .. }));
+        let cancels = classified
+            .iter()
+            .any(|update| matches!(&update.action, UpdateAction::Command(Command::Cancel { .. })));
         let chats = classified.iter().filter(|update| matches!(update.action, UpdateAction::Run(_)));
         let chats: Vec<Chat> = chats.map(|update| update.chat.clone()).collect();
         let batch = Batch {
             updates: classified,
-            next_offset: last.saturating_add(1),
+            next_offset: last.map(|last| last.saturating_add(1)),
             backlog: self.backlog,
+            ends_backlog,
             pending_max: self.pending_max,
             run: self.inbound.run.clone(),
         };
@@ -184,7 +188,7 @@ impl Receiver {
         if cancels {
             self.inbound.cancel_signal.notify();
         }
-        self.backlog = self.backlog.filter(|_| !is_last_of_backlog);
+        self.backlog = self.backlog.filter(|_| !ends_backlog);
         if let Some(backlog) = &mut self.backlog {
             backlog.since_seq = since_seq;
         }

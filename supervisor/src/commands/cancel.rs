@@ -1,0 +1,28 @@
+//! `/cancel` and `/cancel all`.
+
+use rusqlite::Connection;
+
+use crate::channel::Chat;
+use crate::store::StoreError;
+use crate::store::cancel::{self, InChat};
+
+pub(super) const USAGE: &str = "/cancel stops what I am doing, or else cancels the newest waiting message. \
+                                /cancel all stops everything.";
+
+pub(super) fn carry_out(connection: &Connection, chat: &Chat, all: bool) -> Result<String, StoreError> {
+    Ok(in_words(cancel::in_chat(connection, chat, all, chat.channel.as_str())?))
+}
+
+fn in_words(done: InChat) -> String {
+    let waiting = match done.queued {
+        0 => None,
+        1 => Some("1 waiting message is cancelled.".to_owned()),
+        many => Some(format!("{many} waiting messages are cancelled.")),
+    };
+    match (done.running, waiting) {
+        (false, None) => "There is nothing to cancel.".to_owned(),
+        (false, Some(waiting)) => waiting,
+        (true, None) => "I am stopping what I was doing.".to_owned(),
+        (true, Some(waiting)) => format!("I am stopping what I was doing, and {waiting}"),
+    }
+}
