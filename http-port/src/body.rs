@@ -21,6 +21,10 @@ use crate::progress::Progress;
 #[error("The body did not arrive within {} s.", .0.as_secs())]
 pub struct BodyTimeout(pub Duration);
 
+/// A long body has a second more for each so many bytes that have arrived, so that a slow line can send a file.
+/// A client that sends a byte now and then gains nothing.
+pub const SLOWEST_BYTES_PER_SECOND: u32 = 256 * 1024;
+
 /// Whether a body could not be read because it took too long.
 pub fn is_body_timeout(error: &(dyn Error + 'static)) -> Option<BodyTimeout> {
     std::iter::successors(Some(error), |error| (*error).source())
@@ -29,7 +33,7 @@ pub fn is_body_timeout(error: &(dyn Error + 'static)) -> Option<BodyTimeout> {
 
 pub(crate) struct RequestBody {
     inner: Incoming,
-    limit: Duration,
+    began: Instant,
     until: Instant,
     /// Made when the client first keeps us waiting.
     timer: Option<Pin<Box<Sleep>>>,
@@ -38,7 +42,16 @@ pub(crate) struct RequestBody {
 
 impl RequestBody {
     pub(crate) fn new(inner: Incoming, limit: Duration, progress: Arc<Progress>) -> Self {
-        Self { inner, limit, until: Instant::now() + limit, timer: None, progress }
+        let began = Instant::now();
+        Self { inner, began, until: began + limit, timer: None, progress }
+    }
+
+    fn extend(&mut self, arrived: usize) {
+        let bytes = u32::try_from(arrived).unwrap_or(u32::MAX);
+        self.until += Duration::from_secs(1) * bytes / SLOWEST_BYTES_PER_SECOND;
+        if let Some(timer) = &mut self.timer {
+            timer.as_mut().reset(self.until);
+        }
     }
 }
 
@@ -55,10 +68,13 @@ impl HttpBody for RequestBody {
                 if frame.is_none() || self.inner.is_end_stream() {
                     self.progress.body_ended();
                 }
+                if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+                    self.extend(data.len());
+                }
                 Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
             }
             Poll::Pending => {
-                let (limit, until) = (self.limit, self.until);
+                let (limit, until) = (self.until - self.began, self.until);
                 let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
                 timer.as_mut().poll(context).map(|()| Some(Err(BodyTimeout(limit).into())))
             }

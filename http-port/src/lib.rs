@@ -14,6 +14,6 @@ mod serve;
 mod stream;
 
 pub use access::{Access, Refused, allowed_hosts, presented_token};
-pub use body::{BodyTimeout, is_body_timeout};
+pub use body::{BodyTimeout, SLOWEST_BYTES_PER_SECOND, is_body_timeout};
 pub use limits::{Bounds, TimeLimits};
 pub use serve::{End, Routes, prepare, serve};

@@ -14,6 +14,7 @@ use toolkit::{Bounds, DEFAULT_MAX_COMMANDS};
 use crate::control_files::ControlFiles;
 use crate::journal::DEFAULT_MAX_BYTES;
 use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
+use crate::transfers::{DEFAULT_MAX_UPLOAD_BYTES, RawFiles};
 
 /// The variables with secrets; they are removed from the environment first of all.
 pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];
@@ -34,6 +35,8 @@ pub struct Config {
     pub files: Files,
     /// How much a call may take.
     pub limits: Limits,
+    /// Whether whole files go in and out as they are.
+    pub raw_files: RawFiles,
     /// `AUTONOUS_TOOL_DISABLED` (`delete,run_script`): tools that are switched off.
     pub disabled: BTreeSet<String>,
     /// How commands are run.
@@ -130,6 +133,7 @@ impl Config {
         Ok(Self {
             files: Files::from_variables(variables, current_dir)?,
             limits: Limits::from_variables(variables)?,
+            raw_files: raw_files(variables)?,
             disabled: variables
                 .list("AUTONOUS_TOOL_DISABLED")
                 .unwrap_or_else(|| vec!["delete".to_owned(), "run_script".to_owned()])
@@ -153,6 +157,17 @@ impl Config {
         };
         Ok(self)
     }
+}
+
+fn raw_files(variables: &Variables) -> Result<RawFiles, VariableError> {
+    Ok(RawFiles {
+        enabled: variables.flag("AUTONOUS_TOOL_RAW_FILES", true)?,
+        max_upload_bytes: variables.number(
+            "AUTONOUS_TOOL_MAX_UPLOAD_BYTES",
+            DEFAULT_MAX_UPLOAD_BYTES,
+            1..=1 << 30,
+        )?,
+    })
 }
 
 impl CommandSettings {

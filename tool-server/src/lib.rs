@@ -26,5 +26,6 @@ pub mod startup_resources;
 mod text;
 pub mod tool_context;
 pub mod tools;
+pub mod transfers;
 mod utc;
 mod watch;

@@ -147,7 +147,12 @@ fn check(json: bool) -> anyhow::Result<()> {
     let confinement = confine(&Powers::default())?;
     let mut checks = self_check::run(&config, confinement, &resources.capabilities);
     checks.push(self_check::own_confinement());
-    let report = ServiceReport { checks, confinement, capabilities: resources.capabilities };
+    let report = ServiceReport {
+        checks,
+        confinement,
+        capabilities: resources.capabilities,
+        raw_files: config.raw_files,
+    };
     let text = if json { serde_json::to_string_pretty(&report.capabilities())? } else { report.to_text() };
     writeln!(std::io::stdout(), "{}", text.trim_end())?;
     anyhow::ensure!(

@@ -77,7 +77,7 @@ impl Server {
         context.commands.watch_roots().context("cannot start a thread")?;
         recover(Arc::clone(&context.commands)).context("cannot start a thread")?;
         let checks = self_check::run(config, confinement, &capabilities);
-        let report = ServiceReport { checks, confinement, capabilities };
+        let report = ServiceReport { checks, confinement, capabilities, raw_files: config.raw_files };
         report.require()?;
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
@@ -195,6 +195,7 @@ fn tool_context(
         commands.max_memory_bytes,
     );
     Ok(ToolContext {
+        raw_files: config.raw_files,
         search: SearchLimits::new(config.limits.search_max_entries),
         commands: Arc::new(commands),
         policy: Arc::new(policy),

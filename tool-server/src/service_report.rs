@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::self_check::Check;
+use crate::transfers::RawFiles;
 
 /// The self-checks and the active layers.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct ServiceReport {
     pub confinement: Confinement,
     /// How commands are sandboxed.
     pub capabilities: Capabilities,
+    /// What the operator allows of raw files.
+    pub raw_files: RawFiles,
 }
 
 /// The body of `/readyz`.
@@ -36,6 +39,18 @@ pub struct CapabilitiesReport {
     server: ServerReport,
     /// What holds each command.
     commands: CommandsReport,
+    /// What goes over `/files`.
+    raw_files: RawFilesReport,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RawFilesReport {
+    /// Whether `/files` serves and stores files (`AUTONOUS_TOOL_RAW_FILES`).
+    enabled: bool,
+    /// The largest upload, in bytes.
+    max_upload_bytes: u64,
+    /// What that means, in words.
+    meaning: &'static str,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -144,6 +159,11 @@ impl ServiceReport {
                 reason: commands.reason.clone(),
                 remedy: commands.remedy.map(str::to_owned),
             },
+            raw_files: RawFilesReport {
+                enabled: self.raw_files.enabled,
+                max_upload_bytes: self.raw_files.max_upload_bytes,
+                meaning: if self.raw_files.enabled { RAW_FILES } else { NO_RAW_FILES },
+            },
         }
     }
 
@@ -183,6 +203,11 @@ impl ServiceReport {
 
 const ROOTS: &str =
     "Every path is resolved by the kernel beneath a root's directory handle; no link and no race leads out.";
+
+const RAW_FILES: &str = "Files go in and out over /files byte by byte: secrets in them are not redacted. Withheld \
+     paths stay withheld.";
+
+const NO_RAW_FILES: &str = "Files are shown by tools alone, redacted.";
 
 fn own_landlock(confinement: Confinement) -> &'static str {
     match confinement {

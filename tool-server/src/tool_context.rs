@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::change::{Changer, Durability};
+use crate::change::{Changer, Durability, FileHashes};
 use crate::command::{Commands, Environment};
 use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
 use crate::output_store::OutputStore;
@@ -12,6 +12,7 @@ use crate::policy::{Policy, PolicySettings};
 use crate::roots::Roots;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
+use crate::transfers::RawFiles;
 
 /// What a tool may use; files can be reached only through it.
 #[derive(Debug, Clone)]
@@ -21,6 +22,10 @@ pub struct ToolContext {
     pub(crate) changer: Arc<Changer>,
     /// The largest file that is hashed and edited, in bytes.
     pub(crate) max_edit_bytes: u64,
+    /// The hashes of the files that were downloaded last.
+    pub(crate) file_hashes: Arc<FileHashes>,
+    /// What the operator allows of raw files.
+    pub(crate) raw_files: RawFiles,
     /// How much a search may take.
     pub search: SearchLimits,
     pub(crate) commands: Arc<Commands>,
@@ -56,6 +61,8 @@ impl ToolContext {
             roots,
             changer: Arc::new(changer),
             max_edit_bytes,
+            file_hashes: Arc::default(),
+            raw_files: RawFiles::default(),
             search: SearchLimits::new(DEFAULT_SEARCH_MAX_ENTRIES),
             commands: Arc::new(no_commands),
             policy: Arc::new(Policy::new(PolicySettings::default())),

@@ -28,7 +28,7 @@ pub use output::{Bounds, Page};
 pub use redaction::{PLACEHOLDER, RedactingWriter, Redactor};
 pub use registry::{Registry, RegistryError};
 pub use runner::{DEFAULT_MAX_COMMANDS, Recorder, Request, Runner, RunnerSettings};
-pub use tool::{Call, Slot, Tool};
+pub use tool::{Attachment, Call, Slot, Tool};
 
 /// Another call's panic leaves nothing half done behind these mutexes.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

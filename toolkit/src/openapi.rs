@@ -61,6 +61,35 @@ impl ApiDocument {
         self.paths.paths.insert(path.to_owned(), PathItem::new(HttpMethod::Get, operation));
     }
 
+    /// Adds an operation to a path that may have others.
+    pub fn add_operation(&mut self, path: &str, method: HttpMethod, operation: OperationBuilder) {
+        let item = PathItem::new(method, operation);
+        match self.paths.paths.get_mut(path) {
+            Some(present) => present.merge_operations(item),
+            None => drop(self.paths.paths.insert(path.to_owned(), item)),
+        }
+    }
+
+    /// Adds the answer of a transfer that succeeded, whose data has this schema.
+    pub fn add_result_of<Data: JsonSchema>(&mut self, name: &str) {
+        let data = format!("{name}Data");
+        let mut result = output_schema::<Envelope>();
+        let properties = &mut result["properties"]["meta"]["properties"];
+        for (field, shared) in SHARED {
+            properties[field] = reference_to(shared);
+        }
+        properties["data"] = reference_to(&data);
+        properties["status"]["enum"] = json!(["success"]);
+        if let Some(properties) = properties.as_object_mut() {
+            properties.remove("error");
+        }
+        let meta = result["properties"]["meta"].take();
+        result["properties"]["meta"] = reference_to(&format!("{name}Meta"));
+        self.add_schema::<Data>(&data);
+        self.add_value(&format!("{name}Meta"), meta);
+        self.add_value(&format!("{name}Result"), result);
+    }
+
     /// Adds what all answers have in common, and returns the rest of the envelope's schema.
     fn add_envelope(&mut self) -> Value {
         let mut envelope = output_schema::<Envelope>();

@@ -122,6 +122,8 @@ impl<T: Tool> AnyTool for Registered<T> {
 #[derive(Default)]
 pub struct Registry {
     tools: BTreeMap<&'static str, Arc<dyn AnyTool>>,
+    /// What runs like a tool and has a route of its own, because its content is no JSON.
+    transfers: BTreeMap<&'static str, Arc<dyn AnyTool>>,
     /// The names in the order in which the tools were added.
     order: Vec<&'static str>,
 }
@@ -138,6 +140,15 @@ impl Registry {
             return Err(RegistryError::DuplicateName(T::NAME));
         }
         self.order.push(T::NAME);
+        Ok(self)
+    }
+
+    /// The registry with a transfer: it runs like any tool, past the same guards and into the same journal, but
+    /// is in no catalogue and is called only with an [`Attachment`](crate::Attachment).
+    pub fn with_transfer<T: Tool>(mut self, tool: T) -> Result<Self, RegistryError> {
+        if self.transfers.insert(T::NAME, Arc::new(Registered::new(tool)?)).is_some() {
+            return Err(RegistryError::DuplicateName(T::NAME));
+        }
         Ok(self)
     }
 
@@ -169,5 +180,9 @@ impl Registry {
 
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         self.tools.get(name)
+    }
+
+    pub(crate) fn transfer(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        self.transfers.get(name)
     }
 }

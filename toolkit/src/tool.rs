@@ -5,6 +5,7 @@
 //! maintain. A tool does one thing and
 //! leaves what all calls share (journal, deadline, redaction …) to the runner.
 
+use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,7 +79,12 @@ pub enum Slot {
     File,
     /// Tools that run commands.
     Command,
+    /// Transfers, which wait for their client's connection.
+    Transfer,
 }
+
+/// What comes with a transfer and what it leaves for its route: a stream or an open file.
+pub type Attachment = Arc<dyn Any + Send + Sync>;
 
 /// The call that a tool runs for.
 #[derive(Debug, Clone)]
@@ -95,6 +101,7 @@ pub struct Call {
     pub(crate) locks: Arc<Locks>,
     /// Set when the caller has gone.
     pub(crate) cancelled: Arc<AtomicBool>,
+    pub(crate) attachment: Option<Attachment>,
 }
 
 impl Call {
@@ -107,7 +114,13 @@ impl Call {
             bounds: Bounds::default(),
             locks: Arc::default(),
             cancelled: Arc::default(),
+            attachment: None,
         }
+    }
+
+    /// What came with the call, if it is of this type.
+    pub fn attachment<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.attachment.clone()?.downcast().ok()
     }
 
     /// What this session has last seen of a file.

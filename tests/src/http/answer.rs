@@ -37,6 +37,13 @@ impl Answer {
 }
 
 pub(super) fn read_answer(stream: &mut impl Read) -> io::Result<Answer> {
+    let mut answer = read_head(stream)?;
+    read_body(stream, &mut answer)?;
+    Ok(answer)
+}
+
+/// The head, with what of the body came with it.
+pub(super) fn read_head(stream: &mut impl Read) -> io::Result<Answer> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(end) = position(&bytes, b"\r\n\r\n") {
@@ -47,7 +54,6 @@ pub(super) fn read_answer(stream: &mut impl Read) -> io::Result<Answer> {
     let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
     let mut answer = parse_head(&head)?;
     answer.body = bytes.split_off(head_end + 4);
-    read_body(stream, &mut answer)?;
     Ok(answer)
 }
 

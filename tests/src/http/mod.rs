@@ -40,6 +40,11 @@ impl Request {
         Self { body: body.into(), ..request }
     }
 
+    /// A PUT of raw bytes.
+    pub fn put(target: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self { body: body.into(), ..Self::new("PUT", target) }
+    }
+
     pub fn post_json(target: &str, body: &Value) -> Self {
         Self::post(target, body.to_string())
     }
@@ -74,7 +79,14 @@ impl Request {
 
     /// Sends the request to a server that may not be running.
     pub fn try_send(&self, address: SocketAddr) -> io::Result<Answer> {
-        raw(address, &self.bytes(address))
+        let mut stream = begin(address, &self.bytes(address))?;
+        if self.method == "HEAD" { answer::read_head(&mut stream) } else { answer::read_answer(&mut stream) }
+    }
+
+    /// Sends the request without the end of its body, and leaves the connection open.
+    pub fn send_without_the_last(&self, bytes: usize, address: SocketAddr) -> TcpStream {
+        let whole = self.bytes(address);
+        begin(address, &whole[..whole.len() - bytes]).expect("the server listens")
     }
 
     /// The bytes on the wire; a chunked body is one chunk.
@@ -105,11 +117,15 @@ impl Request {
 /// Sends raw bytes and reads one response. A server may respond before it has read everything, so errors
 /// while sending are ignored.
 pub fn raw(address: SocketAddr, bytes: &[u8]) -> io::Result<Answer> {
+    answer::read_answer(&mut begin(address, bytes)?)
+}
+
+fn begin(address: SocketAddr, bytes: &[u8]) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
     stream.set_write_timeout(Some(ANSWER_WITHIN))?;
     let _ = stream.write_all(bytes);
-    answer::read_answer(&mut stream)
+    Ok(stream)
 }
 
 /// The socket address in a URL such as `http://127.0.0.1:8700`.

@@ -36,6 +36,7 @@ mod visible;
 mod answers;
 mod commands;
 mod file_errors;
+mod files;
 mod http_errors;
 mod idempotency;
 mod links;

@@ -27,6 +27,40 @@ pub(super) struct TempFile<'a> {
     renamed: bool,
 }
 
+/// A file as it was before a change.
+pub(super) trait Before {
+    fn stat(&self) -> &Stat;
+
+    /// Whether the file, which is still the same one, has the content that it had.
+    fn has_content_of(&self, file: &OwnedFd) -> io::Result<bool>;
+}
+
+impl Before for CurrentFile {
+    fn stat(&self) -> &Stat {
+        &self.stat
+    }
+
+    fn has_content_of(&self, file: &OwnedFd) -> io::Result<bool> {
+        let Some(content) = &self.content else { return Ok(false) };
+        let limit = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        Ok(read_whole(file, limit)?.is_some_and(|now| self.is(&now)))
+    }
+}
+
+impl<'a> TempFile<'a> {
+    /// Creates an empty file with the recorded name.
+    pub(super) fn create(
+        target: &'a Target,
+        record: TempFileRecord<'a>,
+    ) -> Result<(Self, File), CommitError> {
+        let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
+        let temp = TempFile { parent, record, renamed: false };
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(openat(parent, &temp.record.name, flags, Mode::from_raw_mode(0o666))?);
+        Ok((temp, file))
+    }
+}
+
 impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !self.renamed {
@@ -45,10 +79,7 @@ impl Changer {
         current: Option<&CurrentFile>,
         content: &[u8],
     ) -> Result<TempFile<'a>, CommitError> {
-        let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
-        let temp = TempFile { parent, record: lock.record(&target.path)?, renamed: false };
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(parent, &temp.record.name, flags, Mode::from_raw_mode(0o666))?);
+        let (temp, mut file) = TempFile::create(target, lock.record(&target.path)?)?;
         file.write_all(content)?;
         if let (Some(existing), Some(current)) = (&target.existing, current) {
             keep_attributes(existing, &current.stat, file.as_fd())?;
@@ -62,7 +93,7 @@ impl Changer {
         &self,
         mut temp: TempFile<'_>,
         target: &Target,
-        current: Option<&CurrentFile>,
+        current: Option<&impl Before>,
     ) -> Result<(), CommitError> {
         let (parent, new) = (temp.parent, &temp.record.name);
         match current {
@@ -110,32 +141,25 @@ impl Changer {
 }
 
 /// Checks that the same file is unchanged; a touch is no change: where metadata differs, the content decides.
-fn require_unchanged(parent: &OwnedFd, target: &Target, current: &CurrentFile) -> Result<(), CommitError> {
+fn require_unchanged(parent: &OwnedFd, target: &Target, before: &impl Before) -> Result<(), CommitError> {
     let now = match statat(parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(now) => now,
         Err(Errno::NOENT) => return Err(CommitError::Changed),
         Err(errno) => return Err(errno.into()),
     };
-    if same_metadata(&now, &current.stat) {
+    let then = before.stat();
+    if same_metadata(&now, then) {
         return Ok(());
     }
-    let same_file = (now.st_dev, now.st_ino) == (current.stat.st_dev, current.stat.st_ino);
-    let content = match (&target.existing, &current.content) {
-        (Some(existing), Some(content))
-            if same_file && FileType::from_raw_mode(now.st_mode) == FileType::RegularFile =>
-        {
-            let limit = u64::try_from(content.len()).unwrap_or(u64::MAX);
-            read_whole(existing, limit)?
-        }
-        _ => None,
-    };
-    match content {
-        Some(content) if current.is(&content) => Ok(()),
+    let is_same_file = (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino)
+        && FileType::from_raw_mode(now.st_mode) == FileType::RegularFile;
+    match &target.existing {
+        Some(existing) if is_same_file && before.has_content_of(existing)? => Ok(()),
         _ => Err(CommitError::Changed),
     }
 }
 
-fn same_metadata(left: &Stat, right: &Stat) -> bool {
+pub(super) fn same_metadata(left: &Stat, right: &Stat) -> bool {
     let key = |stat: &Stat| {
         (
             stat.st_dev,
@@ -151,7 +175,7 @@ fn same_metadata(left: &Stat, right: &Stat) -> bool {
 }
 
 /// Copies the owner, mode and user attributes of the old file, but never a set-id bit.
-fn keep_attributes(old: &OwnedFd, stat: &Stat, new: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn keep_attributes(old: &OwnedFd, stat: &Stat, new: BorrowedFd<'_>) -> io::Result<()> {
     // Only root can give a file away; for other users the owner is the same already, or stays theirs.
     let _ = fchown(new, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
     fchmod(new, Mode::from_raw_mode(stat.st_mode & 0o777))?;

@@ -2,7 +2,8 @@
 //!
 //! A change reads the file, checks the optimistic lock, makes the new content, shows the difference, and
 //! renames a whole new file over the old one: nobody ever sees half of it, and nobody else's change is
-//! overwritten. A dry run does all of that but the last step.
+//! overwritten. A dry run does all of that but the last step. An upload is written as it arrives, and hashed on
+//! the way, so that it never lies in memory as a whole.
 
 mod apply;
 mod changer;
@@ -13,8 +14,10 @@ mod delete;
 pub mod diff;
 pub mod edits;
 mod error;
+mod file_hash;
 mod request;
 mod temp_files;
+mod upload;
 
 pub use changer::Durability;
 pub use current_file::read_whole;
@@ -22,4 +25,6 @@ pub use current_file::read_whole;
 pub(crate) use changer::Changer;
 pub(crate) use current_file::{CurrentFile, mtime_ms, size_and_mtime};
 pub(crate) use error::{io_error, refuse_placeholder};
+pub(crate) use file_hash::{FileHashes, hash_file};
 pub(crate) use request::{ChangeData, ChangeRequest, ExpectedSha256, NewContent, Operation, PlannedChange};
+pub(crate) use upload::{Condition, UploadRequest, too_large};

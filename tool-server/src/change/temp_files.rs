@@ -3,6 +3,8 @@
 //!
 //! Changes of one file wait for each other in a slot, and each slot has one record file. It stays open and
 //! is emptied after each change, because creating and removing a file each time costs more than the record.
+//! An upload may last as long as its client's line is slow: it has a record file of its own, so that nobody
+//! waits for it.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -27,6 +29,7 @@ const SLOTS: u64 = 64;
 /// The locks of changes, and the records of their temporary files.
 #[derive(Debug)]
 pub(super) struct TempFiles {
+    directory: PathBuf,
     slots: Vec<Mutex<RecordFile>>,
 }
 
@@ -46,8 +49,16 @@ pub(super) struct PathLock<'a> {
 /// A recorded temporary file; dropping it clears the record.
 #[derive(Debug)]
 pub(super) struct TempFileRecord<'a> {
-    file: &'a File,
+    place: Place<'a>,
     pub(super) name: String,
+}
+
+#[derive(Debug)]
+enum Place<'a> {
+    /// The record file of a slot.
+    Slot(&'a File),
+    /// A record file for this temporary file alone.
+    Own(PathBuf),
 }
 
 impl TempFiles {
@@ -60,7 +71,10 @@ impl TempFiles {
             fs::remove_file(&path)?;
         }
         let record_file = |slot| RecordFile { path: directory.join(format!("{slot}")), file: None };
-        Ok(Self { slots: (0..SLOTS).map(|slot| Mutex::new(record_file(slot))).collect() })
+        Ok(Self {
+            directory: directory.to_owned(),
+            slots: (0..SLOTS).map(|slot| Mutex::new(record_file(slot))).collect(),
+        })
     }
 
     /// Waits until no other call changes this file.
@@ -70,26 +84,45 @@ impl TempFiles {
         let slot = usize::try_from(hasher.finish() % SLOTS).unwrap_or(0);
         PathLock { record_file: self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner) }
     }
+
+    /// Records a temporary file beside `target` without a lock.
+    pub(super) fn record(&self, target: &Path) -> io::Result<TempFileRecord<'static>> {
+        let name = new_name();
+        let path = self.directory.join(&name);
+        fs::write(&path, record_of(&name, target))?;
+        Ok(TempFileRecord { place: Place::Own(path), name })
+    }
+}
+
+fn new_name() -> String {
+    format!("{PREFIX}{}", uuid::Uuid::now_v7().simple())
+}
+
+fn record_of(name: &str, target: &Path) -> Vec<u8> {
+    [name.as_bytes(), b"\n", target.as_os_str().as_bytes()].concat()
 }
 
 impl PathLock<'_> {
     /// Records a temporary file beside `target`.
     pub(super) fn record(&mut self, target: &Path) -> io::Result<TempFileRecord<'_>> {
-        let name = format!("{PREFIX}{}", uuid::Uuid::now_v7().simple());
+        let name = new_name();
         let RecordFile { path, file } = &mut *self.record_file;
         let file = match file {
             Some(file) => file,
             None => file.insert(File::create(path)?),
         };
-        let text = [name.as_bytes(), b"\n", target.as_os_str().as_bytes()].concat();
-        file.write_all_at(&text, 0)?;
-        Ok(TempFileRecord { file, name })
+        file.write_all_at(&record_of(&name, target), 0)?;
+        Ok(TempFileRecord { place: Place::Slot(file), name })
     }
 }
 
 impl Drop for TempFileRecord<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.file.set_len(0) {
+        let cleared = match &self.place {
+            Place::Slot(file) => file.set_len(0),
+            Place::Own(path) => fs::remove_file(path),
+        };
+        if let Err(error) = cleared {
             tracing::warn!(%error, "the record of a temporary file could not be cleared");
         }
     }

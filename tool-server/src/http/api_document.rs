@@ -13,6 +13,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{Contact, InfoBuilder, License, OpenApi, OpenApiBuilder, Server};
 
+use super::file_document;
 use super::service::Liveness;
 use crate::service_report::{CapabilitiesReport, Readiness};
 
@@ -56,6 +57,7 @@ struct FunctionCatalogue {
 /// The document for the tools that `is_offered` allows.
 pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenApi {
     let mut document = ApiDocument::of_tools(registry, is_offered);
+    file_document::add_to(&mut document);
     add_service_routes(&mut document);
     let ApiDocument { paths, mut components } = document;
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
@@ -79,6 +81,7 @@ pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenA
         .servers(Some([Server::new("/")]))
         .tags(Some([
             tag("tools", "Tools that an agent can call, the safest first."),
+            tag("files", "Whole files, byte by byte."),
             tag("server", "The server's state and capabilities."),
         ]))
         .security(Some([SecurityRequirement::default(), bearer_required()]))

@@ -13,7 +13,7 @@ use toolkit::arguments::{elide, invalid};
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
 /// How much excess is read and discarded.
-const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
+pub(super) const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
 
 /// A body that declares more than this is not read at all.
 const MAX_READ_BYTES: u64 = (MAX_BODY_BYTES + MAX_DISCARDED_BYTES) as u64;
@@ -53,10 +53,7 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::with_capacity(expected.min(MAX_BODY_BYTES));
     let mut received: usize = 0;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| match is_body_timeout(&error) {
-            Some(timeout) => too_slow(timeout),
-            None => invalid("The body ended before it was complete."),
-        })?;
+        let frame = frame.map_err(|error| cut_short(&error))?;
         let Ok(data) = frame.into_data() else { continue };
         received += data.len();
         if received <= MAX_BODY_BYTES {
@@ -69,6 +66,14 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, ToolError> {
         return Err(too_large());
     }
     Ok(bytes)
+}
+
+/// Why a body could not be read to its end.
+pub(super) fn cut_short(error: &axum::Error) -> ToolError {
+    match is_body_timeout(error) {
+        Some(timeout) => too_slow(timeout),
+        None => invalid("The body ended before it was complete."),
+    }
 }
 
 fn too_slow(timeout: BodyTimeout) -> ToolError {

@@ -27,7 +27,12 @@ pub(super) async fn call(
     }
 }
 
-fn request_of(name: &str, headers: &HeaderMap, body: Vec<u8>) -> Result<toolkit::Request, ToolError> {
+/// A call with the IDs in the headers.
+pub(super) fn request_of(
+    name: &str,
+    headers: &HeaderMap,
+    body: Vec<u8>,
+) -> Result<toolkit::Request, ToolError> {
     Ok(toolkit::Request {
         tool: name.to_owned(),
         body,
@@ -38,6 +43,7 @@ fn request_of(name: &str, headers: &HeaderMap, body: Vec<u8>) -> Result<toolkit:
         traceparent: id::<protocol::EventId>(headers, "traceparent")?.map(String::from),
         idempotency_key: id::<protocol::EventId>(headers, "idempotency-key")?.map(String::from),
         token_sha256: presented_token(headers).map(|token| sha256(token.as_bytes())),
+        attachment: None,
     })
 }
 

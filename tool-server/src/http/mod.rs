@@ -9,6 +9,8 @@ mod body;
 mod call;
 mod catalogue;
 mod docs;
+mod file_document;
+mod files;
 mod response;
 mod service;
 mod state;
@@ -47,6 +49,7 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
     let with_token = Router::new()
         .route("/tools/{name}", post(call::call).layer(tag))
         .route("/tools", get(service::catalogue))
+        .route("/files", get(files::download).put(files::upload))
         .route("/capabilities", get(service::capabilities))
         .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token));
     let without_token = Router::new()

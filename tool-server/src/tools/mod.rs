@@ -15,8 +15,9 @@ mod write;
 use toolkit::{Registry, RegistryError};
 
 use crate::tool_context::ToolContext;
+use crate::transfers::{FileDownload, FileUpload};
 
-/// All tools of this server.
+/// All tools of this server, and the transfers.
 pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
     let registry = Registry::new()
         .with(ls::Ls(context.clone()))?
@@ -29,7 +30,9 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
         .with(delete::Delete(context.clone()))?
         .with(bash::Bash(context.clone()))?
         .with(skill::SkillTool(context.clone()))?
-        .with(run_script::RunScript(context.clone()))?;
+        .with(run_script::RunScript(context.clone()))?
+        .with_transfer(FileDownload(context.clone()))?
+        .with_transfer(FileUpload(context.clone()))?;
     Ok(registry)
 }
 

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::guards::Claim;
-use super::guards::known_tool::find;
+use super::guards::known_tool::{find, find_transfer};
 use super::{CallIds, Request, RunnerSettings};
 use crate::registry::AnyTool;
-use crate::{Redactor, Registry, Slot, arguments};
+use crate::{Attachment, Redactor, Registry, Slot, arguments};
 
 /// The facts of a call. The thread that runs it and the task that answers when it is late share them.
 pub(super) struct CallInfo {
@@ -49,13 +49,17 @@ pub(super) struct PendingCall {
     pub(super) cancelled: Arc<AtomicBool>,
     /// How long the call may take from its arrival on.
     pub(super) timeout: Duration,
+    pub(super) attachment: Option<Attachment>,
     pub(super) claim: Option<Claim>,
     pub(super) slot: Option<OwnedSemaphorePermit>,
 }
 
 impl PendingCall {
     pub(super) fn new(request: Request, registry: &Registry, settings: &RunnerSettings) -> Self {
-        let tool = find(registry, &settings.disabled, &request.tool);
+        let tool = match &request.attachment {
+            None => find(registry, &settings.disabled, &request.tool),
+            Some(_) => find_transfer(registry, &request.tool),
+        };
         let mut arguments = arguments::parse_object(&request.body).map(Value::Object);
         if let (Ok(tool), Ok(arguments)) = (&tool, &mut arguments) {
             arguments::leave_out_nulls(arguments, &tool.spec().input_schema);
@@ -84,6 +88,7 @@ impl PendingCall {
             token_sha256: request.token_sha256,
             cancelled: Arc::default(),
             timeout: settings.timeout,
+            attachment: request.attachment,
             claim: None,
             slot: None,
         }

@@ -39,7 +39,7 @@ use self::call::{CallInfo, CancelOnDrop, PendingCall};
 use self::guards::{Check, Guard, Stop, guards};
 use self::quick::QuickCalls;
 use crate::locks::Locks;
-use crate::{Bounds, Call, Outcome, Redactor, Registry, Success};
+use crate::{Attachment, Bounds, Call, Outcome, Redactor, Registry, Success};
 
 pub use envelope::refusal;
 pub use guards::DEFAULT_MAX_COMMANDS;
@@ -68,6 +68,8 @@ pub struct Request {
     pub idempotency_key: Option<String>,
     /// The SHA-256 of the token that the caller presented.
     pub token_sha256: Option<String>,
+    /// What comes with a transfer; none for a tool.
+    pub attachment: Option<Attachment>,
 }
 
 impl Request {
@@ -83,6 +85,7 @@ impl Request {
             traceparent: None,
             idempotency_key: None,
             token_sha256: None,
+            attachment: None,
         }
     }
 }
@@ -278,7 +281,7 @@ impl Runner {
     }
 
     fn run_tool(&self, call: PendingCall) -> Outcome<Value> {
-        let PendingCall { info, tool, arguments, cancelled, timeout, slot: _slot, .. } = call;
+        let PendingCall { info, tool, arguments, cancelled, timeout, attachment, slot: _slot, .. } = call;
         let (tool, arguments) = (tool?, arguments?);
         let context = Call {
             id: info.ids.call.clone(),
@@ -287,6 +290,7 @@ impl Runner {
             bounds: self.settings.bounds,
             locks: Arc::clone(&self.locks),
             cancelled,
+            attachment,
         };
         let success = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &context)))
             .unwrap_or_else(|panic| Err(internal(&info, panic_text(panic.as_ref())).into()))?;

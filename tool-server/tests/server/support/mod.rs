@@ -25,6 +25,7 @@ use tool_server::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::tool_context::ToolContext;
+use tool_server::transfers::RawFiles;
 use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, Runner, RunnerSettings};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
@@ -118,6 +119,7 @@ impl TestServer {
                 checks: Vec::new(),
                 confinement: Confinement::None,
                 capabilities: Capabilities::switched_off("in a test"),
+                raw_files: RawFiles::default(),
             },
         };
         tokio::spawn(async move { axum::serve(listener, routes(&Arc::new(app)).all).await.unwrap() });

@@ -39,3 +39,12 @@ pub(in crate::runner) fn find(
         ToolError::new(ErrorCode::UnknownTool, message).with_hint(hint)
     })
 }
+
+/// The transfer with this name. Only a route asks, so that a wrong name is the server's own mistake.
+pub(in crate::runner) fn find_transfer(
+    registry: &Registry,
+    name: &str,
+) -> Result<Arc<dyn AnyTool>, ToolError> {
+    let message = || format!("This server has no transfer `{name}`.");
+    registry.transfer(name).cloned().ok_or_else(|| ToolError::new(ErrorCode::Internal, message()))
+}

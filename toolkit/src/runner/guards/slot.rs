@@ -19,6 +19,9 @@ const FILE_SLOTS: usize = 32;
 /// The default of `AUTONOUS_TOOL_MAX_COMMANDS`. Commands start processes of their own.
 pub const DEFAULT_MAX_COMMANDS: usize = 8;
 
+/// Transfers of files. Each may last as long as a slow connection, so they never take the places of tools.
+const TRANSFER_SLOTS: usize = 16;
+
 /// How long a call waits for a slot.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
@@ -28,6 +31,7 @@ const OWN_TIMEOUT_MARGIN: Duration = Duration::from_secs(10);
 pub(super) struct Slots {
     files: Arc<Semaphore>,
     commands: Arc<Semaphore>,
+    transfers: Arc<Semaphore>,
 }
 
 impl Guard for Slots {
@@ -58,13 +62,15 @@ impl Guard for Slots {
 
 impl Slots {
     pub(super) fn new(max_commands: usize) -> Self {
-        Self { files: Arc::new(Semaphore::new(FILE_SLOTS)), commands: Arc::new(Semaphore::new(max_commands)) }
+        let slots = |count| Arc::new(Semaphore::new(count));
+        Self { files: slots(FILE_SLOTS), commands: slots(max_commands), transfers: slots(TRANSFER_SLOTS) }
     }
 
     fn slots_of(&self, slot: Slot) -> &Arc<Semaphore> {
         match slot {
             Slot::File => &self.files,
             Slot::Command => &self.commands,
+            Slot::Transfer => &self.transfers,
         }
     }
 }
