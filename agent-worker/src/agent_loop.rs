@@ -95,7 +95,7 @@ impl Agent {
         progress: &TaskProgress,
     ) -> Outcome {
         let end = match end {
-            Ok(reply) => TaskEnd::done("answer", reply),
+            Ok(reply) => TaskEnd::answered(reply, self.model.reply_format()),
             Err(stop) => {
                 if let Some(event) = stop.event(&self.limits) {
                     run.events.record(event, &run.agent_id).await;

@@ -19,7 +19,7 @@ pub async fn run(agent: &Agent, text: &str) -> anyhow::Result<ExitCode> {
     let never = CancellationToken::new();
     tokio::spawn(log(receiver));
     match agent.run(&task, &events, &never).await {
-        Outcome::Done { reply } => {
+        Outcome::Done { reply, .. } => {
             writeln!(std::io::stdout(), "{}", visible::escaped(&reply)).context("cannot print the reply")?;
             Ok(ExitCode::SUCCESS)
         }

@@ -52,7 +52,7 @@ pub(crate) fn failed(error: &str, progress: &TaskProgress) -> String {
 /// An outcome that fits into a line, whatever the model or a tool wrote.
 pub(crate) fn bounded(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::Done { reply } => Outcome::Done { reply: cut(reply) },
+        Outcome::Done { reply, format } => Outcome::Done { reply: cut(reply), format },
         Outcome::Failed { error, retryable, retry_after_ms } => {
             Outcome::Failed { error: cut(error), retryable, retry_after_ms }
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use protocol::event::{AgentFailure, ControlLimitReached, ProgressStalled};
-use protocol::{EventBody, Outcome, millis};
+use protocol::{EventBody, Outcome, ReplyFormat, millis};
 
 use crate::breaker::{FAILURES_TO_OPEN, Paused};
 use crate::budget::{Limit, Limits};
@@ -57,8 +57,10 @@ impl StopReason {
 
     pub(crate) fn end(&self, limits: &Limits, progress: &TaskProgress) -> TaskEnd {
         match self {
-            Self::Limit(limit) => TaskEnd::done("limit", partial_answer::at_limit(limits, *limit, progress)),
-            Self::Stalled(_) => TaskEnd::done("stalled", partial_answer::stalled(progress)),
+            Self::Limit(limit) => {
+                TaskEnd::partial("limit", partial_answer::at_limit(limits, *limit, progress))
+            }
+            Self::Stalled(_) => TaskEnd::partial("stalled", partial_answer::stalled(progress)),
             Self::Cancelled => TaskEnd {
                 last_event: LastEvent::Failed(AgentFailure::Ended { end: "cancelled".to_owned() }),
                 outcome: Outcome::Cancelled { reply: partial_answer::cancelled(progress) },
@@ -85,8 +87,15 @@ impl StopReason {
 }
 
 impl TaskEnd {
-    pub(crate) fn done(end: &'static str, reply: String) -> Self {
-        Self { last_event: LastEvent::Completed(end), outcome: Outcome::Done { reply } }
+    /// The model's answer.
+    pub(crate) fn answered(reply: String, format: ReplyFormat) -> Self {
+        Self { last_event: LastEvent::Completed("answer"), outcome: Outcome::Done { reply, format } }
+    }
+
+    /// What was done, in our words: they name calls and files as they are.
+    fn partial(end: &'static str, reply: String) -> Self {
+        let outcome = Outcome::Done { reply, format: ReplyFormat::Plain };
+        Self { last_event: LastEvent::Completed(end), outcome }
     }
 
     /// `again` is when another attempt can help; none if it never can.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use protocol::event::ProcessStarted;
-use protocol::{Event, EventId};
+use protocol::{Event, EventId, ReplyFormat};
 use rusqlite::Connection;
 use supervisor::queue::{
     Channels, Chat, Claim, Claimed, Ending, IncomingMessage, Store, StoreError, TELEGRAM, append_event,
@@ -115,7 +115,7 @@ async fn have_done(store: Store, run: EventId, person: u32, tasks: u32) -> Resul
         let at = run.clone();
         store.write(move |tx| enqueue(tx, &incoming, &at)).await?;
         let task = claimed(&store, &run).await?;
-        let ending = Ending::Done { reply: "Buy milk.".to_owned() };
+        let ending = Ending::Done { reply: "Buy milk.".to_owned(), format: ReplyFormat::Markdown };
         store.write(move |tx| end(tx, &Channels::new([]), &task, &ending)).await?;
     }
     Ok(())

@@ -27,7 +27,7 @@ pub use ids::{EventId, SessionId, TaskId};
 pub use journal::JournalRecord;
 pub use task::{EarlierAttempts, HistoryMessage, PastCall, PastCallStatus, Role, Task};
 pub use tool_spec::{Annotations, Risk, ToolSpec};
-pub use worker_message::{FromWorker, Outcome, TaskResult, ToWorker};
+pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker};
 
 /// The longest line between supervisor and worker, in bytes with the newline.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;

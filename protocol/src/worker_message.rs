@@ -45,6 +45,8 @@ pub struct TaskResult {
 pub enum Outcome {
     Done {
         reply: String,
+        #[serde(default)]
+        format: ReplyFormat,
     },
     Failed {
         /// What went wrong, in a sentence for the user and the log.
@@ -60,6 +62,17 @@ pub enum Outcome {
         /// What was done until then, for the user.
         reply: String,
     },
+}
+
+/// How a reply is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyFormat {
+    /// By a model.
+    #[default]
+    Markdown,
+    /// By a program: shown character by character.
+    Plain,
 }
 
 #[cfg(test)]

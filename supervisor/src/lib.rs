@@ -18,6 +18,7 @@ mod control;
 mod data_dir;
 mod dispatch;
 mod error_chain;
+mod formatting;
 mod health;
 mod housekeeping;
 mod journal;

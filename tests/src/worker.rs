@@ -142,7 +142,7 @@ impl TaskRun {
     /// The reply; panics if the task has failed.
     pub fn reply(&self) -> &str {
         match &self.outcome {
-            Outcome::Done { reply } | Outcome::Cancelled { reply } => reply,
+            Outcome::Done { reply, .. } | Outcome::Cancelled { reply } => reply,
             Outcome::Failed { error, .. } => panic!("the task failed: {error}"),
         }
     }

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use protocol::{EarlierAttempts, PastCall, PastCallStatus, ToolSpec};
+use protocol::{EarlierAttempts, PastCall, PastCallStatus, ReplyFormat, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::{Message, Model, Reply, ReplyFuture, Request, ToolCall};
@@ -19,6 +19,11 @@ pub(crate) struct Direct;
 impl Model for Direct {
     fn name(&self) -> &str {
         "direct"
+    }
+
+    /// A tool's result is shown as it is.
+    fn reply_format(&self) -> ReplyFormat {
+        ReplyFormat::Plain
     }
 
     fn answer_to_retry(&self, earlier: &EarlierAttempts, tools: &[ToolSpec]) -> Option<String> {

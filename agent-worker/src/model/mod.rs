@@ -22,7 +22,7 @@ pub(crate) mod vendor;
 use std::pin::Pin;
 
 use process::models::Prices;
-use protocol::{EarlierAttempts, ToolSpec};
+use protocol::{EarlierAttempts, ReplyFormat, ToolSpec};
 use serde_json::{Map, Value};
 
 pub use error::{ModelError, ModelErrorClass};
@@ -34,6 +34,11 @@ pub use reasoning::Reasoning;
 pub trait Model: Send + Sync {
     /// The model's name, for events.
     fn name(&self) -> &str;
+
+    /// How its answers are written.
+    fn reply_format(&self) -> ReplyFormat {
+        ReplyFormat::Markdown
+    }
 
     /// What is answered instead of working on a task that an earlier attempt began; none to work on it.
     fn answer_to_retry(&self, _earlier: &EarlierAttempts, _tools: &[ToolSpec]) -> Option<String> {

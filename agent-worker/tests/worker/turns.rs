@@ -7,7 +7,7 @@ use harness::fake_tool_server::failure;
 use harness::worker::task;
 use harness::{FakeModel, FakeToolServer, ModelReply, ToolReply};
 use protocol::event::{TurnCompleted, TurnStarted};
-use protocol::{ErrorCode, HistoryMessage, Outcome, Role};
+use protocol::{ErrorCode, HistoryMessage, Outcome, ReplyFormat, Role};
 use serde_json::{Value, json};
 
 use crate::{calls, owned, run, says, started, tool_results};
@@ -26,7 +26,7 @@ fn the_events_of_a_task_come_in_order_and_under_their_parents() {
     let task = task("what is here?");
     let ended = worker.run(&task);
 
-    assert_eq!(ended.outcome, Outcome::Done { reply: "a.txt".to_owned() });
+    assert_eq!(ended.outcome, Outcome::Done { reply: "a.txt".to_owned(), format: ReplyFormat::Markdown });
     let expected = [
         "agent.started",
         "context.assembled",

@@ -1,8 +1,12 @@
 //! The content of an outgoing message: a text, an edit, a file or a reaction.
 
+use crate::formatting::{Entity, FormattedText};
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     Text(String),
+    /// A text with bold words, code, links and the like.
+    Formatted(FormattedText),
     Edit {
         /// That message, by its number in the chat.
         message_id: i64,
@@ -30,7 +34,7 @@ pub struct File {
 impl Content {
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Text(_) => "text",
+            Self::Text(_) | Self::Formatted(_) => "text",
             Self::Edit { .. } => "edit",
             Self::Document(_) => "document",
             Self::Voice(_) => "voice",
@@ -40,7 +44,7 @@ impl Content {
 
     pub fn text(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Edit { text, .. } => text,
+            Self::Text(text) | Self::Formatted(FormattedText { text, .. }) | Self::Edit { text, .. } => text,
             Self::Document(file) | Self::Voice(file) => &file.caption,
             Self::Reaction { emoji, .. } => emoji,
         }
@@ -50,14 +54,26 @@ impl Content {
     pub const fn target(&self) -> Option<i64> {
         match self {
             Self::Edit { message_id, .. } | Self::Reaction { message_id, .. } => Some(*message_id),
-            Self::Text(_) | Self::Document(_) | Self::Voice(_) => None,
+            Self::Text(_) | Self::Formatted(_) | Self::Document(_) | Self::Voice(_) => None,
         }
     }
 
     pub const fn file(&self) -> Option<&File> {
         match self {
             Self::Document(file) | Self::Voice(file) => Some(file),
-            Self::Text(_) | Self::Edit { .. } | Self::Reaction { .. } => None,
+            Self::Text(_) | Self::Formatted(_) | Self::Edit { .. } | Self::Reaction { .. } => None,
+        }
+    }
+
+    /// How its text is formatted, if it is.
+    pub fn entities(&self) -> Option<&[Entity]> {
+        match self {
+            Self::Formatted(formatted) => Some(&formatted.entities),
+            Self::Text(_)
+            | Self::Edit { .. }
+            | Self::Document(_)
+            | Self::Voice(_)
+            | Self::Reaction { .. } => None,
         }
     }
 }

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use protocol::ReplyFormat;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use chat::{ChannelName, Chat};
@@ -30,8 +31,8 @@ pub trait Channel: Send + Sync {
     /// Receives messages into the store until `stop`.
     fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()>;
 
-    /// The messages that a reply is sent as, in order.
-    fn decorate(&self, reply: &str) -> Vec<Content>;
+    /// The messages that a reply is sent as, in order; `format` says how it is written.
+    fn decorate(&self, reply: &str, format: ReplyFormat) -> Vec<Content>;
 
     /// Checks a message that somebody wants to send to a chat, and returns the messages that it is sent as.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection>;

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use protocol::ReplyFormat;
 use tokio_util::sync::CancellationToken;
 
 use super::inbound::Inbound;
@@ -11,9 +12,9 @@ use super::sender;
 use crate::channel::{
     BoxFuture, Channel, ChannelName, Channels, Chat, Content, Delivery, Rejection, SendOutcome,
 };
-use crate::store::attempt::{self, Ending};
+use crate::store::attempt;
 use crate::store::claim::{self, Claim};
-use crate::store::fixture::Fixture;
+use crate::store::fixture::{self, Fixture};
 use crate::store::inbox::{self, IncomingMessage};
 
 const NAME: ChannelName = ChannelName::new("fake");
@@ -43,7 +44,7 @@ impl Channel for Fake {
         })
     }
 
-    fn decorate(&self, reply: &str) -> Vec<Content> {
+    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
         reply.lines().map(|line| Content::Text(format!("» {line}"))).collect()
     }
 
@@ -85,7 +86,7 @@ async fn a_new_channel_receives_a_message_and_sends_its_decorated_reply() {
     let claimed = store.write(move |tx| claim::claim(tx, Duration::from_secs(60), &run)).await.unwrap();
     let Claim::Task(task) = claimed else { panic!("{claimed:?}") };
     assert_eq!(task.chat.session().as_str(), "fake:a:7");
-    let ending = Ending::Done { reply: "one\ntwo".to_owned() };
+    let ending = fixture::done("one\ntwo");
     store.write(move |tx| attempt::end(tx, &channels, &task, &ending)).await.unwrap();
 
     let sending = tokio::spawn(sender::send_queued(fake, store.clone(), stop.clone()));

@@ -16,7 +16,7 @@ const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
 /// lies between 0 and 1.
 pub(crate) fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f64) -> Ending {
     match outcome {
-        Outcome::Done { reply } => Ending::Done { reply },
+        Outcome::Done { reply, format } => Ending::Done { reply, format },
         Outcome::Cancelled { reply } => Ending::Cancelled { reply },
         Outcome::Failed { error, retryable: true, retry_after_ms } if attempt < settings.max_attempts => {
             let asked = Duration::from_millis(retry_after_ms.unwrap_or(0)).min(LONGEST_ASKED_PAUSE);

@@ -5,10 +5,11 @@
 use std::time::Duration;
 
 use protocol::event::{AttemptFailed, RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone};
-use protocol::{EventBody, EventId, millis, now_ms};
+use protocol::{EventBody, EventId, ReplyFormat, millis, now_ms};
 use rusqlite::{Connection, params};
 
 use super::claim::{Claimed, after};
+use super::outbox::Reply;
 use super::{StoreError, cancel, events, history, outbox};
 use crate::channel::Channels;
 
@@ -19,6 +20,8 @@ pub enum Ending {
     Done {
         /// The reply to the user.
         reply: String,
+        /// How it is written.
+        format: ReplyFormat,
     },
     /// It was cancelled.
     Cancelled {
@@ -58,11 +61,23 @@ pub fn end(
         return Ok(false);
     }
     record(connection, task, ending, cancelled_by, claimed.as_ref())?;
-    if let Ending::Done { reply } | Ending::Cancelled { reply } | Ending::Dead { reply, .. } = ending {
+    if let Some((reply, format)) = ending.reply() {
         history::keep(connection, &task.chat, &task.id, &task.text, reply)?;
-        outbox::queue_reply(connection, channels, &task.id, &task.chat, reply, claimed.as_ref())?;
+        let reply = Reply { task: &task.id, chat: &task.chat, text: reply, format };
+        outbox::queue_reply(connection, channels, &reply, claimed.as_ref())?;
     }
     Ok(true)
+}
+
+impl Ending {
+    /// The reply to the user, if there is one: a model's answer, or our own words.
+    fn reply(&self) -> Option<(&str, ReplyFormat)> {
+        match self {
+            Self::Done { reply, format } => Some((reply, *format)),
+            Self::Cancelled { reply } | Self::Dead { reply, .. } => Some((reply, ReplyFormat::Plain)),
+            Self::Retry { .. } => None,
+        }
+    }
 }
 
 /// An attempt's end after a cancel request: a reply stands; what would be retried or given up is cancelled.

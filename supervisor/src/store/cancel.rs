@@ -4,10 +4,11 @@
 //! The request is in the task's row, so it survives a crash: such an attempt is never retried.
 
 use protocol::event::{TaskCancelled, TaskQueued};
-use protocol::{PastCall, PastCallStatus, TaskId, now_ms};
+use protocol::{PastCall, PastCallStatus, ReplyFormat, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::{chat, task_id};
+use super::outbox::Reply;
 use super::{StoreError, events, history, outbox, prior_context};
 use crate::channel::{Channels, Chat};
 
@@ -56,7 +57,8 @@ pub(crate) fn task(
         "queued" => {
             let reply = cancel_waiting(connection, &task, by)?;
             let cancelled = events::newest_of::<TaskCancelled>(connection, &task.id)?;
-            outbox::queue_reply(connection, channels, &task.id, &task.chat, &reply, cancelled.as_ref())?;
+            let reply = Reply { task: &task.id, chat: &task.chat, text: &reply, format: ReplyFormat::Plain };
+            outbox::queue_reply(connection, channels, &reply, cancelled.as_ref())?;
             Ok(Cancellation::Cancelled)
         }
         "in_progress" => ask(connection, &task, by).map(|()| Cancellation::Asked),

@@ -8,6 +8,7 @@ use rusqlite::Row;
 
 use crate::channel::Chat;
 use crate::channel::content::{Content, File};
+use crate::formatting::{Entity, FormattedText};
 
 pub(super) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
     parsed(row, column)
@@ -18,7 +19,7 @@ pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
     Ok(Chat { channel: parsed(row, column)?, id: row.get(column + 1)? })
 }
 
-/// Reads a content from five columns: kind, text, target, file name, content.
+/// Reads a content from six columns: kind, text, target, file name, content, entities.
 pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
     let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
     let file = |caption| {
@@ -29,7 +30,17 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
         "document" => Content::Document(file(text)?),
         "voice" => Content::Voice(file(text)?),
         "reaction" => Content::Reaction { message_id: row.get(first + 2)?, emoji: text },
-        _ => Content::Text(text),
+        _ => match entities(row, first + 5)? {
+            Some(entities) => Content::Formatted(FormattedText { text, entities }),
+            None => Content::Text(text),
+        },
+    })
+}
+
+fn entities(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Vec<Entity>>> {
+    let Some(json) = row.get_ref(column)?.as_str_or_null()? else { return Ok(None) };
+    serde_json::from_str(json).map(Some).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
     })
 }
 

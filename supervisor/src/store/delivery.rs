@@ -60,7 +60,7 @@ pub(crate) fn heads(connection: &Connection, channel: &ChannelName) -> Result<Ve
 /// A queued message with all its content.
 pub(crate) fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
-                      file_name, content
+                      file_name, content, entities
                from outbox where seq = ?1 and state = 'queued'";
     Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
 }
@@ -141,6 +141,7 @@ mod tests {
     use super::*;
     use crate::channel::Delivery;
     use crate::channel::content::File;
+    use crate::formatting::{Entity, FormattedText, Style};
     use crate::store::fixture::{CHANNEL, TestDatabase, test_chat};
     use crate::store::outbox;
 
@@ -216,8 +217,13 @@ mod tests {
     fn every_kind_is_read_back_as_it_was_stored_and_a_sent_file_leaves_the_database() {
         let database = TestDatabase::new();
         let file = || File { name: "a.bin".to_owned(), caption: String::new(), bytes: vec![0, 255, 10] };
+        let link = Style::TextLink { url: "https://example.org/".to_owned() };
+        let pre = Style::Pre { language: Some("rust".to_owned()) };
+        let entities = [(0, link), (5, pre)].map(|(offset, style)| Entity { offset, length: 5, style });
+        let formatted = FormattedText { text: "hello world".to_owned(), entities: entities.into() };
         for content in [
             Content::Text("hello".to_owned()),
+            Content::Formatted(formatted),
             Content::Edit { message_id: 7, text: "better".to_owned() },
             Content::Document(file()),
             Content::Voice(file()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use protocol::event::{ProcessStarted, ToolCallCompleted, ToolCallStarted};
 use protocol::journal::{CallEnded, CallStarted};
-use protocol::{Event, EventBody, EventId, Risk, SessionId, TaskId};
+use protocol::{Event, EventBody, EventId, ReplyFormat, Risk, SessionId, TaskId};
 use rusqlite::Connection;
 use rusqlite::types::FromSql;
 use serde_json::Value;
@@ -152,7 +152,7 @@ pub(crate) fn incoming(chat: Chat, text: &str) -> IncomingMessage {
 }
 
 pub(crate) fn done(reply: &str) -> Ending {
-    Ending::Done { reply: reply.to_owned() }
+    Ending::Done { reply: reply.to_owned(), format: ReplyFormat::Markdown }
 }
 
 pub(crate) fn dead() -> Ending {

@@ -105,9 +105,9 @@ fn keep_temporary_data_in_memory(connection: &Connection) -> Result<(), StoreErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::attempt::{self, Ending};
+    use crate::store::attempt;
     use crate::store::claim;
-    use crate::store::fixture::channels;
+    use crate::store::fixture::{self, channels};
 
     #[test]
     fn the_file_is_in_wal_mode_and_syncs_every_commit() {
@@ -186,7 +186,7 @@ mod tests {
                    values ('new', 'matrix', '!a:b', 'f', 'queued', 1, 1, 1)";
         connection.execute(new, []).unwrap();
         let running = &claim::in_progress(&connection).unwrap()[0];
-        let ending = Ending::Done { reply: "B".to_owned() };
+        let ending = fixture::done("B");
         assert!(attempt::end(&connection, &channels(), running, &ending).unwrap());
         for refused in [
             "update inbox set state = 'queued', finished_at_ms = null where id = 'done'",

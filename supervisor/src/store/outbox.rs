@@ -3,7 +3,7 @@
 //! A row is added in the transaction of its cause; [`super::delivery`] sends it afterwards.
 
 use protocol::event::{ReplyQueued, ReplySent};
-use protocol::{Event, EventId, TaskId, now_ms};
+use protocol::{Event, EventId, ReplyFormat, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
@@ -32,18 +32,27 @@ pub(crate) struct OutboxRow {
     pub message_id: Option<i64>,
 }
 
+/// What a task's user is told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reply<'a> {
+    pub task: &'a TaskId,
+    pub chat: &'a Chat,
+    pub text: &'a str,
+    /// How the text is written.
+    pub format: ReplyFormat,
+}
+
 /// Queues a task's reply as the messages that its channel sends it as.
 pub(crate) fn queue_reply(
     connection: &Connection,
     channels: &Channels,
-    task: &TaskId,
-    chat: &Chat,
-    text: &str,
+    reply: &Reply<'_>,
     parent: Option<&EventId>,
 ) -> Result<(), StoreError> {
+    let Reply { task, chat, text, format } = *reply;
     let text = if text.trim().is_empty() { EMPTY_REPLY } else { text };
     let (contents, delivery) = match channels.get(&chat.channel) {
-        Some(channel) => (channel.decorate(text), channel.delivery()),
+        Some(channel) => (channel.decorate(text, format), channel.delivery()),
         // Kept whole for a program that has this channel.
         None => (vec![Content::Text(text.to_owned())], Delivery::Off),
     };
@@ -118,6 +127,7 @@ fn insert(
 ) -> Result<EventId, StoreError> {
     let NewRow { task, chat, content, part, of, is_sent } = row;
     let file = content.file();
+    let entities = content.entities().map(serde_json::to_string).transpose()?;
     let reply = ReplyQueued {
         kind: content.kind().to_owned(),
         text: content.text().to_owned(),
@@ -134,10 +144,10 @@ fn insert(
     let now = now_ms();
     let (state, finished_at) = if *is_sent { ("sent", Some(now)) } else { ("queued", None) };
     let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id,
-                                   file_name, content, state, available_at_ms, event_id,
+                                   file_name, content, entities, state, available_at_ms, event_id,
                                    created_at_ms, updated_at_ms, finished_at_ms)
                values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7,
-                       ?8, ?9, ?10, ?11, ?12, ?11, ?11, ?13)";
+                       ?8, ?9, ?14, ?10, ?11, ?12, ?11, ?11, ?13)";
     connection.prepare_cached(sql)?.execute(params![
         task.map(TaskId::as_str),
         part,
@@ -151,7 +161,8 @@ fn insert(
         state,
         now,
         queued.id.as_str(),
-        finished_at
+        finished_at,
+        entities
     ])?;
     Ok(queued.id)
 }
@@ -164,7 +175,8 @@ mod tests {
     fn replied(chat: &Chat, text: &str) -> (TestDatabase, TaskId) {
         let database = TestDatabase::new();
         let task = database.enqueue(chat.clone(), "hello");
-        queue_reply(&database, &channels(), &task, chat, text, None).unwrap();
+        let reply = Reply { task: &task, chat, text, format: ReplyFormat::Markdown };
+        queue_reply(&database, &channels(), &reply, None).unwrap();
         (database, task)
     }
 
@@ -210,6 +222,8 @@ mod tests {
             "update outbox set target_message_id = null",
             "update outbox set text = ''",
             "update outbox set channel = ''",
+            "update outbox set entities = '[]'",
+            "update outbox set kind = 'text', target_message_id = null, entities = '{}'",
             "update outbox set message_id = 8",
             "update outbox set state = 'sent'",
             "update outbox set state = 'dead', finished_at_ms = 1",

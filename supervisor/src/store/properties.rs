@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use protocol::EventId;
+use protocol::{EventId, ReplyFormat};
 use rusqlite::Connection;
 
 use super::attempt::{self, Ending};
@@ -29,7 +29,7 @@ enum Step {
 fn endings() -> impl Strategy<Value = Ending> {
     let text = || "text".to_owned();
     prop_oneof![
-        Just(Ending::Done { reply: text() }),
+        Just(Ending::Done { reply: text(), format: ReplyFormat::Plain }),
         Just(Ending::Cancelled { reply: text() }),
         Just(Ending::Retry { error: text(), after: Duration::ZERO }),
         Just(Ending::Dead { error: text(), reply: text() }),

@@ -91,7 +91,7 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
         "sendmessage" | "editmessagetext" | "senddocument" | "sendvoice" | "setmessagereaction" => {
             match shared.lock().take(method, form) {
                 Ok(answer) => result(&answer),
-                Err(why) => refusal(400, why, None),
+                Err(why) => refusal(400, &why, None),
             }
         }
         "deletewebhook" | "sendchataction" | "setmycommands" => result(&Value::Bool(true)),

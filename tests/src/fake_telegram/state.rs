@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::entities;
 use super::form::Form;
 
-const MAX_TEXT_UNITS: usize = 4096;
 const MAX_CAPTION_UNITS: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Sent {
     pub method: String,
     /// The text, caption or emoji.
     pub text: String,
+    /// The entities of the text; null without any.
+    pub entities: Value,
     /// The message that is edited or reacted to.
     pub target: Option<i64>,
     pub file: Option<(String, Vec<u8>)>,
@@ -103,7 +105,7 @@ impl State {
     }
 
     /// Records what the bot sends, or returns why Telegram would refuse it.
-    pub(super) fn take(&mut self, method: &str, form: &Form) -> Result<Value, &'static str> {
+    pub(super) fn take(&mut self, method: &str, form: &Form) -> Result<Value, String> {
         let parameters = &form.parameters;
         let chat_id = parameters["chat_id"].as_i64().ok_or("Bad Request: chat not found")?;
         let target = parameters["message_id"].as_i64();
@@ -115,14 +117,19 @@ impl State {
         };
         let is_known = |id| usize::try_from(id).is_ok_and(|id| (1..=self.sent.len()).contains(&id));
         if method == "editmessagetext" && !target.is_some_and(is_known) {
-            return Err("Bad Request: message to edit not found");
+            return Err("Bad Request: message to edit not found".to_owned());
         }
         if method == "editmessagetext" && self.text_of(target) == Some(&text) {
-            return Err(NOT_MODIFIED);
+            return Err(NOT_MODIFIED.to_owned());
         }
-        self.sent.push(Sent { chat_id, method: method.to_owned(), text, target, file, at: Instant::now() });
+        let (method, entities) = (method.to_owned(), parameters["entities"].clone());
+        self.sent.push(Sent { chat_id, method, text, entities, target, file, at: Instant::now() });
         let number = target.unwrap_or_else(|| i64::try_from(self.sent.len()).unwrap_or(i64::MAX));
-        Ok(if method == "setmessagereaction" { Value::Bool(true) } else { self.message(number) })
+        Ok(if self.sent.last().is_some_and(|sent| sent.method == "setmessagereaction") {
+            Value::Bool(true)
+        } else {
+            self.message(number)
+        })
     }
 
     /// The current text of a message; its number is its position among everything that was sent.
@@ -156,17 +163,12 @@ const NOT_MODIFIED: &str = "Bad Request: message is not modified: specified new 
 const NO_FILE: &str = "Bad Request: there is no file in the request";
 
 /// A text of the bot; a preview of its links would make Telegram fetch them.
-fn text(parameters: &Value) -> Result<String, &'static str> {
+fn text(parameters: &Value) -> Result<String, String> {
     if parameters["link_preview_options"]["is_disabled"] != true {
-        return Err("Bad Request: this test server refuses link previews");
+        return Err("Bad Request: this test server refuses link previews".to_owned());
     }
     let text = parameters["text"].as_str().unwrap_or_default();
-    if text.trim().is_empty() {
-        return Err("Bad Request: message text is empty");
-    }
-    if text.encode_utf16().count() > MAX_TEXT_UNITS {
-        return Err("Bad Request: message is too long");
-    }
+    entities::check(text, &parameters["entities"])?;
     Ok(text.to_owned())
 }
 

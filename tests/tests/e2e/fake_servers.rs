@@ -59,6 +59,44 @@ fn method_names_ignore_case_and_a_message_has_at_most_4096_utf16_units() {
 }
 
 #[test]
+fn entities_outside_of_the_text_or_wrongly_nested_are_refused() {
+    let server = FakeTelegram::start();
+    let entity =
+        |kind: &str, offset: usize, length: usize| json!({"type": kind, "offset": offset, "length": length});
+    let link = |url: &str| json!({"type": "text_link", "offset": 0, "length": 4, "url": url});
+    let text = "ab 😀 cd\n ef";
+    let many = |count| Value::Array(vec![entity("bold", 0, 2); count]);
+    for (entities, status) in [
+        (json!([entity("bold", 0, 5), entity("italic", 3, 2), entity("code", 6, 2)]), 200),
+        (json!([entity("blockquote", 0, 12), entity("pre", 0, 2), link("https://e.org/")]), 400),
+        (json!([entity("blockquote", 0, 12), entity("pre", 6, 6), entity("bold", 0, 2)]), 200),
+        (json!([link("https://e.org/a"), entity("bold", 0, 2)]), 400),
+        (json!([{"type": "text_link", "offset": 0, "length": 2, "url": "https://e.org/a"}]), 200),
+        (json!([entity("text_link", 0, 2)]), 400),
+        (json!([{"type": "text_link", "offset": 0, "length": 2, "url": "tg://user?id=1"}]), 400),
+        (json!([entity("bold", 0, 4)]), 400),
+        (json!([entity("bold", 4, 1)]), 400),
+        (json!([entity("bold", 0, 0)]), 400),
+        (json!([entity("bold", 10, 3)]), 400),
+        (json!([entity("bold", 0, 3)]), 400),
+        (json!([entity("bold", 2, 3)]), 400),
+        (json!([entity("pre", 8, 4)]), 200),
+        (json!([entity("bold", 0, 8), entity("italic", 6, 6)]), 400),
+        (json!([entity("bold", 0, 8), entity("bold", 0, 2)]), 400),
+        (json!([entity("bold", 0, 8), entity("code", 0, 2)]), 400),
+        (json!([entity("blockquote", 0, 8), entity("expandable_blockquote", 0, 2)]), 400),
+        (json!([entity("blink", 0, 2)]), 400),
+        (json!([{"type": "bold", "offset": 0, "length": 2, "color": "red"}]), 400),
+        (many(101), 400),
+    ] {
+        let mut message = message(text);
+        message["entities"] = entities;
+        let (answered, answer) = method(&server, "sendMessage", &message);
+        assert_eq!(answered, status, "{} {answer}", message["entities"]);
+    }
+}
+
+#[test]
 fn a_fault_occurs_once_and_a_wrong_token_always_fails() {
     let server = FakeTelegram::start();
     server.fail("getMe", Fault::RetryAfter(3));

@@ -4,6 +4,7 @@
 // Messages, from a chat to the reply.
 mod cancel;
 mod columns;
+mod formatted;
 mod local;
 mod outbox;
 mod question;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
+use protocol::ReplyFormat;
 use tokio_util::sync::CancellationToken;
 
 use crate::channel::{BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendOutcome};
@@ -34,7 +35,8 @@ impl Channel for Local {
         Box::pin(std::future::ready(()))
     }
 
-    fn decorate(&self, reply: &str) -> Vec<Content> {
+    /// A terminal shows Markdown as it is written.
+    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
         vec![Content::Text(reply.to_owned())]
     }
 

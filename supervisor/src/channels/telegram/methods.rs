@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use reqwest::multipart::{Form, Part};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide::ApiError;
 use teloxide::payloads::{
-    EditMessageText, EditMessageTextSetters, SendMessage, SendMessageSetters, SetMessageReaction,
-    SetMessageReactionSetters,
+    EditMessageText, EditMessageTextSetters, SetMessageReaction, SetMessageReactionSetters,
 };
+use teloxide::requests::Payload;
 use teloxide::types::{ChatId, LinkPreviewOptions, MessageId, ReactionType};
 
-use super::api::{Api, CallError, PATIENCE};
+use super::api::{Api, CallError, PATIENCE, Refusal};
 use crate::channel::content::{Content, File};
+use crate::formatting::{Entity, FormattedText};
 
 /// A file may take longer: 20 MB at 170 kB a second.
 const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
@@ -28,6 +29,7 @@ struct SentMessage {
 pub(super) async fn send(api: &Api, chat: ChatId, content: &Content) -> Result<Option<i64>, CallError> {
     match content {
         Content::Text(text) => send_text(api, chat, text).await.map(Some),
+        Content::Formatted(formatted) => send_formatted(api, chat, formatted).await.map(Some),
         Content::Edit { message_id, text } => edit(api, chat, *message_id, text).await,
         Content::Document(file) => upload(api, chat, "SendDocument", "document", file).await.map(Some),
         Content::Voice(file) => upload(api, chat, "SendVoice", "voice", file).await.map(Some),
@@ -42,7 +44,41 @@ pub(super) async fn send(api: &Api, chat: ChatId, content: &Content) -> Result<O
 /// Sends a text as it is, and returns the message's number. A preview would make Telegram fetch an address,
 /// which could carry data away that a file or a page put into it.
 pub(super) async fn send_text(api: &Api, chat: ChatId, text: &str) -> Result<i64, CallError> {
-    let request = SendMessage::new(chat, text).link_preview_options(NO_PREVIEW);
+    send_message(api, chat, text, &[]).await
+}
+
+/// Sends a text with its formatting, or without it if Telegram refuses that: how it looks matters less than
+/// that it arrives. Telegram has no code for what it does not like about a message, so all of its refusals
+/// are tried so; one for another reason comes again.
+async fn send_formatted(api: &Api, chat: ChatId, formatted: &FormattedText) -> Result<i64, CallError> {
+    let FormattedText { text, entities } = formatted;
+    match send_message(api, chat, text, entities).await {
+        Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. })) => {
+            tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
+            send_text(api, chat, text).await
+        }
+        sent => sent,
+    }
+}
+
+/// `sendMessage` (<https://core.telegram.org/bots/api#sendmessage>), with entities as the outbox keeps them.
+#[derive(Serialize)]
+struct SendMessage<'a> {
+    chat_id: ChatId,
+    text: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    entities: &'a [Entity],
+    link_preview_options: LinkPreviewOptions,
+}
+
+impl Payload for SendMessage<'_> {
+    type Output = Value;
+
+    const NAME: &'static str = "SendMessage";
+}
+
+async fn send_message(api: &Api, chat: ChatId, text: &str, entities: &[Entity]) -> Result<i64, CallError> {
+    let request = SendMessage { chat_id: chat, text, entities, link_preview_options: NO_PREVIEW };
     let sent: SentMessage = api.call_for(&request, PATIENCE).await?;
     Ok(sent.message_id)
 }

@@ -8,6 +8,8 @@ pub(crate) mod api;
 mod batch;
 pub(crate) mod bot;
 mod classify;
+#[cfg(test)]
+mod documents;
 mod methods;
 mod receive;
 mod send;
@@ -17,6 +19,7 @@ mod updates;
 
 use std::time::Duration;
 
+use protocol::ReplyFormat;
 use tokio_util::sync::CancellationToken;
 
 use super::inbound::Inbound;
@@ -24,6 +27,7 @@ use crate::channel::{
     Audience, BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendLimits, SendOutcome,
 };
 use crate::config::TelegramSettings;
+use crate::formatting::units;
 use crate::health::{PartName, Reading};
 use allowed::AllowedChats;
 use api::Api;
@@ -86,8 +90,8 @@ impl Channel for Telegram {
         })
     }
 
-    fn decorate(&self, reply: &str) -> Vec<Content> {
-        split::reply(reply)
+    fn decorate(&self, reply: &str, format: ReplyFormat) -> Vec<Content> {
+        split::reply(reply, format)
     }
 
     /// Rejects what Telegram would refuse, while somebody can still correct it. The bot writes to no chat
@@ -107,8 +111,9 @@ impl Channel for Telegram {
             });
         }
         Ok(match content {
-            Content::Text(text) => split::into_messages(&text).into_iter().map(Content::Text).collect(),
-            other @ (Content::Edit { .. }
+            Content::Text(text) => split::into_messages(&text),
+            other @ (Content::Formatted(_)
+            | Content::Edit { .. }
             | Content::Reaction { .. }
             | Content::Document(_)
             | Content::Voice(_)) => vec![other],
@@ -158,11 +163,11 @@ impl Channel for Telegram {
 
 fn check_length(content: &Content) -> Result<(), Rejection> {
     let (field, most) = match content {
-        Content::Edit { .. } => ("text", split::MAX_UNITS),
+        Content::Edit { .. } | Content::Formatted(_) => ("text", split::MAX_UNITS),
         Content::Document(_) | Content::Voice(_) => ("caption", MAX_CAPTION_UNITS),
         Content::Text(_) | Content::Reaction { .. } => return Ok(()),
     };
-    match split::units(content.text()) {
+    match units(content.text()) {
         units if units <= most => Ok(()),
         units => {
             Err(Rejection::Invalid(format!("`{field}` has {units} UTF-16 units; the maximum is {most}")))

@@ -1,0 +1,87 @@
+//! Formatted replies: what a model wrote in Markdown arrives as text with entities, whatever happens on the
+//! way.
+
+use std::fs;
+
+use harness::fake_telegram::update::ADA;
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
+use serde_json::json;
+
+use crate::with_telegram;
+
+const ANSWER: &str = "# Done 😀\n\n**Two** files in `src`:\n\n```rust\nfn main() {}\n```\n\n> See [here](https://example.org/a)";
+
+/// A system whose model gives this answer.
+fn answering(telegram: &FakeTelegram, answer: &'static str) -> (FakeModel, System) {
+    let model = FakeModel::start(move |_| ModelReply::Text(answer.to_owned()));
+    let system = System::builder().telegram(telegram, "4711").model(&model).start();
+    (model, system)
+}
+
+#[test]
+fn an_answer_in_markdown_arrives_as_text_with_entities() {
+    let telegram = FakeTelegram::start();
+    let (_model, system) = answering(&telegram, ANSWER);
+    telegram.push(ADA.text("what is here?"));
+    let sent = telegram.wait_for_sent(1).remove(0);
+    assert_eq!(sent.text, "Done 😀\n\nTwo files in src:\n\nfn main() {}\n\nSee here");
+    let expected = json!([
+        {"type": "bold", "offset": 0, "length": 7},
+        {"type": "bold", "offset": 9, "length": 3},
+        {"type": "code", "offset": 22, "length": 3},
+        {"type": "pre", "offset": 28, "length": 12, "language": "rust"},
+        {"type": "blockquote", "offset": 42, "length": 8},
+        {"type": "text_link", "offset": 46, "length": 4, "url": "https://example.org/a"},
+    ]);
+    assert_eq!(sent.entities, expected);
+    let told = system.database().texts("select text from history where role = 'assistant'");
+    assert_eq!(told, [ANSWER], "the model reads its own words again");
+    assert!(system.reply(&system.say("and here?")).starts_with("# Done"), "a terminal shows Markdown");
+}
+
+#[test]
+fn what_telegram_refuses_is_sent_once_more_as_plain_text_and_in_order() {
+    let telegram = FakeTelegram::start();
+    telegram.fail("sendMessage", Fault::BadRequest);
+    let (_model, system) = answering(&telegram, "a **bold** answer");
+    telegram.push(ADA.text("first"));
+    telegram.push(ADA.text("second"));
+    let sent = telegram.wait_for_sent(2);
+    assert_eq!(harness::fake_telegram::texts(&sent), ["a bold answer"; 2]);
+    assert!(sent[0].entities.is_null() && sent[1].entities.is_array(), "{sent:?}");
+    assert_eq!(telegram.calls("sendMessage").len(), 3);
+    wait::until_true("both are marked", || {
+        system.database().count("select count(*) from outbox where state = 'sent' and attempt = 0") == 2
+    });
+}
+
+#[test]
+fn a_formatted_answer_survives_a_kill_during_its_sending() {
+    let telegram = FakeTelegram::start();
+    telegram.fail("sendMessage", Fault::Silent);
+    let (_model, mut system) = answering(&telegram, ANSWER);
+    telegram.push(ADA.text("what is here?"));
+    wait::until_true("the answer is on its way", || !telegram.calls("sendMessage").is_empty());
+    system.kill();
+    system.restart();
+    let sent = telegram.wait_for_sent(1).remove(0);
+    assert_eq!(sent.entities.as_array().map(Vec::len), Some(6));
+    wait::until_true("it is marked", || {
+        system.database().count("select count(*) from outbox where state = 'queued'") == 0
+    });
+    assert_eq!(telegram.sent().len(), 1);
+}
+
+#[test]
+fn a_result_without_a_model_is_shown_character_by_character() {
+    let (telegram, system) = with_telegram();
+    for name in ["__init__.py", "*bold*", "[a](b)"] {
+        fs::write(system.workspace().join(name), "x").unwrap();
+    }
+    telegram.push(ADA.text("ls path=."));
+    let sent = telegram.wait_for_sent(1).remove(0);
+    for name in ["__init__.py", "*bold*", "[a](b)"] {
+        assert!(sent.text.contains(name), "{}", sent.text);
+    }
+    assert!(sent.entities.is_null());
+}
