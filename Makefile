@@ -15,7 +15,7 @@ RUSTDOC_LINTS := -D warnings -A rustdoc::private_intra_doc_links
 .PHONY: help
 help: ## List the targets
 	@printf 'Autonous\n\n'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 	@printf '\nSettings and operation: docs/operations.md\n'
 
 .PHONY: setup
@@ -77,6 +77,14 @@ mocks: ## Test with third-party model servers, if LLMOCK and AIMOCK name them: d
 clients: ## Try other people's clients, linters and SDKs, from PyPI and npm, in CLIENTS_DIR or a temporary directory
 	$(CARGO) build --locked -p tool-server --bins
 	@python3 tests/clients/clients.py $(TARGET)/debug
+
+.PHONY: image
+image: ## Build the images autonous, autonous:full and autonous:tool-server with docker, podman or buildah (TARGETS, ENGINE)
+	@ENGINE='$(ENGINE)' image/build.sh $(TARGETS)
+
+.PHONY: image-test
+image-test: ## Start the images as an engine does, and use them from outside (docker or podman; two minutes)
+	@ENGINE='$(ENGINE)' image/test.py
 
 .PHONY: openapi
 openapi: ## Regenerate openapi/tool-server.json

@@ -28,7 +28,8 @@ const LOSSES_OF_TIER_A: &[&str] = &[
 
 const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor profile for the binary that \
     allows userns, kernel.unprivileged_userns_clone=1, or a container whose seccomp profile allows unshare \
-    and mount. Tier B needs Linux 6.12 or newer with Landlock, and a server that does not run as root.";
+    and mount and whose /proc is not covered (docs/containers.md). Tier B needs Linux 6.12 or newer with \
+    Landlock, and a server that does not run as root.";
 
 /// One layer of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -33,8 +33,9 @@ fn files_below(directory: &str) -> Vec<PathBuf> {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let top = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile"]
-        .map(|name| workspace().join(name));
+    let top =
+        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "compose.yaml"]
+            .map(|name| workspace().join(name));
     let mut documents = files_below("docs");
     documents.extend(top);
     documents

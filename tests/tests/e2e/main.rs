@@ -77,6 +77,7 @@ mod stopping;
 mod architecture;
 mod docs;
 mod fake_servers;
+mod image;
 mod leftovers;
 mod readme;
 mod setup;

@@ -1,0 +1,105 @@
+//! The scripts behind `make image`, on machines with other engines: `PATH` is a directory of stubs.
+//! `make image-test` tries the images themselves.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use harness::project_copy::workspace;
+
+/// An engine that records what it is asked, and has every image.
+const ENGINE: &str = "#!/bin/sh\nhere=${0%/*}\necho \"${0##*/} $*\" >>\"$here/../calls\"\n";
+/// A client whose engine does not run.
+const CLIENT: &str = "#!/bin/sh\nexit 1\n";
+/// An engine that reaches no registry and has no image.
+const ALONE: &str = "#!/bin/sh\ncase $1 in info) ;; *) exit 1 ;; esac\n";
+
+/// Runs a script of `image/` where only these engines exist; returns its output and the engines' calls.
+fn run(script: &str, arguments: &[&str], engines: &[(&str, &str)]) -> (Output, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let bin = directory.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for name in ["dirname", "sed", "date", "sh"] {
+        symlink(Path::new("/usr/bin").join(name), bin.join(name)).unwrap();
+    }
+    for (name, text) in [&[("id", "#!/bin/sh\necho 1000\n")], engines].concat() {
+        fs::write(bin.join(name), text).unwrap();
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = Command::new("/bin/sh");
+    command.arg(workspace().join("image").join(script)).args(arguments).env_clear().env("PATH", &bin);
+    let output = command.output().unwrap();
+    (output, fs::read_to_string(directory.path().join("calls")).unwrap_or_default())
+}
+
+fn said(text: &[u8]) -> &str {
+    std::str::from_utf8(text).unwrap()
+}
+
+#[test]
+fn the_first_engine_that_works_is_taken() {
+    let all = [("docker", ENGINE), ("podman", ENGINE), ("buildah", ENGINE)];
+    let only_a_client = [("docker", CLIENT), ("podman", ENGINE)];
+    for (what, engines, expected) in [
+        ("build", &all[..], "docker"),
+        ("build", &only_a_client, "podman"),
+        ("build", &all[2..], "buildah"),
+        ("run", &all[1..], "podman"),
+    ] {
+        let (output, _) = run("engine.sh", &[what], engines);
+        assert_eq!(said(&output.stdout).trim(), expected, "{output:?}");
+    }
+    for (what, engines) in [("build", &only_a_client[..1]), ("run", &all[2..])] {
+        let (output, _) = run("engine.sh", &[what], engines);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said(&output.stderr).starts_with("No container engine works here. Install one of: docker"));
+    }
+}
+
+#[test]
+fn each_target_is_built_under_its_name() {
+    let build = "build --layers --format docker --target";
+    for (engine, targets, expected) in [
+        ("docker", &["autonous"][..], vec!["docker build --target autonous --tag autonous .".to_owned()]),
+        (
+            "buildah",
+            &[],
+            vec![
+                format!("buildah {build} autonous --tag autonous ."),
+                format!("buildah {build} full --tag autonous:full ."),
+                format!("buildah {build} tool-server --tag autonous:tool-server ."),
+            ],
+        ),
+    ] {
+        let (output, calls) = run("build.sh", targets, &[(engine, ENGINE)]);
+        assert!(output.status.success(), "{output:?}");
+        let built: Vec<&str> = calls.lines().filter(|call| call.contains(" build ")).collect();
+        assert_eq!(built, expected);
+        for base in ["docker.io/library/rust:", "docker.io/library/debian:"] {
+            assert!(calls.lines().any(|call| call.contains("inspect") && call.contains(base)), "{calls}");
+        }
+    }
+}
+
+#[test]
+fn a_build_that_cannot_be_done_says_why() {
+    let check = |arguments: &[&str], engine: &str, code: i32, error: &str| {
+        let (output, calls) = run("build.sh", arguments, &[("podman", engine)]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(said(&output.stderr), error);
+        assert!(!calls.contains(" build "), "{calls}");
+    };
+    check(&["fool"], ENGINE, 2, "Unknown target: fool. There are autonous, full and tool-server.\n");
+    check(&[], ALONE, 1, "Making docker.io/library/rust:1.95-slim-bookworm needs root.\n");
+}
+
+#[test]
+fn the_image_is_built_with_the_compiler_that_the_checks_run_with() {
+    let read = |name: &str| fs::read_to_string(workspace().join(name)).unwrap();
+    let toolchain = read("rust-toolchain.toml");
+    let channel = toolchain.split("channel = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let (release, _) = channel.rsplit_once('.').unwrap();
+    let dockerfile = read("Dockerfile");
+    assert!(dockerfile.contains(&format!("/rust:{release}-slim-")), "rust-toolchain.toml has {channel}");
+}
