@@ -67,6 +67,12 @@ crash: ## Kill random processes 300 times while 20 chats write, and count losses
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@SEED=$(SEED) ROUNDS=$(ROUNDS) WORKERS=$(WORKERS) $(TARGET)/debug/crash
 
+.PHONY: crowd
+crowd: ## Time what chats wait for each other, and hold a load for 20 minutes (six minutes more; MINUTES, PART)
+	@./setup.sh test
+	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
+	@MINUTES=$(MINUTES) $(TARGET)/debug/crowd $(PART)
+
 .PHONY: mocks
 mocks: ## Test with third-party model servers, if LLMOCK and AIMOCK name them: docs/model-servers.md (four minutes)
 	@./setup.sh run

@@ -2,18 +2,24 @@
 //! blocks both sides.
 
 use protocol::{FromWorker, MAX_LINE_BYTES, ToWorker};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Lines that may wait to be written or handled.
 const QUEUE_LENGTH: usize = 64;
 
+/// Read at once: as much as a pipe holds (pipe(7)).
+const READ_BYTES: usize = 64 << 10;
+
+/// The messages that one read found, in order.
+pub(crate) type Messages = Vec<FromWorker>;
+
 /// A running worker's stdin and stdout. Dropping it closes stdin, which tells the worker to exit.
 #[derive(Debug)]
 pub(crate) struct WorkerLink {
     outgoing: mpsc::Sender<Vec<u8>>,
-    incoming: mpsc::Receiver<Result<FromWorker, LineError>>,
+    incoming: mpsc::Receiver<Result<Messages, LineError>>,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -39,7 +45,7 @@ impl WorkerLink {
         let (outgoing, to_write) = mpsc::channel(QUEUE_LENGTH);
         let (to_handle, incoming) = mpsc::channel(QUEUE_LENGTH);
         let writing = tokio::spawn(write_lines(stdin, to_write));
-        let reading = tokio::spawn(read_messages(BufReader::new(stdout), to_handle));
+        let reading = tokio::spawn(read_messages(BufReader::with_capacity(READ_BYTES, stdout), to_handle));
         let _tasks = [writing, reading].map(AbortOnDropHandle::new);
         Self { outgoing, incoming, _tasks }
     }
@@ -53,8 +59,8 @@ impl WorkerLink {
         self.outgoing.send(line).await.map_err(|_| LineError::Closed)
     }
 
-    /// The next message; none when the worker has closed its output.
-    pub(crate) async fn next(&mut self) -> Option<Result<FromWorker, LineError>> {
+    /// The next messages, at least one; none when the worker has closed its output.
+    pub(crate) async fn next(&mut self) -> Option<Result<Messages, LineError>> {
         self.incoming.recv().await
     }
 }
@@ -69,26 +75,54 @@ async fn write_lines(mut stdin: impl AsyncWrite + Unpin, mut lines: mpsc::Receiv
 }
 
 async fn read_messages(
-    mut stdout: impl AsyncBufRead + Unpin,
-    messages: mpsc::Sender<Result<FromWorker, LineError>>,
+    mut stdout: BufReader<impl AsyncRead + Unpin>,
+    to_handle: mpsc::Sender<Result<Messages, LineError>>,
 ) {
     let mut line = Vec::new();
     loop {
-        let message = match read_line(&mut stdout, &mut line).await {
-            Ok(true) => serde_json::from_slice(&line).map_err(LineError::from),
-            Ok(false) => return,
-            Err(error) => Err(error),
-        };
-        let broken = message.is_err();
-        if messages.send(message).await.is_err() || broken {
+        let (messages, end) = read_together(&mut stdout, &mut line).await;
+        if !messages.is_empty() && to_handle.send(Ok(messages)).await.is_err() {
             return;
+        }
+        match end {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                // Whoever handles them may have gone away.
+                let _ = to_handle.send(Err(error)).await;
+                return;
+            }
+        }
+    }
+}
+
+/// Waits for a line, and takes those that came with it. Returns whether more may follow.
+async fn read_together(
+    stdout: &mut BufReader<impl AsyncRead + Unpin>,
+    line: &mut Vec<u8>,
+) -> (Messages, Result<bool, LineError>) {
+    let mut messages = Vec::new();
+    loop {
+        match read_line(stdout, line).await {
+            Ok(true) => {}
+            end => return (messages, end),
+        }
+        match serde_json::from_slice(line) {
+            Ok(message) => messages.push(message),
+            Err(error) => return (messages, Err(error.into())),
+        }
+        if !stdout.buffer().contains(&b'\n') {
+            return (messages, Ok(true));
         }
     }
 }
 
 /// Reads one line without its newline. Returns false at the end; a last line without a newline was cut off
 /// when the worker exited, and is ignored.
-async fn read_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> Result<bool, LineError> {
+async fn read_line(
+    reader: &mut BufReader<impl AsyncRead + Unpin>,
+    line: &mut Vec<u8>,
+) -> Result<bool, LineError> {
     line.clear();
     loop {
         let available = reader.fill_buf().await?;
@@ -112,34 +146,49 @@ async fn read_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>)
 mod tests {
     use super::*;
 
-    async fn messages_of(output: &'static [u8]) -> Vec<Result<FromWorker, String>> {
+    const HEARTBEAT: &[u8] = b"{\"type\":\"heartbeat\"}\n";
+
+    /// How many messages each read found, and why reading ended, if it was an error.
+    async fn reads_of(output: impl AsyncRead + Send + Unpin + 'static) -> (Vec<usize>, Option<LineError>) {
         let mut link = WorkerLink::new(tokio::io::sink(), output);
-        let mut messages = Vec::new();
-        while let Some(message) = link.next().await {
-            messages.push(message.map_err(|error| error.to_string()));
+        let mut reads = Vec::new();
+        while let Some(read) = link.next().await {
+            match read {
+                Ok(messages) => reads.push(messages.len()),
+                Err(error) => return (reads, Some(error)),
+            }
         }
-        messages
+        (reads, None)
     }
 
     #[tokio::test]
-    async fn messages_come_in_order_and_a_cut_last_line_is_ignored() {
-        let messages = messages_of(b"{\"type\":\"heartbeat\"}\n{\"type\":\"heartbeat\"}\n{\"type\":").await;
-        assert_eq!(messages.len(), 2);
-        assert!(messages.iter().all(Result::is_ok));
+    async fn what_comes_in_one_read_is_handed_on_together_and_a_cut_last_line_is_ignored() {
+        let together = [HEARTBEAT, HEARTBEAT, b"{\"type\":"].concat();
+        let (reads, error) = reads_of(std::io::Cursor::new(together)).await;
+        assert!(reads == [2] && error.is_none(), "{reads:?} {error:?}");
+    }
+
+    #[tokio::test]
+    async fn a_message_does_not_wait_for_the_rest_of_the_next_one() {
+        let first = [HEARTBEAT, b"{\"type\":"].concat();
+        let (mut worker, output) = tokio::io::duplex(READ_BYTES);
+        let mut link = WorkerLink::new(tokio::io::sink(), output);
+        worker.write_all(&first).await.unwrap();
+        assert_eq!(link.next().await.unwrap().unwrap().len(), 1);
+        worker.write_all(b"\"heartbeat\"}\n").await.unwrap();
+        assert_eq!(link.next().await.unwrap().unwrap().len(), 1);
     }
 
     #[tokio::test]
     async fn nothing_is_read_after_an_invalid_message() {
-        let messages = messages_of(b"hello\n{\"type\":\"heartbeat\"}\n").await;
-        assert!(
-            messages.len() == 1 && messages[0].as_ref().is_err_and(|error| error.contains("invalid message"))
-        );
+        let (reads, error) =
+            reads_of(std::io::Cursor::new([HEARTBEAT, b"hello\n", HEARTBEAT].concat())).await;
+        assert!(reads == [1] && matches!(error, Some(LineError::Malformed(_))), "{reads:?} {error:?}");
     }
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_refused_before_it_is_all_there() {
-        let endless = tokio::io::repeat(b'x');
-        let mut link = WorkerLink::new(tokio::io::sink(), endless);
-        assert!(matches!(link.next().await, Some(Err(LineError::TooLong))));
+        let (reads, error) = reads_of(tokio::io::repeat(b'x')).await;
+        assert!(reads.is_empty() && matches!(error, Some(LineError::TooLong)), "{error:?}");
     }
 }

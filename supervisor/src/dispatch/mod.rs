@@ -136,9 +136,9 @@ impl Dispatcher {
                     Err(_) => {}
                     Ok(None) => return DisconnectReason::Left,
                     Ok(Some(Err(error))) => return error.into(),
-                    Ok(Some(Ok(message))) => {
+                    Ok(Some(Ok(messages))) => {
                         patience.heard();
-                        self.handle(state, message, child_state).await;
+                        self.handle(state, messages, child_state).await;
                     }
                 },
                 turn = Arc::clone(&self.queue.turn).lock_owned(), if is_idle && !has_turn => {

@@ -1,14 +1,17 @@
 //! Handles what a worker sends: heartbeats, events and results.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{Event, FromWorker, TaskResult};
+use rusqlite::Transaction;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::state::{DispatchState, Running};
 use super::{Dispatcher, LEASE, decide, jitter};
 use crate::children::ChildState;
+use crate::children::link::Messages;
 use crate::health::{PartName, Reading, model};
 use crate::store::{attempt, claim, events};
 
@@ -16,24 +19,32 @@ use crate::store::{attempt, claim, events};
 const RENEWAL: Duration = Duration::from_secs(15);
 
 impl Dispatcher {
+    /// Handles what came together, in order. Events that follow each other share a commit.
     pub(super) async fn handle(
         &self,
         state: &mut DispatchState,
-        message: FromWorker,
+        messages: Messages,
         child_state: &watch::Sender<ChildState>,
     ) {
-        match message {
-            FromWorker::Heartbeat { model, .. } => {
-                if !state.ready {
-                    state.ready = true;
-                    self.introduce(model);
-                    child_state.send_replace(ChildState::Ready);
+        let mut events = Vec::new();
+        for message in messages {
+            match message {
+                FromWorker::Event { event } => events.extend(self.accept(state, event)),
+                FromWorker::Heartbeat { model, .. } => {
+                    if !state.ready {
+                        state.ready = true;
+                        self.introduce(model);
+                        child_state.send_replace(ChildState::Ready);
+                    }
+                    self.renew(state).await;
                 }
-                self.renew(state).await;
+                FromWorker::Result(result) => {
+                    self.store_events(std::mem::take(&mut events)).await;
+                    self.finish(state, result).await;
+                }
             }
-            FromWorker::Event { event } => self.store_event(state, event).await,
-            FromWorker::Result(result) => self.finish(state, result).await,
         }
+        self.store_events(events).await;
     }
 
     /// The first worker that is ready says which model it asks.
@@ -57,25 +68,35 @@ impl Dispatcher {
         }
     }
 
-    async fn store_event(&self, state: &mut DispatchState, event: Event) {
+    /// The event, if it is one that the worker may tell.
+    fn accept(&self, state: &mut DispatchState, event: Event) -> Option<Event> {
         let is_of = |running: &&mut Running| event.task_id.as_ref() == Some(&running.task.id);
         let its_own = state.running.as_mut().filter(is_of);
-        if let Some(running) = its_own
-            && decide::is_for_the_worker_to_tell(event.body.event_type())
-        {
-            running.progress_by = Instant::now() + self.progress_limit();
-        } else {
+        let Some(running) = its_own.filter(|_| decide::is_for_the_worker_to_tell(event.body.event_type()))
+        else {
             tracing::warn!(
                 event_type = event.body.event_type(),
                 "the worker sent an event that is not its to tell"
             );
-            return;
-        }
+            return None;
+        };
+        running.progress_by = Instant::now() + self.progress_limit();
         if let Some(reading) = model::reading(&event.body) {
             self.board.set(PartName::Model, reading);
         }
-        if let Err(error) = self.store.write_until_done(move |tx| events::append(tx, &event)).await {
-            tracing::error!(%error, "could not store an event of the worker");
+        Some(event)
+    }
+
+    async fn store_events(&self, events: Vec<Event>) {
+        if events.is_empty() {
+            return;
+        }
+        // Cloned for each try.
+        let events: Arc<[Event]> = events.into();
+        let append =
+            move |tx: &Transaction<'_>| events.iter().try_for_each(|event| events::append(tx, event));
+        if let Err(error) = self.store.write_until_done(append).await {
+            tracing::error!(%error, "could not store events of the worker");
         }
     }
 

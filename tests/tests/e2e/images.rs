@@ -57,15 +57,17 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 #[test]
 fn a_model_that_sees_is_shown_the_image_in_its_providers_form_and_nothing_stores_it() {
-    for (provider, expected) in [
-        (
-            "openai",
-            json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{PIXEL}")}}),
-        ),
+    let data_url = format!("data:image/png;base64,{PIXEL}");
+    for (provider, conversation, parts, expected) in [
+        ("openai", "messages", "content", json!({"type": "image_url", "image_url": {"url": data_url}})),
         (
             "anthropic",
+            "messages",
+            "content",
             json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}),
         ),
+        ("openai-responses", "input", "content", json!({"type": "input_image", "image_url": data_url})),
+        ("gemini", "contents", "parts", json!({"inlineData": {"mimeType": "image/png", "data": PIXEL}})),
     ] {
         let model = reads("pixel.png");
         let builder = System::builder()
@@ -73,14 +75,14 @@ fn a_model_that_sees_is_shown_the_image_in_its_providers_form_and_nothing_stores
             .variable("AUTONOUS_MODEL_PROVIDER", provider)
             .variable("AUTONOUS_MODEL_VISION", "true");
         let system = run(builder, "pixel.png", &pixel());
-        let messages = model.requests()[1]["messages"].take();
-        let last = messages.as_array().unwrap().last().unwrap();
-        let mut parts = last["content"].as_array().unwrap().clone();
-        for part in &mut parts {
+        let conversation = model.requests()[1][conversation].take();
+        let last = conversation.as_array().unwrap().last().unwrap();
+        let mut shown = last[parts].as_array().unwrap().clone();
+        for part in &mut shown {
             part.as_object_mut().unwrap().remove("cache_control");
         }
-        assert_eq!((&last["role"], parts.last()), (&json!("user"), Some(&expected)), "{messages}");
-        assert!(messages.to_string().contains("1 × 1 pixels"), "{messages}");
+        assert_eq!((&last["role"], shown.last()), (&json!("user"), Some(&expected)), "{conversation}");
+        assert!(conversation.to_string().contains("1 × 1 pixels"), "{conversation}");
         let stored = system
             .database()
             .count(&format!("select count(*) from events where payload like '%{}%'", &PIXEL[..40]));

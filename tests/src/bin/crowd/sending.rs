@@ -1,0 +1,103 @@
+//! How long replies wait while Telegram is slow, refuses or fails for others, and whether any is lost.
+
+use std::time::{Duration, Instant};
+
+use harness::fake_telegram::update::{ADA, Chat};
+use harness::{FakeTelegram, Fault, Request, System, wait};
+use serde_json::json;
+
+use crate::report::Report;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// What Telegram takes of one chat: about one message a second.
+const PACE: Duration = Duration::from_millis(1100);
+
+pub(crate) fn run(report: &mut Report) {
+    beside_faulty_chats(report);
+    behind_strangers(report);
+    through_an_outage(report);
+}
+
+fn beside_faulty_chats(report: &mut Report) {
+    let telegram = FakeTelegram::start();
+    let faults = [Fault::Drips(HOUR), Fault::ServerError, Fault::RetryAfter(HOUR.as_secs())];
+    let faulty: Vec<i64> = (1..=3).collect();
+    let healthy: Vec<i64> = (1001..=1010).collect();
+    let system = system_for(&telegram, &[faulty.clone(), healthy.clone()].concat());
+    for (chat, fault) in faulty.iter().zip(faults) {
+        telegram.fail_chat(*chat, Some(fault));
+        (0..5).for_each(|_| queue(&system, *chat, "to a faulty chat"));
+    }
+    wait::until_true("every faulty chat was tried", || telegram.calls("sendMessage").len() >= faulty.len());
+    let mut begun = Vec::new();
+    for round in 0..30 {
+        let started = Instant::now();
+        for chat in &healthy {
+            let text = format!("{round} to {chat}");
+            begun.push((text.clone(), Instant::now()));
+            queue(&system, *chat, &text);
+        }
+        wait::out(PACE.saturating_sub(started.elapsed()));
+    }
+    let sent = telegram.wait_for_sent(begun.len());
+    let arrival = |text: &str| sent.iter().find(|sent| sent.text == text).map(|sent| sent.at);
+    let mut waits: Vec<Duration> =
+        begun.iter().filter_map(|(text, at)| Some(arrival(text)?.saturating_duration_since(*at))).collect();
+    waits.sort_unstable();
+    report.exactly("Beside chats that drip, fail, or wait an hour: replies", waits.len(), begun.len());
+    report.time("… their p99", waits[waits.len() * 99 / 100], Duration::from_secs(1));
+}
+
+fn behind_strangers(report: &mut Report) {
+    let telegram = FakeTelegram::start();
+    let _system = system_for(&telegram, &[ADA.id]);
+    for id in 1..=300 {
+        telegram.push(Chat { id }.text("hello?"));
+    }
+    telegram.wait_for_sent(1);
+    let begun = Instant::now();
+    telegram.push(ADA.text("ls path=."));
+    let answer = wait::until("the owner has an answer", || {
+        telegram.sent().iter().find(|sent| sent.chat_id == ADA.id).map(|sent| sent.at)
+    });
+    report.time(
+        "300 strangers write: the owner's answer",
+        answer.saturating_duration_since(begun),
+        Duration::from_secs(2),
+    );
+}
+
+fn through_an_outage(report: &mut Report) {
+    let telegram = FakeTelegram::start();
+    let chats = [11, 12, 13];
+    let system = system_for(&telegram, &chats);
+    for chat in chats {
+        telegram.fail_chat(chat, Some(Fault::ServerError));
+        telegram.push(Chat { id: chat }.text("ls path=."));
+        (0..4).for_each(|_| queue(&system, chat, "a reply"));
+    }
+    wait::out(Duration::from_secs(120));
+    let tried = telegram.calls("sendMessage").len();
+    let begun = Instant::now();
+    chats.iter().for_each(|chat| telegram.fail_chat(*chat, None));
+    let all =
+        wait::within(Duration::from_secs(120), || Some(telegram.sent()).filter(|sent| sent.len() == 15));
+    let sent = all.unwrap_or_else(|| telegram.sent());
+    let dead = system.database().count("select count(*) from outbox where state = 'dead'");
+    report.row("120 s of 500 for three chats: tries in that time", &tried.to_string(), "any", tried > 3);
+    report.exactly("… replies that arrive", sent.len(), 15);
+    report.exactly("… replies given up", usize::try_from(dead).unwrap_or(usize::MAX), 0);
+    report.time("… the last after the end of it", begun.elapsed(), Duration::from_secs(90));
+}
+
+fn system_for(telegram: &FakeTelegram, chats: &[i64]) -> System {
+    let allowed: Vec<String> = chats.iter().map(i64::to_string).collect();
+    System::builder().workers(4).telegram(telegram, &allowed.join(",")).start()
+}
+
+fn queue(system: &System, chat: i64, text: &str) {
+    let message = json!({"chat": chat.to_string(), "kind": "text", "text": text});
+    let answer = system.control(Request::post_json("/outbox", &message));
+    assert_eq!(answer.status, 202, "{}", answer.text());
+}

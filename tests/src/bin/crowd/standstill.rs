@@ -1,0 +1,34 @@
+//! A tool server that stands still under load: it is replaced, and whoever waits is answered.
+
+use std::time::{Duration, Instant};
+
+use harness::program::signal;
+use harness::system::direct_ls;
+use harness::{System, wait};
+use rustix::process::Signal;
+
+use crate::report::Report;
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+pub(crate) fn run(report: &mut Report) {
+    let system = System::builder().workers(4).start();
+    let busy = ["c", "d"].map(|chat| (0..50).for_each(|_| drop(system.say_in(chat, &direct_ls(".")))));
+    drop(busy);
+    let server = system.child("tool-server").pid;
+    signal(server, Signal::STOP);
+    let begun = Instant::now();
+    let asked = ["a", "b"].map(|chat| system.say_in(chat, &direct_ls(".")));
+    let replaced = wait::within(LIMIT, || {
+        let new = system.children().into_iter().find(|child| child.is("tool-server"))?;
+        (new.pid != server).then(|| begun.elapsed())
+    });
+    report.time("The tool server stands still: replaced after", replaced.unwrap_or(Duration::MAX), LIMIT);
+    for (task, chat) in asked.iter().zip(["A", "B"]) {
+        wait::within(LIMIT, || {
+            let sql = format!("select count(*) from inbox where id = '{task}' and state = 'done'");
+            (system.database().count(&sql) == 1).then_some(())
+        });
+        report.time(&format!("… {chat} answered after"), begun.elapsed(), LIMIT);
+    }
+}
