@@ -3,6 +3,7 @@
 //! Variables are parsed and refused in one way, secrets never stay in an environment, and logs look the same.
 //! Nothing here knows about tools, tasks or chats.
 
+pub mod allocator;
 pub mod config_file;
 pub mod confinement;
 pub mod exit;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use process::allocator::{self, Allocator};
 use process::confinement::{Powers, confine};
 use process::lifeline::{self, Parting};
 use process::{Secret, Variables, hardening, logs, secrets, shutdown};
@@ -37,6 +38,9 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
 }
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 /// Two that are always free, and one for each quick call that may run on a thread of the runtime.
 const THREADS: usize = 6;
@@ -85,6 +89,7 @@ enum JournalCommand {
 }
 
 fn main() -> ExitCode {
+    allocator::give_back_at_once();
     let ended = hardening::harden()
         .map_err(anyhow::Error::from)
         .and_then(|()| run(Cli::parse().command.unwrap_or(Command::Serve { lifeline: false })));

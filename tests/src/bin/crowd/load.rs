@@ -30,6 +30,8 @@ struct Sample {
     threads: u64,
 }
 
+type Value = fn(&Sample) -> u64;
+
 pub(crate) fn run(report: &mut Report, time: Duration) {
     let system = System::builder().workers(4).start();
     let begun = Instant::now();
@@ -97,13 +99,13 @@ fn look(pid: u32) -> Option<Sample> {
 /// Compares the medians of the first and the last quarter.
 fn flat(report: &mut Report, process: &str, samples: &[Sample]) {
     let quarter = (samples.len() / 4).max(1);
-    let median = |of: &[Sample], value: fn(&Sample) -> u64| {
+    let median = |of: &[Sample], value: Value| {
         let mut values: Vec<u64> = of.iter().map(value).collect();
         values.sort_unstable();
         values[values.len() / 2]
     };
     let (first, last) = (&samples[..quarter], &samples[samples.len() - quarter..]);
-    let parts: [(&str, fn(&Sample) -> u64, u64); 3] = [
+    let parts: [(&str, Value, u64); 3] = [
         ("memory, kB", |sample| sample.memory_kb, SLACK_KB),
         ("descriptors", |sample| sample.descriptors, 4),
         ("threads", |sample| sample.threads, 2),

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use report::Report;
 
+type Part<'a> = &'a dyn Fn(&mut Report);
+
 fn main() -> ExitCode {
     let minutes = std::env::var("MINUTES").ok().filter(|given| !given.is_empty());
     let Ok(minutes) = minutes.map_or(Ok(20), |given| given.parse::<u64>()) else {
@@ -26,7 +28,7 @@ fn main() -> ExitCode {
     let load = Duration::from_secs(60 * minutes);
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let mut report = Report::default();
-    let parts: [(&str, &dyn Fn(&mut Report)); 4] = [
+    let parts: [(&str, Part<'_>); 4] = [
         ("waits", &waits::run),
         ("sending", &sending::run),
         ("standstill", &standstill::run),
