@@ -17,8 +17,9 @@ use crate::cancel_signal::CancelSignal;
 use crate::channel::{Channel, Channels, Delivery};
 use crate::channels::inbound::Inbound;
 use crate::channels::local::{self, Local};
-use crate::channels::sender;
+use crate::channels::pace::SharedPace;
 use crate::channels::telegram::Telegram;
+use crate::channels::{progress, sender};
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::launcher::Launcher;
 use crate::children::tool_server::ToolServer;
@@ -251,8 +252,11 @@ impl System {
             let channel = Arc::clone(channel);
             match channel.delivery() {
                 Delivery::Push => {
-                    let sending = sender::send_queued(channel.clone(), self.store.clone(), self.stop.clone());
-                    self.tracker.spawn(sending);
+                    let pace = SharedPace::new(channel.limits());
+                    let (store, stop) = (self.store.clone(), self.stop.clone());
+                    let showing = progress::show(channel.clone(), store.clone(), pace.clone(), stop.clone());
+                    self.tracker.spawn(showing);
+                    self.tracker.spawn(sender::send_queued(channel.clone(), store, pace, stop));
                 }
                 Delivery::Pull => {}
                 Delivery::Off => {

@@ -6,6 +6,7 @@
 
 pub(crate) mod chat;
 pub(crate) mod content;
+pub(crate) mod sign;
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use chat::{ChannelName, Chat};
 pub(crate) use content::Content;
+use sign::{Shown, Sign};
 
 /// A future behind a pointer, so that channels can be kept in one list.
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -51,6 +53,17 @@ pub trait Channel: Send + Sync {
     /// A chat has another ID from now on, and the same rights.
     fn moved(&self, from: &str, to: &str) {
         let _ = (from, to);
+    }
+
+    /// Whether chats see signs of life.
+    fn shows_signs(&self) -> bool {
+        false
+    }
+
+    /// Shows a sign of life, or tries to.
+    fn show<'a>(&'a self, chat_id: &'a str, sign: &'a Sign) -> BoxFuture<'a, Shown> {
+        let _ = (chat_id, sign);
+        Box::pin(std::future::ready(Shown::Never))
     }
 
     /// Sends one message; `attempt` counts from 1.

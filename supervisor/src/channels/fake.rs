@@ -8,9 +8,10 @@ use protocol::ReplyFormat;
 use tokio_util::sync::CancellationToken;
 
 use super::inbound::Inbound;
+use super::pace::SharedPace;
 use super::sender;
 use crate::channel::{
-    BoxFuture, Channel, ChannelName, Channels, Chat, Content, Delivery, Rejection, SendOutcome,
+    BoxFuture, Channel, ChannelName, Channels, Chat, Content, Delivery, Rejection, SendLimits, SendOutcome,
 };
 use crate::store::attempt;
 use crate::store::claim::{self, Claim};
@@ -89,7 +90,12 @@ async fn a_new_channel_receives_a_message_and_sends_its_decorated_reply() {
     let ending = fixture::done("one\ntwo");
     store.write(move |tx| attempt::end(tx, &channels, &task, &ending)).await.unwrap();
 
-    let sending = tokio::spawn(sender::send_queued(fake, store.clone(), stop.clone()));
+    let sending = tokio::spawn(sender::send_queued(
+        fake,
+        store.clone(),
+        SharedPace::new(SendLimits::NONE),
+        stop.clone(),
+    ));
     let mut changes = store.changes();
     while fixture.column::<i64>("select count(*) from outbox where state = 'sent'").await != [2] {
         changes.changed().await.unwrap();

@@ -4,7 +4,8 @@
 mod fake;
 pub(crate) mod inbound;
 pub(crate) mod local;
-mod pace;
+pub(crate) mod pace;
+pub(crate) mod progress;
 mod room;
 pub(crate) mod sender;
 pub(crate) mod telegram;

@@ -1,6 +1,7 @@
 //! When a channel may send the next message: overall, and in each chat. It only counts; nothing waits here.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -11,6 +12,20 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Messages leave as evenly as they are begun, but arrive less so.
 const LEEWAY: Duration = Duration::from_millis(50);
+
+/// The pace of a channel, kept by all that send to it.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedPace(Arc<Mutex<Pace>>);
+
+impl SharedPace {
+    pub(crate) fn new(limits: SendLimits) -> Self {
+        Self(Arc::new(Mutex::new(Pace::new(limits))))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Pace> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// What was begun lately.
 #[derive(Debug)]
@@ -44,12 +59,33 @@ impl Pace {
         overall.max(in_chat).max(in_group)
     }
 
-    /// Counts a message that begins.
-    pub(super) fn begin(&mut self, chat_id: &str, now: Instant) {
+    /// Whether there is room now for what nobody waits for. Two thirds of all, and half of what a group may
+    /// get in a minute, stay free for messages.
+    pub(super) fn has_room_beside_messages(&self, chat_id: &str, audience: Audience, now: Instant) -> bool {
+        let is_free_in_chat = self.chats.get(chat_id).is_none_or(|chat| {
+            chat.back().is_none_or(|last| *last + self.limits.pause_in_chat <= now)
+                && (audience != Audience::Group
+                    || since(chat, MINUTE, now) < self.limits.per_minute_in_group / 2)
+        });
+        is_free_in_chat && self.has_room_aside(now)
+    }
+
+    /// Whether there is room now for a call that is no message in its chat.
+    pub(super) fn has_room_aside(&self, now: Instant) -> bool {
+        since(&self.begun, SECOND, now) < self.limits.per_second / 3
+    }
+
+    /// Counts a call that is no message in its chat.
+    pub(super) fn begin_aside(&mut self, now: Instant) {
         while self.begun.front().is_some_and(|first| *first + SECOND + LEEWAY <= now) {
             self.begun.pop_front();
         }
         self.begun.push_back(now);
+    }
+
+    /// Counts a message that begins.
+    pub(super) fn begin(&mut self, chat_id: &str, now: Instant) {
+        self.begin_aside(now);
         self.chats.retain(|_, begun| begun.back().is_some_and(|last| *last + MINUTE + LEEWAY > now));
         let chat = self.chats.entry(chat_id.to_owned()).or_default();
         while chat.front().is_some_and(|first| *first + MINUTE + LEEWAY <= now) {
@@ -57,6 +93,11 @@ impl Pace {
         }
         chat.push_back(now);
     }
+}
+
+/// How many of these began within the last `span`.
+fn since(begun: &VecDeque<Instant>, span: Duration, now: Instant) -> usize {
+    begun.iter().rev().take_while(|begun| **begun + span + LEEWAY > now).count()
 }
 
 /// When fewer than `most` of these will have begun within the last `span`.
@@ -100,6 +141,35 @@ mod tests {
             assert!(begun.windows(2).all(|two| two[1] - two[0] >= SECOND), "{audience:?}");
             assert!(begun[in_a_minute] > MINUTE, "{audience:?}: {begun:?}");
         }
+    }
+
+    #[test]
+    fn what_nobody_waits_for_leaves_room_for_messages() {
+        let (mut pace, first) = (Pace::new(LIMITS), Instant::now());
+        let at = |seconds: u64| first + Duration::from_secs(seconds);
+        let mut shown_in = |chat: &str, audience| {
+            let mut shown = 0;
+            for now in (0..60).map(at) {
+                if pace.has_room_beside_messages(chat, audience, now) {
+                    pace.begin(chat, now);
+                    assert!(!pace.has_room_beside_messages(chat, audience, now), "one a second");
+                    shown += 1;
+                }
+            }
+            shown
+        };
+        assert_eq!(shown_in("1", Audience::Person), 60);
+        assert_eq!(shown_in("-1", Audience::Group), 10);
+        let later = at(600);
+        let shown = (0..30).filter(|chat| {
+            let has_room = pace.has_room_beside_messages(&chat.to_string(), Audience::Person, later);
+            if has_room {
+                pace.begin(&chat.to_string(), later);
+            }
+            has_room
+        });
+        assert_eq!(shown.count(), 10);
+        assert!(pace.ready_at("new", Audience::Person).is_none_or(|ready| ready <= later));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::pace::Pace;
+use super::pace::SharedPace;
 use super::room::Room;
 use crate::channel::{Audience, Channel, SendOutcome};
 use crate::store::chats;
@@ -25,10 +25,15 @@ const STOP_PATIENCE: Duration = Duration::from_secs(3);
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Sends until `stop`, and a little longer: a message sent but not marked is sent again at the next start.
-pub(crate) async fn send_queued(channel: Arc<dyn Channel>, store: Store, stop: CancellationToken) {
+pub(crate) async fn send_queued(
+    channel: Arc<dyn Channel>,
+    store: Store,
+    pace: SharedPace,
+    stop: CancellationToken,
+) {
     let mut changes = store.changes();
     let mut sender = Sender {
-        pace: Pace::new(channel.limits()),
+        pace,
         room: Room::default(),
         channel,
         store,
@@ -57,7 +62,7 @@ pub(crate) async fn send_queued(channel: Arc<dyn Channel>, store: Store, stop: C
 struct Sender {
     channel: Arc<dyn Channel>,
     store: Store,
-    pace: Pace,
+    pace: SharedPace,
     room: Room,
     under_way: JoinSet<Ended>,
     /// Chats whose last message the database did not take.
@@ -98,12 +103,12 @@ impl Sender {
     fn ready_at(&self, head: &Head, now: Instant, now_ms: i64) -> Option<Instant> {
         let due = u64::try_from(head.available_at_ms - now_ms).ok().filter(|wait| *wait > 0);
         let due = due.map(|wait| now + Duration::from_millis(wait));
-        let paced = self.pace.ready_at(&head.chat_id, self.channel.audience(&head.chat_id));
+        let paced = self.pace.lock().ready_at(&head.chat_id, self.channel.audience(&head.chat_id));
         due.max(paced).max(self.put_off.get(&head.chat_id).copied())
     }
 
     fn begin(&mut self, head: Head, now: Instant) {
-        self.pace.begin(&head.chat_id, now);
+        self.pace.lock().begin(&head.chat_id, now);
         self.room.enter(&head.chat_id, now);
         let (channel, store) = (Arc::clone(&self.channel), self.store.clone());
         self.under_way.spawn(async move {

@@ -49,20 +49,45 @@ pub(crate) fn task(
     id: &TaskId,
     by: &str,
 ) -> Result<Cancellation, StoreError> {
+    let Some((task, state)) = find(connection, id)? else { return Ok(Cancellation::NoSuchTask) };
+    let (cancellation, reply) = cancel(connection, &task, state, by)?;
+    if let Some(reply) = reply {
+        let cancelled = events::newest_of::<TaskCancelled>(connection, &task.id)?;
+        let reply = Reply { task: &task.id, chat: &task.chat, text: &reply, format: ReplyFormat::Plain };
+        outbox::queue_reply(connection, channels, &reply, cancelled.as_ref())?;
+    }
+    Ok(cancellation)
+}
+
+/// Cancels a task if it is of this chat. The caller sends the reply, which only a waiting task has.
+pub(crate) fn in_its_chat(
+    connection: &Connection,
+    id: &TaskId,
+    chat: &Chat,
+    by: &str,
+) -> Result<(Cancellation, Option<String>), StoreError> {
+    match find(connection, id)? {
+        Some((task, state)) if task.chat == *chat => cancel(connection, &task, state, by),
+        _ => Ok((Cancellation::NoSuchTask, None)),
+    }
+}
+
+fn find(connection: &Connection, id: &TaskId) -> Result<Option<(Open, String)>, StoreError> {
     let sql = "select id, channel, chat_id, text, state from inbox where id = ?1";
     let found = connection.prepare_cached(sql)?.query_row([id.as_str()], |row| Ok((open(row)?, row.get(4)?)));
-    let Some((task, state)) = found.optional()? else { return Ok(Cancellation::NoSuchTask) };
-    let state: String = state;
+    Ok(found.optional()?)
+}
+
+fn cancel(
+    connection: &Connection,
+    task: &Open,
+    state: String,
+    by: &str,
+) -> Result<(Cancellation, Option<String>), StoreError> {
     match state.as_str() {
-        "queued" => {
-            let reply = cancel_waiting(connection, &task, by)?;
-            let cancelled = events::newest_of::<TaskCancelled>(connection, &task.id)?;
-            let reply = Reply { task: &task.id, chat: &task.chat, text: &reply, format: ReplyFormat::Plain };
-            outbox::queue_reply(connection, channels, &reply, cancelled.as_ref())?;
-            Ok(Cancellation::Cancelled)
-        }
-        "in_progress" => ask(connection, &task, by).map(|()| Cancellation::Asked),
-        _ => Ok(Cancellation::Ended { state }),
+        "queued" => Ok((Cancellation::Cancelled, Some(cancel_waiting(connection, task, by)?))),
+        "in_progress" => ask(connection, task, by).map(|()| (Cancellation::Asked, None)),
+        _ => Ok((Cancellation::Ended { state }, None)),
     }
 }
 
@@ -185,6 +210,16 @@ mod tests {
         assert_eq!(replies, ["This was cancelled before anything was done."]);
         let types = database.texts("select type from events where task_id is not null");
         assert_eq!(types, ["task.queued", "task.cancelled", "reply.queued"]);
+    }
+
+    #[test]
+    fn a_task_is_cancelled_from_its_own_chat_alone() {
+        let (database, running) = TestDatabase::with_claimed(test_chat(1));
+        let from = |chat| in_its_chat(&database, &running.id, &test_chat(chat), "telegram").unwrap();
+        assert_eq!(from(2), (Cancellation::NoSuchTask, None));
+        assert_eq!(requested_by(&database, &running.id, 1).unwrap(), None);
+        assert_eq!(from(1), (Cancellation::Asked, None));
+        assert_eq!(requested_by(&database, &running.id, 1).unwrap().as_deref(), Some("telegram"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! Every commit that changed something increments a counter. Code that waits for work waits for that counter;
 //! nothing polls.
 
+pub(crate) mod activity;
 pub(crate) mod attempt;
 pub(crate) mod backlog;
 pub(crate) mod cancel;

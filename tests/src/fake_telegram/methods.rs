@@ -89,12 +89,12 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
             ([(CONTENT_TYPE, "application/json")], body).into_response()
         }
         "sendmessage" | "editmessagetext" | "senddocument" | "sendvoice" | "setmessagereaction" => {
-            match shared.lock().take(method, form) {
-                Ok(answer) => result(&answer),
-                Err(why) => refusal(400, &why, None),
-            }
+            answer_or_refusal(shared.lock().take(method, form))
         }
-        "deletewebhook" | "sendchataction" | "setmycommands" => result(&Value::Bool(true)),
+        "sendchataction" => answer_or_refusal(shared.lock().signs.act(&form.parameters)),
+        "answercallbackquery" => answer_or_refusal(shared.lock().signs.answer(&form.parameters)),
+        "deletemessage" => answer_or_refusal(shared.lock().delete(&form.parameters)),
+        "deletewebhook" | "setmycommands" => result(&Value::Bool(true)),
         _ => refusal(404, "Not Found", None),
     }
 }
@@ -109,6 +109,13 @@ async fn next_updates(shared: &Shared, parameters: &Value) -> Vec<Value> {
         if !updates.is_empty() || tokio::time::timeout_at(end, arrived).await.is_err() {
             return updates;
         }
+    }
+}
+
+fn answer_or_refusal(answer: Result<Value, String>) -> Response {
+    match answer {
+        Ok(answer) => result(&answer),
+        Err(why) => refusal(400, &why, None),
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod entities;
 mod form;
 mod methods;
+mod signs;
 mod state;
 pub mod update;
 
@@ -99,8 +100,40 @@ impl FakeTelegram {
         self.shared.lock().faults.len()
     }
 
+    /// What was sent, but for progress messages.
     pub fn sent(&self) -> Vec<Sent> {
-        self.shared.lock().sent.clone()
+        self.shared.lock().sent.iter().filter(|sent| !sent.is_progress).cloned().collect()
+    }
+
+    /// Progress messages and their edits, in the order in which they came.
+    pub fn progress(&self) -> Vec<Sent> {
+        self.shared.lock().sent.iter().filter(|sent| sent.is_progress).cloned().collect()
+    }
+
+    /// The numbers of the progress messages of a chat that are seen.
+    pub fn visible_progress(&self, chat: i64) -> Vec<i64> {
+        self.shared.lock().visible_progress(chat)
+    }
+
+    /// When a chat was shown typing.
+    pub fn typing(&self, chat: i64) -> Vec<Instant> {
+        let state = self.shared.lock();
+        state.signs.typing.iter().filter(|(of, _)| *of == chat).map(|(_, at)| *at).collect()
+    }
+
+    /// `user` presses a button of the bot's message; returns the ID of the press.
+    pub fn press(&self, chat: update::Chat, user: i64, message_id: i64, data: &str) -> String {
+        let mut state = self.shared.lock();
+        let id = format!("press-{}", state.signs.presses.len());
+        state.signs.presses.insert(id.clone(), None);
+        drop(state);
+        self.push(signs::press(&id, chat.json(), user, message_id, data));
+        id
+    }
+
+    /// What somebody was told who pressed a button.
+    pub fn answer_to(&self, press: &str) -> Option<String> {
+        self.shared.lock().signs.presses.get(press).cloned().flatten()
     }
 
     /// The number of updates served, including repeated ones.

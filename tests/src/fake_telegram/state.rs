@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::entities;
 use super::form::Form;
+use super::signs::{Signs, check_markup};
 
 const MAX_CAPTION_UNITS: usize = 1024;
 
@@ -52,6 +53,12 @@ pub struct Sent {
     /// The message that is edited or reacted to.
     pub target: Option<i64>,
     pub file: Option<(String, Vec<u8>)>,
+    /// The buttons below it; null without any.
+    pub markup: Value,
+    /// Whether it is a silent message with buttons, or an edit of one.
+    pub is_progress: bool,
+    /// Its number in the chat, or that of the message that is edited.
+    pub number: i64,
     pub at: Instant,
 }
 
@@ -76,6 +83,7 @@ pub(super) struct State {
     pub(super) under_way: usize,
     pub(super) most_under_way: usize,
     pub(super) calls: Vec<(String, Instant)>,
+    pub(super) signs: Signs,
 }
 
 impl Shared {
@@ -98,7 +106,13 @@ impl State {
         let confirmed = self.waiting.iter().map(|(id, _)| *id).filter(|id| *id < offset);
         self.confirmed.extend(confirmed);
         self.waiting.retain(|(id, _)| *id >= offset);
-        let fresh = self.waiting.iter().map(|(_, update)| update.clone());
+        // Presses are served to those that ask for them.
+        let asked = |update: &Value| {
+            let kinds = parameters["allowed_updates"].as_array();
+            update["callback_query"].is_null()
+                || kinds.is_some_and(|kinds| kinds.contains(&"callback_query".into()))
+        };
+        let fresh = self.waiting.iter().map(|(_, update)| update.clone()).filter(asked);
         let updates: Vec<Value> = self.redelivered.drain(..).chain(fresh).take(limit).collect();
         self.served += updates.len();
         updates
@@ -115,16 +129,34 @@ impl State {
             "setmessagereaction" => (emoji(parameters)?, None),
             _ => (text(parameters)?, None),
         };
-        let is_known = |id| usize::try_from(id).is_ok_and(|id| (1..=self.sent.len()).contains(&id));
+        let markup = parameters["reply_markup"].clone();
+        check_markup(&markup)?;
+        let is_there = |id| !self.signs.deleted.contains(&id);
+        let is_known =
+            |id| usize::try_from(id).is_ok_and(|at| (1..=self.sent.len()).contains(&at)) && is_there(id);
         if method == "editmessagetext" && !target.is_some_and(is_known) {
             return Err("Bad Request: message to edit not found".to_owned());
         }
-        if method == "editmessagetext" && self.text_of(target) == Some(&text) {
+        if method == "editmessagetext" && self.is_like(target, &text, &markup) {
             return Err(NOT_MODIFIED.to_owned());
         }
         let (method, entities) = (method.to_owned(), parameters["entities"].clone());
-        self.sent.push(Sent { chat_id, method, text, entities, target, file, at: Instant::now() });
-        let number = target.unwrap_or_else(|| i64::try_from(self.sent.len()).unwrap_or(i64::MAX));
+        let number = target.unwrap_or_else(|| i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX));
+        let is_silent = parameters["disable_notification"] == true && !markup.is_null();
+        let is_progress = is_silent || self.sent.iter().any(|sent| sent.is_progress && sent.number == number);
+        let at = Instant::now();
+        self.sent.push(Sent {
+            chat_id,
+            method,
+            text,
+            entities,
+            target,
+            file,
+            markup,
+            is_progress,
+            number,
+            at,
+        });
         Ok(if self.sent.last().is_some_and(|sent| sent.method == "setmessagereaction") {
             Value::Bool(true)
         } else {
@@ -132,13 +164,29 @@ impl State {
         })
     }
 
-    /// The current text of a message; its number is its position among everything that was sent.
-    fn text_of(&self, number: Option<i64>) -> Option<&String> {
-        let is_it = |(index, sent): &(usize, &Sent)| match sent.method.as_str() {
-            "editmessagetext" => sent.target == number,
-            _ => i64::try_from(index + 1).ok() == number,
-        };
-        self.sent.iter().enumerate().filter(is_it).map(|(_, sent)| &sent.text).next_back()
+    /// Whether a message is like this now. Its number is its position among everything that was sent.
+    fn is_like(&self, number: Option<i64>, text: &str, markup: &Value) -> bool {
+        let is_it = |sent: &&Sent| Some(sent.number) == number && sent.method != "setmessagereaction";
+        self.sent.iter().rfind(is_it).is_some_and(|sent| sent.text == text && sent.markup == *markup)
+    }
+
+    /// Removes a message.
+    pub(super) fn delete(&mut self, parameters: &Value) -> Result<Value, String> {
+        let number = parameters["message_id"].as_i64().unwrap_or_default();
+        let is_known = self
+            .sent
+            .iter()
+            .any(|sent| sent.number == number && Some(sent.chat_id) == parameters["chat_id"].as_i64());
+        match is_known && self.signs.deleted.insert(number) {
+            true => Ok(Value::Bool(true)),
+            false => Err("Bad Request: message to delete not found".to_owned()),
+        }
+    }
+
+    pub(super) fn visible_progress(&self, chat: i64) -> Vec<i64> {
+        let of_chat = self.sent.iter().filter(|sent| sent.is_progress && sent.chat_id == chat);
+        let sent = of_chat.filter(|sent| sent.method == "sendmessage").map(|sent| sent.number);
+        sent.filter(|number| !self.signs.deleted.contains(number)).collect()
     }
 
     fn message(&self, message_id: i64) -> Value {

@@ -43,11 +43,15 @@ impl Chat {
         json!({"telepathy_received": {"chat": {"id": self.id}, "thought": "blue"}})
     }
 
-    fn message(self, date: i64, content: &Value) -> Value {
-        let chat = match self.id {
+    pub(super) fn json(self) -> Value {
+        match self.id {
             id @ ..0 => json!({"id": id, "type": "group", "title": "A group"}),
             id => json!({"id": id, "type": "private", "first_name": "Ada"}),
-        };
+        }
+    }
+
+    fn message(self, date: i64, content: &Value) -> Value {
+        let chat = self.json();
         let mut message = json!({
             "message_id": 1,
             "date": date,

@@ -7,6 +7,7 @@ mod columns;
 mod formatted;
 mod local;
 mod outbox;
+mod progress;
 mod question;
 mod requeue;
 mod sender;

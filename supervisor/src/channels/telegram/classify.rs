@@ -63,6 +63,7 @@ pub(super) fn classify(received: &Received, rules: &Rules<'_>) -> ClassifiedUpda
     let chat = update.chat().map_or_else(|| Chat::new(NAME, NO_CHAT), |chat| Chat::new(NAME, chat.id));
     let action = match &update.kind {
         UpdateKind::Message(message) => classify_message(message, rules),
+        UpdateKind::CallbackQuery(_) => UpdateAction::Skip("a button, answered on receipt"),
         UpdateKind::EditedMessage(_) => UpdateAction::Skip("edited messages are not run again"),
         _ => UpdateAction::Skip("only messages are run, not other updates"),
     };

@@ -21,8 +21,8 @@ const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
 
 /// What is read of a message that was sent.
 #[derive(Deserialize)]
-struct SentMessage {
-    message_id: i64,
+pub(super) struct SentMessage {
+    pub(super) message_id: i64,
 }
 
 /// Returns the number of the new message, if there is one.
@@ -83,7 +83,7 @@ async fn send_message(api: &Api, chat: ChatId, text: &str, entities: &[Entity]) 
     Ok(sent.message_id)
 }
 
-const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
+pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
     is_disabled: true,
     url: None,
     prefer_small_media: false,
@@ -102,7 +102,7 @@ async fn edit(api: &Api, chat: ChatId, message_id: i64, text: &str) -> Result<Op
 }
 
 /// Telegram has no code for it; the client's list of descriptions does.
-fn changes_nothing(description: &str) -> bool {
+pub(super) fn changes_nothing(description: &str) -> bool {
     let known = serde_json::from_value(Value::String(description.to_owned()));
     known.is_ok_and(|error: ApiError| error == ApiError::MessageNotModified)
 }
@@ -122,6 +122,6 @@ async fn upload(
 }
 
 /// Telegram's message numbers have 32 bits; the control port rejects others.
-fn target(message_id: i64) -> MessageId {
+pub(super) fn target(message_id: i64) -> MessageId {
     MessageId(i32::try_from(message_id).unwrap_or(i32::MAX))
 }

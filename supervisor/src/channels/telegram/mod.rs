@@ -11,8 +11,10 @@ mod classify;
 #[cfg(test)]
 mod documents;
 mod methods;
+mod press;
 mod receive;
 mod send;
+mod signs;
 mod split;
 mod store_outage;
 mod updates;
@@ -20,9 +22,11 @@ mod updates;
 use std::time::Duration;
 
 use protocol::ReplyFormat;
+use teloxide::types::ChatId;
 use tokio_util::sync::CancellationToken;
 
 use super::inbound::Inbound;
+use crate::channel::sign::{Shown, Sign};
 use crate::channel::{
     Audience, BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendLimits, SendOutcome,
 };
@@ -142,6 +146,19 @@ impl Channel for Telegram {
         if let (Some(Bot { allowed, .. }), Ok(from), Ok(to)) = (&self.bot, from.parse(), to.parse()) {
             allowed.moved(from, to);
         }
+    }
+
+    fn shows_signs(&self) -> bool {
+        self.bot.is_some()
+    }
+
+    fn show<'a>(&'a self, chat_id: &'a str, sign: &'a Sign) -> BoxFuture<'a, Shown> {
+        Box::pin(async move {
+            match (&self.bot, chat_id.parse()) {
+                (Some(Bot { api, .. }), Ok(chat)) => signs::show(api, ChatId(chat), sign).await,
+                _ => Shown::Never,
+            }
+        })
     }
 
     fn send<'a>(

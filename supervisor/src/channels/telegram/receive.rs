@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use teloxide::payloads::GetMe;
 use teloxide::requests::Payload;
+use teloxide::types::ChatId;
 use tokio_util::sync::CancellationToken;
 
 use super::allowed::AllowedChats;
@@ -15,6 +16,7 @@ use super::api::{Api, CallError, PATIENCE};
 use super::batch::{Backlog, Batch, OFFSET};
 use super::bot::{LONG_POLL, RetryPolicy, pause, retry_policy};
 use super::classify::{ClassifiedUpdate, Rules, UpdateAction, classify};
+use super::press::{self, Press};
 use super::store_outage::StoreOutage;
 use super::updates::{self, Received};
 use crate::channel::Chat;
@@ -34,7 +36,7 @@ struct GetUpdates {
     limit: u8,
     /// How long Telegram may hold the request open, in seconds.
     timeout: u64,
-    allowed_updates: [&'static str; 1],
+    allowed_updates: [&'static str; 2],
 }
 
 impl Payload for GetUpdates {
@@ -139,8 +141,8 @@ impl Receiver {
     async fn fetch(&self, offset: i64) -> Result<Vec<Received>, CallError> {
         // No long poll for the backlog: its end must be seen at once.
         let hold = if self.backlog.is_some() { Duration::ZERO } else { LONG_POLL };
-        let request =
-            GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates: ["message"] };
+        let allowed_updates = ["message", "callback_query"];
+        let request = GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates };
         let updates: Vec<Box<RawValue>> = self.api.call_for(&request, hold + PATIENCE).await?;
         Ok(updates::read(&updates))
     }
@@ -176,8 +178,15 @@ impl Receiver {
             pending_max: self.pending_max,
             run: self.inbound.run.clone(),
         };
-        let since_seq = match self.inbound.store.write(move |tx| batch.store(tx)).await {
-            Ok(since_seq) => since_seq,
+        let presses: Vec<(Press, bool)> =
+            updates.iter().filter_map(press::of).map(|press| self.with_permission(press)).collect();
+        let stored = self.inbound.store.write(move |tx| {
+            let since_seq = batch.store(tx)?;
+            let answers = presses.into_iter().map(|(press, may)| press.carry_out(tx, may, &batch.run));
+            Ok((since_seq, answers.collect::<Result<Vec<_>, StoreError>>()?))
+        });
+        let (since_seq, answers) = match stored.await {
+            Ok(stored) => stored,
             Err(error) => {
                 self.outage.notify(&self.api, chats).await;
                 return Err(error);
@@ -185,14 +194,25 @@ impl Receiver {
         };
         self.outage.ended();
         moved.into_iter().for_each(|(from, to)| self.allowed_chats.moved(from, to));
-        if cancels {
+        if cancels || answers.iter().any(|answer| answer.stops) {
             self.inbound.cancel_signal.notify();
+        }
+        for answer in answers {
+            // Nobody waits for another's button.
+            tokio::spawn(answer.give(self.api.clone()));
         }
         self.backlog = self.backlog.filter(|_| !ends_backlog);
         if let Some(backlog) = &mut self.backlog {
             backlog.since_seq = since_seq;
         }
         Ok(())
+    }
+
+    /// A press, and whether it may stop a task: people may, in chats that the bot works for.
+    fn with_permission(&self, press: Press) -> (Press, bool) {
+        let is_allowed = |chat: ChatId| self.allowed_chats.contains(chat.0);
+        let may = press.by.is_some() && press.message.is_some_and(|(chat, _)| is_allowed(chat));
+        (press, may)
     }
 
     fn after_store_error(&mut self, error: &StoreError) -> Duration {

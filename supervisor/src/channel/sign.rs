@@ -1,0 +1,41 @@
+//! Signs of life: what a chat shows while somebody works for it.
+//!
+//! Nothing depends on a sign. It is in no table of messages and never repeated; the next one replaces it.
+
+use std::time::Duration;
+
+use protocol::TaskId;
+
+use crate::formatting::FormattedText;
+
+/// A sign of life in a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sign {
+    /// For some seconds, as if a person wrote.
+    Typing,
+    /// A message that tells how far a task is.
+    Progress(Progress),
+    /// That message, with what it tells now.
+    Update { message_id: i64, progress: Progress },
+    /// That message goes.
+    Remove { message_id: i64 },
+}
+
+/// What a progress message tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    pub text: FormattedText,
+    /// The task that a button stops; none while it is being stopped.
+    pub stops: Option<TaskId>,
+}
+
+/// What became of a sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// It is seen, as the message of this number if it is a new one.
+    Yes { message_id: Option<i64> },
+    /// Not now; none is wanted before the pause is over.
+    Later { pause: Duration },
+    /// It cannot be.
+    Never,
+}

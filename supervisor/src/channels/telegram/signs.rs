@@ -1,0 +1,109 @@
+//! Signs of life in Telegram: the chat action `typing`, and a silent message with a button that stops its
+//! task.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use teloxide::payloads::{DeleteMessage, SendChatAction};
+use teloxide::requests::Payload;
+use teloxide::types::{ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions};
+
+use super::api::{Api, CallError, Refusal};
+use super::methods::{NO_PREVIEW, SentMessage, changes_nothing, target};
+use super::press;
+use crate::channel::sign::{Progress, Shown, Sign};
+use crate::formatting::Entity;
+
+/// A sign that takes longer comes too late.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause after a failure for which Telegram names none.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// A progress message: a new one, or what an earlier one tells now.
+#[derive(Serialize)]
+struct ProgressMessage<'a> {
+    chat_id: ChatId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<i64>,
+    text: &'a str,
+    entities: &'a [Entity],
+    link_preview_options: LinkPreviewOptions,
+    reply_markup: InlineKeyboardMarkup,
+    /// The answer rings, not this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disable_notification: Option<bool>,
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct SendProgress<'a>(ProgressMessage<'a>);
+
+#[derive(Serialize)]
+#[serde(transparent)]
+struct EditProgress<'a>(ProgressMessage<'a>);
+
+impl Payload for SendProgress<'_> {
+    type Output = Value;
+
+    const NAME: &'static str = "SendMessage";
+}
+
+impl Payload for EditProgress<'_> {
+    type Output = Value;
+
+    const NAME: &'static str = "EditMessageText";
+}
+
+impl<'a> ProgressMessage<'a> {
+    fn new(chat_id: ChatId, message_id: Option<i64>, progress: &'a Progress) -> Self {
+        let button = |task| InlineKeyboardButton::callback("Stop", press::stop_data(task));
+        Self {
+            chat_id,
+            message_id,
+            text: &progress.text.text,
+            entities: &progress.text.entities,
+            link_preview_options: NO_PREVIEW,
+            reply_markup: InlineKeyboardMarkup::new(progress.stops.iter().map(|task| [button(task)])),
+            disable_notification: message_id.is_none().then_some(true),
+        }
+    }
+}
+
+pub(super) async fn show(api: &Api, chat: ChatId, sign: &Sign) -> Shown {
+    let done = match sign {
+        Sign::Typing => call(api, &SendChatAction::new(chat, ChatAction::Typing)).await,
+        Sign::Progress(progress) => {
+            let request = SendProgress(ProgressMessage::new(chat, None, progress));
+            let sent = api.call_for::<_, SentMessage>(&request, PATIENCE).await;
+            sent.map(|sent| Some(sent.message_id))
+        }
+        Sign::Update { message_id, progress } => {
+            call(api, &EditProgress(ProgressMessage::new(chat, Some(*message_id), progress))).await
+        }
+        Sign::Remove { message_id } => call(api, &DeleteMessage::new(chat, target(*message_id))).await,
+    };
+    match done {
+        Ok(message_id) => Shown::Yes { message_id },
+        Err(error) => after_failure(&error),
+    }
+}
+
+async fn call<P: Payload + Serialize>(api: &Api, request: &P) -> Result<Option<i64>, CallError> {
+    api.call_for::<_, Value>(request, PATIENCE).await.map(|_| None)
+}
+
+fn after_failure(error: &CallError) -> Shown {
+    match error {
+        CallError::Refused(Refusal { description, .. }) if changes_nothing(description) => {
+            Shown::Yes { message_id: None }
+        }
+        CallError::Refused(Refusal { retry_after: Some(pause), .. }) => Shown::Later { pause: *pause },
+        // The message is gone, or the chat is.
+        CallError::Refused(Refusal { code: 400 | 403, .. }) => {
+            tracing::debug!(%error, "Telegram refused a sign of life");
+            Shown::Never
+        }
+        CallError::NoAnswer(_) | CallError::Refused(_) => Shown::Later { pause: PAUSE },
+    }
+}

@@ -1,0 +1,135 @@
+//! Signs of life: typing, a progress message with a button, and what becomes of it.
+
+use std::time::Duration;
+
+use harness::fake_telegram::Sent;
+use harness::fake_telegram::update::{ADA, Chat};
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
+use serde_json::json;
+
+/// A model that runs a command for so many seconds, and then answers.
+fn busy_model(seconds: u32) -> FakeModel {
+    FakeModel::start(move |request| {
+        let has_run =
+            request["messages"].as_array().is_some_and(|all| all.iter().any(|m| m["role"] == "tool"));
+        match has_run {
+            true => ModelReply::Text("It is done.".to_owned()),
+            false => ModelReply::call("bash", &json!({"cmd": format!("sleep {seconds}")})),
+        }
+    })
+}
+
+fn busy_system(telegram: &FakeTelegram, chats: &str, seconds: u32) -> (FakeModel, System) {
+    let model = busy_model(seconds);
+    let system = System::builder().telegram(telegram, chats).model(&model).start();
+    (model, system)
+}
+
+/// The newest progress message of a chat, once there is one.
+fn shown(telegram: &FakeTelegram, chat: i64) -> Sent {
+    wait::until("progress is shown", || telegram.progress().into_iter().rfind(|sent| sent.chat_id == chat))
+}
+
+fn stop_button(progress: &Sent) -> String {
+    progress.markup["inline_keyboard"][0][0]["callback_data"].as_str().expect("a button").to_owned()
+}
+
+fn told(telegram: &FakeTelegram, press: &str) -> String {
+    wait::until("the press is answered", || telegram.answer_to(press))
+}
+
+#[test]
+fn a_task_shows_typing_then_one_message_that_is_edited_and_goes_with_the_answer() {
+    let telegram = FakeTelegram::start();
+    let (_model, _system) = busy_system(&telegram, "4711", 8);
+    telegram.push(ADA.text("work"));
+    assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
+    let progress = telegram.progress();
+    assert!(progress.len() >= 2, "{progress:?}");
+    assert!(progress[0].text.starts_with("Working · ") && progress[0].text.contains(" · turn "));
+    assert!(progress.iter().any(|sent| sent.text.ends_with("\nbash sleep 8")), "{progress:?}");
+    let is_first = |sent: &Sent| sent.method == "sendmessage";
+    assert_eq!(progress.iter().filter(|sent| is_first(sent)).count(), 1, "{progress:?}");
+    // It leaves every three seconds, and arrives less evenly.
+    let least = Duration::from_millis(2800);
+    assert!(progress.windows(2).all(|two| two[1].at - two[0].at >= least), "{progress:?}");
+    let typing = telegram.typing(ADA.id);
+    assert!(typing.len() >= 2 && typing[0] < progress[0].at, "{typing:?}");
+    wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+}
+
+#[test]
+fn a_press_stops_the_task_and_is_answered_however_often_and_late_it_comes() {
+    let telegram = FakeTelegram::start();
+    let (_model, mut system) = busy_system(&telegram, "4711", 60);
+    telegram.push(ADA.text("work"));
+    let progress = shown(&telegram, ADA.id);
+    let data = stop_button(&progress);
+    let press = telegram.press(ADA, ADA.id, progress.number, &data);
+    assert_eq!(told(&telegram, &press), "Stopping.");
+    let reply = telegram.wait_for_sent(1).remove(0);
+    assert!(reply.text.starts_with("Cancelled."), "{}", reply.text);
+    assert_eq!(system.database().task_states()[0], "cancelled");
+    wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+    for is_restarted in [false, true] {
+        if is_restarted {
+            assert!(system.stop().success());
+            system.restart();
+        }
+        let again = telegram.press(ADA, ADA.id, progress.number, &data);
+        assert_eq!(told(&telegram, &again), "This has already ended.", "after a restart: {is_restarted}");
+    }
+    assert_eq!(telegram.sent().len(), 1);
+}
+
+#[test]
+fn nobody_stops_what_is_not_theirs_and_made_up_buttons_do_nothing() {
+    let telegram = FakeTelegram::start();
+    let (_model, system) = busy_system(&telegram, "4711,4712", 6);
+    telegram.push(ADA.text("work"));
+    let progress = shown(&telegram, ADA.id);
+    let data = stop_button(&progress);
+    let (other, stranger) = (Chat { id: 4712 }, Chat { id: 666 });
+    for (chat, data, expected) in [
+        (other, data.as_str(), "This has already ended."),
+        (stranger, data.as_str(), "Only those whom this bot works for can stop it."),
+        (ADA, "stop:nothing of ours!", "This button does nothing any more."),
+        (ADA, "start", "This button does nothing any more."),
+        (ADA, "stop:0197-not-a-task", "This has already ended."),
+    ] {
+        let press = telegram.press(chat, chat.id, 99, data);
+        assert_eq!(told(&telegram, &press), expected, "{data} in {}", chat.id);
+    }
+    assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
+    assert_eq!(system.database().task_states()[0], "done");
+}
+
+#[test]
+fn a_message_of_a_supervisor_that_was_killed_is_taken_away_and_no_answer_comes_twice() {
+    let telegram = FakeTelegram::start();
+    let (_model, mut system) = busy_system(&telegram, "4711", 5);
+    telegram.push(ADA.text("work"));
+    let progress = shown(&telegram, ADA.id);
+    let is_noted = "select count(*) from kv where key like 'progress.telegram.%'";
+    wait::until_true("its number is stored", || system.database().count(is_noted) == 1);
+    system.kill();
+    system.restart();
+    telegram.wait_for_sent(1);
+    wait::until_true("no message is left", || telegram.visible_progress(ADA.id).is_empty());
+    wait::until_true("nothing is remembered", || system.database().count(is_noted) == 0);
+    assert_eq!(telegram.sent().len(), 1);
+    assert!(telegram.progress().iter().all(|sent| sent.chat_id == progress.chat_id));
+}
+
+#[test]
+fn a_chat_that_takes_no_signs_still_gets_its_answer() {
+    let telegram = FakeTelegram::start();
+    for _ in 0..3 {
+        telegram.fail("sendChatAction", Fault::Blocked);
+    }
+    telegram.fail("sendMessage", Fault::BadRequest);
+    let (_model, _system) = busy_system(&telegram, "4711", 5);
+    telegram.push(ADA.text("work"));
+    assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
+    assert!(telegram.visible_progress(ADA.id).is_empty());
+}
