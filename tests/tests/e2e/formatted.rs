@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::with_telegram;
 
-const ANSWER: &str = "# Done 😀\n\n**Two** files in `src`:\n\n```rust\nfn main() {}\n```\n\n> See [here](https://example.org/a)";
+const ANSWER: &str = "# Done 😀\n\n**Two** files in `src`:\n\n```rust\nfn main() {}\n```\n\n\
+                      > See [here](https://example.org/a)";
 
 /// A system whose model gives this answer.
 fn answering(telegram: &FakeTelegram, answer: &'static str) -> (FakeModel, System) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::{ADA, Chat};
-use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, Request, System, wait};
 use serde_json::json;
 
 /// A model that runs a command for so many seconds, and then answers.
@@ -132,4 +132,39 @@ fn a_chat_that_takes_no_signs_still_gets_its_answer() {
     telegram.push(ADA.text("work"));
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
     assert!(telegram.visible_progress(ADA.id).is_empty());
+}
+
+#[test]
+fn a_child_that_is_killed_meanwhile_leaves_one_answer_and_no_message_behind() {
+    for child in ["agent-worker", "tool-server"] {
+        let telegram = FakeTelegram::start();
+        let model = busy_model(5);
+        let system = System::builder().telegram(&telegram, "4711").model(&model).workers(1).start();
+        telegram.push(ADA.text("work"));
+        shown(&telegram, ADA.id);
+        system.kill_child(child);
+        assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.", "{child}");
+        wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+        assert_eq!(telegram.sent().len(), 1, "{child}");
+    }
+}
+
+#[test]
+fn messages_go_first_and_the_pace_of_the_chat_is_kept() {
+    let telegram = FakeTelegram::start();
+    let (_model, system) = busy_system(&telegram, "4711", 9);
+    telegram.push(ADA.text("work"));
+    shown(&telegram, ADA.id);
+    for text in ["1", "2", "3", "4"] {
+        let message = json!({"chat": "4711", "kind": "text", "text": text});
+        assert_eq!(system.control(Request::post_json("/outbox", &message)).status, 202);
+    }
+    assert_eq!(harness::fake_telegram::texts(&telegram.wait_for_sent(5))[4], "It is done.");
+    let mut all: Vec<Sent> = [telegram.sent(), telegram.progress()].concat();
+    all.sort_by_key(|sent| sent.at);
+    let least = Duration::from_millis(850);
+    assert!(all.windows(2).all(|two| two[1].at - two[0].at >= least), "{all:?}");
+    let first = all.iter().position(|sent| sent.text == "1").unwrap();
+    let four: Vec<&str> = all[first..first + 4].iter().map(|sent| sent.text.as_str()).collect();
+    assert_eq!(four, ["1", "2", "3", "4"], "progress came between");
 }

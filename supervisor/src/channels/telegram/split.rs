@@ -2,8 +2,9 @@
 //!
 //! A message has at most 4096 UTF-16 units (<https://core.telegram.org/bots/api#sendmessage>), and Telegram
 //! drops entities beyond the hundredth. A message ends at the end of a paragraph if possible, else of a line,
-//! else of a word, and never within a character that people see as one. What fits into one message as a block of code, as inline code or as a link is not divided; a longer
-//! one, like every other style, ends with its message and begins again with the next.
+//! else of a word, and never within a character that people see as one. What fits into one message as a block
+//! of code, as inline code or as a link is not divided; a longer one, like every other style, ends with its
+//! message and begins again with the next.
 
 use protocol::ReplyFormat;
 use unicode_segmentation::GraphemeCursor;
