@@ -14,6 +14,7 @@ COPY . .
 RUN find . -type f ! -name Cargo.toml ! -name Cargo.lock ! -name lib.rs ! -name main.rs -delete \
     && find . -name '*.rs' | while read -r file; do echo 'fn main() {}' > "$file"; done \
     && find . -depth -type d -empty -delete \
+    && chmod -R u=rwX,go=rX . \
     && find . -exec touch --date=@0 {} +
 
 FROM rust AS build
