@@ -1,6 +1,9 @@
 //! The agent, which outlives a task, and the run of one task. Data only: the loop is
 //! [`crate::agent_loop`].
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use protocol::{EventId, Task};
 use tokio::time::Instant;
 
@@ -12,7 +15,7 @@ use crate::prompt::PromptForm;
 use crate::tool_client::ToolClient;
 
 /// What works on tasks: a model, tools and limits. It keeps nothing of a task.
-pub struct Agent {
+pub(crate) struct Agent {
     pub(crate) model: Box<dyn Model>,
     /// Whether any of its models sees images.
     pub(crate) sees: bool,
@@ -23,6 +26,22 @@ pub struct Agent {
     pub(crate) prompt_form: PromptForm,
     /// How often a failed request to the model is retried (`AUTONOUS_CONTROL_MAX_RETRIES`, 3).
     pub(crate) max_retries: u32,
+}
+
+/// The agents of a worker: one for each model that a chat can choose.
+pub struct Agents {
+    pub(crate) first: Arc<Agent>,
+    /// The others, by the names of their models in `models.toml`.
+    pub(crate) by_name: HashMap<String, Arc<Agent>>,
+}
+
+impl Agents {
+    /// The agent with the model that the task's chat has chosen. A model that is not there any more leaves
+    /// its tasks to the first one.
+    pub(crate) fn of(&self, task: &Task) -> Arc<Agent> {
+        let chosen = task.model.as_ref().and_then(|name| self.by_name.get(name));
+        Arc::clone(chosen.unwrap_or(&self.first))
+    }
 }
 
 pub(crate) struct TaskRun<'a> {

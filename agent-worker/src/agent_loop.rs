@@ -75,7 +75,8 @@ impl Agent {
     ) -> Result<Conversation, StopReason> {
         let tools = self.tools.catalogue().await.map_err(StopReason::Tools)?;
         progress.tools_answered = true;
-        let conversation = Conversation::assemble(run.task, &tools, &self.limits, self.prompt_form);
+        let message = self.model.message(run.task);
+        let conversation = Conversation::assemble(run.task, message, &tools, &self.limits, self.prompt_form);
         let context = InitialContext {
             messages: conversation.messages.len(),
             history_messages: run.task.history.len(),

@@ -47,13 +47,19 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// The beginning: the chat's history and the work behind it, what earlier attempts did, then the user's
-    /// message.
-    pub(crate) fn assemble(task: &Task, tools: &[ToolSpec], limits: &Limits, form: PromptForm) -> Self {
+    /// `message`.
+    pub(crate) fn assemble(
+        task: &Task,
+        message: String,
+        tools: &[ToolSpec],
+        limits: &Limits,
+        form: PromptForm,
+    ) -> Self {
         let mut messages: Vec<Message> = task.history.iter().map(prior_context::history_message).collect();
         messages.extend(work_record::of(&task.history, limits.context_tokens).map(Message::User));
         let start = messages.len();
         messages.extend(prior_context::earlier_attempts(task).map(Message::User));
-        messages.push(Message::User(task.text.clone()));
+        messages.push(Message::User(message));
         let pinned = start..messages.len();
         let (system, tools) = (prompt::system(task, form), shown(tools, form));
         let fixed_tokens = window::fixed_tokens(&system, &tools);
@@ -171,7 +177,8 @@ mod tests {
         new["instructions"] = json!(true);
         let tools = [spec("handbook", new), spec("skill", old)];
         let (task, limits) = (Task::new("hi"), Limits::UNBOUNDED);
-        let conversation = Conversation::assemble(&task, &tools, &limits, PromptForm::Full);
+        let conversation =
+            Conversation::assemble(&task, task.text.clone(), &tools, &limits, PromptForm::Full);
         assert!(conversation.gives_instructions("handbook"));
         assert!(!conversation.gives_instructions("skill") && !conversation.gives_instructions("unknown"));
     }

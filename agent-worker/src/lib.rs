@@ -25,6 +25,7 @@ mod json_lines;
 pub mod model;
 mod model_request;
 pub mod once;
+mod origin;
 mod partial_answer;
 mod picture;
 mod prior_context;

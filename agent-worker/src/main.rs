@@ -63,8 +63,8 @@ fn run() -> anyhow::Result<ExitCode> {
     let end = runtime.block_on(async {
         match arguments.command {
             Some(Command::Check { json }) => print_finding(&check::check(config.model.probes()?).await, json),
-            Some(Command::Once { text }) => once::run(&config.into_agent()?, &text).await,
-            None => Ok(exit_code(serve::run(config.into_agent()?).await)),
+            Some(Command::Once { text }) => once::run(&config.into_agents()?, &text).await,
+            None => Ok(exit_code(serve::run(config.into_agents()?).await)),
         }
     });
     // A pending read of stdin must not delay the exit.

@@ -8,17 +8,17 @@ use protocol::{FromWorker, Outcome, Task, visible};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::Agents;
 use crate::event_sink::EventSink;
 
 /// Works on `text` as if a user had written it, and prints the reply.
-pub async fn run(agent: &Agent, text: &str) -> anyhow::Result<ExitCode> {
+pub async fn run(agents: &Agents, text: &str) -> anyhow::Result<ExitCode> {
     let task = Task::new(text);
     let (sender, receiver) = mpsc::channel(1);
     let events = EventSink::new(sender, task.task_id.clone());
     let never = CancellationToken::new();
     tokio::spawn(log(receiver));
-    match agent.run(&task, &events, &never).await {
+    match agents.of(&task).run(&task, &events, &never).await {
         Outcome::Done { reply, .. } => {
             writeln!(std::io::stdout(), "{}", visible::escaped(&reply)).context("cannot print the reply")?;
             Ok(ExitCode::SUCCESS)

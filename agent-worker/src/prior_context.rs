@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use protocol::{HistoryMessage, PastCallStatus, Role, Task};
 
 use crate::model::Message;
+use crate::origin;
 use crate::task_progress::CallRecord;
 use crate::untrusted;
 
@@ -20,7 +21,7 @@ const MAX_OUTPUT_BYTES: usize = 400;
 /// answer writes such lines itself instead of calling.
 pub(crate) fn history_message(past: &HistoryMessage) -> Message {
     match past.role {
-        Role::User => Message::User(past.text.clone()),
+        Role::User => Message::User(origin::signed(&past.text, past.origin.as_ref())),
         Role::Assistant => Message::assistant(past.text.clone(), Vec::new()),
     }
 }

@@ -5,7 +5,6 @@
 //! A result is sent after all events of its task. A protocol violation by the supervisor, like a second task
 //! beside the first, ends the process, which is then restarted clean.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use process::confinement::lost_resolver;
@@ -15,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::Agents;
 use crate::event_sink::EventSink;
 use crate::json_lines::{self, LineError};
 
@@ -44,9 +43,8 @@ struct Running {
 }
 
 /// Works on tasks from stdin until it ends.
-pub async fn run(agent: Agent) -> Result<(), ServeError> {
-    let agent = Arc::new(agent);
-    let mut model = Some(agent.model.name().to_owned());
+pub async fn run(agents: Agents) -> Result<(), ServeError> {
+    let mut model = Some(agents.first.model.name().to_owned());
     let mut incoming = json_lines::incoming(tokio::io::stdin());
     let outgoing = json_lines::outgoing(tokio::io::stdout());
     let mut heartbeat = interval(HEARTBEAT);
@@ -65,7 +63,7 @@ pub async fn run(agent: Agent) -> Result<(), ServeError> {
             }
             message = incoming.recv() => match message {
                 None => return Ok(()),
-                Some(message) => handle(message?, &agent, &outgoing, &mut running)?,
+                Some(message) => handle(message?, &agents, &outgoing, &mut running)?,
             },
             result = ended(&mut running) => {
                 running = None;
@@ -77,12 +75,12 @@ pub async fn run(agent: Agent) -> Result<(), ServeError> {
 
 fn handle(
     message: ToWorker,
-    agent: &Arc<Agent>,
+    agents: &Agents,
     outgoing: &mpsc::Sender<FromWorker>,
     running: &mut Option<Running>,
 ) -> Result<(), ServeError> {
     match (message, running.as_ref()) {
-        (ToWorker::Task(task), None) => *running = Some(start(*task, agent, outgoing)),
+        (ToWorker::Task(task), None) => *running = Some(start(*task, agents, outgoing)),
         (ToWorker::Task(task), Some(other)) => {
             return Err(ServeError::SecondTask(task.task_id, other.task_id.clone()));
         }
@@ -95,9 +93,9 @@ fn handle(
     Ok(())
 }
 
-fn start(task: Task, agent: &Arc<Agent>, outgoing: &mpsc::Sender<FromWorker>) -> Running {
+fn start(task: Task, agents: &Agents, outgoing: &mpsc::Sender<FromWorker>) -> Running {
     let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
-    let (agent, cancelled) = (Arc::clone(agent), cancel.clone());
+    let (agent, cancelled) = (agents.of(&task), cancel.clone());
     let events = EventSink::new(outgoing.clone(), task_id.clone());
     let work = tokio::spawn(async move { agent.run(&task, &events, &cancelled).await });
     Running { task_id, attempt, cancel, work }

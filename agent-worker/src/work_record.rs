@@ -108,7 +108,8 @@ mod tests {
     }
 
     fn task(asked: &str, calls: Vec<PastCall>) -> [HistoryMessage; 2] {
-        let message = |role, text: &str, calls| HistoryMessage { role, text: text.to_owned(), calls };
+        let message =
+            |role, text: &str, calls| HistoryMessage { role, text: text.to_owned(), origin: None, calls };
         [message(Role::User, asked, Vec::new()), message(Role::Assistant, "Done.", calls)]
     }
 

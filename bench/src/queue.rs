@@ -135,7 +135,13 @@ async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
 
 fn incoming(chat: u32, update_id: i64) -> IncomingMessage {
     let text = "What is in the notes?".to_owned();
-    IncomingMessage { chat: Chat::new(TELEGRAM, chat), update_id: Some(update_id), message_id: None, text }
+    IncomingMessage {
+        chat: Chat::new(TELEGRAM, chat),
+        update_id: Some(update_id),
+        message_id: None,
+        text,
+        origin: None,
+    }
 }
 
 /// Claims a task and rolls back, because the disk time of a commit would hide the claim's.

@@ -17,6 +17,12 @@ pub struct Task {
     /// The event that the worker's events hang under.
     pub parent_event_id: EventId,
     pub text: String,
+    /// Who wrote it, and where, if its channel tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The model that the chat has chosen, by its name in `models.toml`; the first one if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The chat's earlier messages, oldest first.
     #[serde(default)]
     pub history: Vec<HistoryMessage>,
@@ -43,6 +49,8 @@ impl Task {
             session_id: SessionId::default_session(),
             parent_event_id: EventId::new(),
             text: text.into(),
+            origin: None,
+            model: None,
             history: Vec::new(),
             earlier: EarlierAttempts::default(),
             system_prompt: None,
@@ -50,6 +58,23 @@ impl Task {
             date: String::new(),
         }
     }
+}
+
+/// Who wrote a message, and where. Each part is one short line without brackets; people choose their own
+/// names and those of groups, so they are data and never instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Such as `Ada Lovelace (@ada, ID 4711)`.
+    pub from: String,
+    /// The group; none in a private chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<String>,
+    /// The topic of the group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// Whose words they are, if the sender only passed them on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded_from: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +88,9 @@ pub enum Role {
 pub struct HistoryMessage {
     pub role: Role,
     pub text: String,
+    /// Who wrote it, and where; none for answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// The tool calls that led to it, in order, without full results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<PastCall>,

@@ -3,7 +3,9 @@
 //! An invalid value stops the start and names its variable. Only this module reads the environment or the
 //! current directory.
 
-use std::collections::{BTreeMap, HashSet};
+mod telegram;
+
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,6 +19,8 @@ use crate::children::environment::ChildSettings;
 use crate::data_dir::DataDir;
 use crate::retention::SHORTEST;
 use crate::terminal::age::Span;
+
+pub(crate) use telegram::{GroupMembers, GroupTrigger, TelegramSettings};
 
 /// This program's own secrets, and the token that it would pass on if it did not generate one.
 const OWN_SECRETS: [&str; 3] = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TOOL_TOKEN"];
@@ -49,6 +53,8 @@ pub(crate) struct Config {
     pub roots: Vec<String>,
     /// `AUTONOUS.md` in `AUTONOUS_CONFIG_DIR`: replaces the worker's system prompt.
     pub system_prompt: Option<String>,
+    /// The models of `models.toml` that can be used, the first one first; empty without that file.
+    pub models: Vec<String>,
     /// `AUTONOUS_WORKERS` (4): how many tasks run at once.
     pub workers: usize,
     /// `AUTONOUS_STOP_SECONDS` (10): how long running calls may take when the run is ended.
@@ -77,22 +83,6 @@ pub(crate) struct ChannelSettings {
     pub telegram: Option<TelegramSettings>,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct TelegramSettings {
-    /// `AUTONOUS_TELEGRAM_TOKEN`.
-    pub token: Secret,
-    /// `AUTONOUS_TELEGRAM_API_URL` (the public one).
-    pub api_url: Option<reqwest::Url>,
-    /// `AUTONOUS_TELEGRAM_ALLOWED_CHATS` (empty: nobody).
-    pub allowed_chats: HashSet<i64>,
-    /// `AUTONOUS_TG_PENDING_WINDOW_SECONDS` (600): older messages that waited at start are not run.
-    pub pending_window: Duration,
-    /// `AUTONOUS_TG_PENDING_MAX_MESSAGES` (50): at most this many of those that waited are run, the newest.
-    pub pending_max: u32,
-    /// `AUTONOUS_TG_SEND_MAX_ATTEMPTS` (20): a message is given up after this many failures.
-    pub send_max_attempts: u32,
-}
-
 impl Config {
     /// Reads and checks everything. `data_dir` comes from the command line and overrides the variable.
     pub(crate) fn from_variables(variables: &Variables, data_dir: Option<&Path>) -> anyhow::Result<Self> {
@@ -105,6 +95,7 @@ impl Config {
             tool_listen: listen(variables, "AUTONOUS_TOOL_LISTEN", "127.0.0.1:8701")?,
             roots: roots(variables, &data)?,
             system_prompt: system_prompt(variables)?,
+            models: models::selectable_names(variables)?,
             stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
             workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,
             retention: retention(variables)?,
@@ -155,44 +146,6 @@ impl TaskSettings {
             retry_base: Duration::from_millis(retry_base_ms),
             max_wall_time: Duration::from_secs(wall_time),
         })
-    }
-}
-
-impl TelegramSettings {
-    fn from_variables(variables: &Variables) -> Result<Option<Self>, VariableError> {
-        let window = variables.number("AUTONOUS_TG_PENDING_WINDOW_SECONDS", 600, 0..=86_400)?;
-        let pending_max = variables.number("AUTONOUS_TG_PENDING_MAX_MESSAGES", 50, 0..=10_000)?;
-        let send_max_attempts = variables.number("AUTONOUS_TG_SEND_MAX_ATTEMPTS", 20, 1..=1000)?;
-        let api_url = api_url(variables)?;
-        let allowed_chats = allowed_chats(variables)?;
-        let Some(token) = variables.secret("AUTONOUS_TELEGRAM_TOKEN") else { return Ok(None) };
-        if !looks_like_a_bot_token(token.expose()) {
-            let expected = "a bot token from BotFather, such as 123456:ABC-DEF";
-            return Err(VariableError::new("AUTONOUS_TELEGRAM_TOKEN", "***", expected));
-        }
-        Ok(Some(Self {
-            token,
-            api_url,
-            allowed_chats,
-            pending_window: Duration::from_secs(window),
-            pending_max: u32::try_from(pending_max).unwrap_or(u32::MAX),
-            send_max_attempts: u32::try_from(send_max_attempts).unwrap_or(u32::MAX),
-        }))
-    }
-}
-
-impl TelegramSettings {
-    fn settings(&self) -> Settings {
-        let mut chats: Vec<String> = self.allowed_chats.iter().map(i64::to_string).collect();
-        chats.sort();
-        let settings = [
-            ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", chats.join(",")),
-            ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", self.pending_window.as_secs().to_string()),
-            ("AUTONOUS_TG_PENDING_MAX_MESSAGES", self.pending_max.to_string()),
-            ("AUTONOUS_TG_SEND_MAX_ATTEMPTS", self.send_max_attempts.to_string()),
-        ];
-        let url = self.api_url.iter().map(|url| ("AUTONOUS_TELEGRAM_API_URL", url.to_string()));
-        settings.into_iter().chain(url).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
@@ -273,38 +226,6 @@ fn system_prompt(variables: &Variables) -> anyhow::Result<Option<String>> {
     Ok(Some(prompt))
 }
 
-fn api_url(variables: &Variables) -> Result<Option<reqwest::Url>, VariableError> {
-    const NAME: &str = "AUTONOUS_TELEGRAM_API_URL";
-    let Some(text) = variables.text(NAME) else { return Ok(None) };
-    match reqwest::Url::parse(text.trim_end_matches('/')) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(Some(url)),
-        Ok(_) | Err(_) => Err(VariableError::new(NAME, text, "an http or https address")),
-    }
-}
-
-fn allowed_chats(variables: &Variables) -> Result<HashSet<i64>, VariableError> {
-    const NAME: &str = "AUTONOUS_TELEGRAM_ALLOWED_CHATS";
-    let chats = variables.list(NAME).unwrap_or_default();
-    chats
-        .iter()
-        .map(|chat| {
-            let expected = "chat numbers, comma separated, such as 123456,-100987";
-            chat.parse().map_err(|_| VariableError::new(NAME, chat, expected))
-        })
-        .collect()
-}
-
-fn looks_like_a_bot_token(token: &str) -> bool {
-    token.split_once(':').is_some_and(|(id, secret)| {
-        let secret_is_plain =
-            secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-        !id.is_empty()
-            && id.bytes().all(|byte| byte.is_ascii_digit())
-            && !secret.is_empty()
-            && secret_is_plain
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,6 +266,10 @@ mod tests {
             ("AUTONOUS_TASK_RETRY_BASE_MS", "soon"),
             ("AUTONOUS_TELEGRAM_API_URL", "ftp://x"),
             ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", "me"),
+            ("AUTONOUS_TELEGRAM_ALLOWED_USERS", "@ada"),
+            ("AUTONOUS_TELEGRAM_ALLOWED_USERS", "-5"),
+            ("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "everybody"),
+            ("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "always"),
             ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", "-1"),
             ("AUTONOUS_TG_PENDING_MAX_MESSAGES", "many"),
             ("AUTONOUS_TG_SEND_MAX_ATTEMPTS", "0"),
@@ -360,15 +285,5 @@ mod tests {
             let error = error_of([(name, value)]);
             assert!(error.contains(name) && !error.contains("hunter2"), "{error}");
         }
-    }
-
-    #[test]
-    fn the_allowlist_holds_numbers_of_people_and_groups() {
-        let variables = Variables::from_pairs([
-            ("AUTONOUS_TELEGRAM_TOKEN", "1:x"),
-            ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", "7, -100123"),
-        ]);
-        let telegram = TelegramSettings::from_variables(&variables).unwrap().unwrap();
-        assert_eq!(telegram.allowed_chats, HashSet::from([7, -100_123]));
     }
 }

@@ -18,6 +18,7 @@ mod control;
 mod data_dir;
 mod dispatch;
 mod error_chain;
+mod file_requests;
 mod formatting;
 mod health;
 mod housekeeping;

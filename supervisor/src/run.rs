@@ -8,7 +8,7 @@ use http_port::Access;
 use process::Secret;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,11 +24,13 @@ use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::launcher::Launcher;
 use crate::children::tool_server::ToolServer;
 use crate::children::{ChildState, ChildrenStates, StopBy};
+use crate::commands::models::Models;
 use crate::config::{ChannelSettings, Config};
 use crate::control::{self, Control};
 use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue};
+use crate::file_requests::{FileRequests, ToolServerFiles};
 use crate::health::Board;
 use crate::housekeeping::{self, Housekeeping};
 use crate::journal::{self, Journal};
@@ -93,11 +95,14 @@ pub(crate) async fn run(
         journal::follow(config.data.journal(), store.clone(), Some(run.clone()), stop_journal.clone());
     let following = tokio::spawn(following);
     let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
-    let board = Board::default();
+    let file_requests = Arc::<Notify>::default();
+    let (board, models) = (Board::default(), Models::new(config.models.iter().cloned()));
     let inbound = Inbound {
         store: store.clone(),
         run: run.clone(),
         cancel_signal: cancel_signal.clone(),
+        file_requests: Arc::clone(&file_requests),
+        models: models.clone(),
         board: board.clone(),
     };
     let channels = channels(&config.channels, inbound)?;
@@ -111,6 +116,8 @@ pub(crate) async fn run(
         channels,
         cancel_signal,
         queue: Queue::default(),
+        file_requests,
+        models,
         board,
         stop_by: StopBy::default(),
         rejection,
@@ -120,6 +127,7 @@ pub(crate) async fn run(
     let children = system.start_children(tool_port).await?;
     let monitor = system.start_monitor(&children);
     system.start_channels(control_port, &monitor)?;
+    system.start_file_requests()?;
     system.announce_when_ready(children, monitor, announce);
     system.start_housekeeping();
     let ended = system.until_stopped(&stop).await;
@@ -176,6 +184,9 @@ struct System {
     channels: Channels,
     cancel_signal: CancelSignal,
     queue: Queue,
+    /// Notified when a chat asks for files.
+    file_requests: Arc<Notify>,
+    models: Models,
     board: Board,
     stop_by: StopBy,
     rejection: SettingsRejection,
@@ -231,6 +242,7 @@ impl System {
             cancel_signal: self.cancel_signal.clone(),
             queue: self.queue.clone(),
             board: self.board.clone(),
+            models: self.models.clone(),
             task_template: Arc::new(TaskTemplate {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
@@ -285,6 +297,21 @@ impl System {
             stop: self.stop.clone(),
         };
         self.tracker.spawn(control::serve(listener, control, local::routes()));
+        Ok(())
+    }
+
+    fn start_file_requests(&self) -> Result<(), RunError> {
+        let requests = FileRequests {
+            store: self.store.clone(),
+            channels: self.channels.clone(),
+            arrived: Arc::clone(&self.file_requests),
+            tool_server: ToolServerFiles {
+                client: reqwest::Client::builder().no_proxy().build()?,
+                url: self.tokens.tool_url.clone(),
+                token: Secret::from(self.tokens.tool_token.as_str()),
+            },
+        };
+        self.tracker.spawn(requests.serve(self.stop.clone()));
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod model;
 mod remote;
 mod unused;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -14,7 +15,7 @@ use process::models::ModelsError;
 use process::{Secret, VariableError, Variables};
 use reqwest::Url;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Agents};
 use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::prompt::PromptForm;
@@ -36,9 +37,9 @@ pub struct Config {
     /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and the
     /// first model's window and longest reply.
     limits: Limits,
-    /// `AUTONOUS_MODEL_PROMPT`; by default `compact` if the first model's window is below 32,000 tokens, else
+    /// `AUTONOUS_MODEL_PROMPT`; by default `compact` if the model's window is below 32,000 tokens, else
     /// `full`.
-    prompt_form: PromptForm,
+    prompt_form: Option<PromptForm>,
     /// `AUTONOUS_CONTROL_MAX_RETRIES`, 3.
     max_retries: u32,
 }
@@ -55,9 +56,9 @@ impl Config {
         let model = ModelConfig::read(variables)?;
         let room = model.room(variables)?;
         let prompt_form = match variables.text(PROMPT) {
-            None => PromptForm::for_window(room.context_tokens),
-            Some("full") => PromptForm::Full,
-            Some("compact") => PromptForm::Compact,
+            None => None,
+            Some("full") => Some(PromptForm::Full),
+            Some("compact") => Some(PromptForm::Compact),
             Some(other) => return Err(VariableError::new(PROMPT, other, "full or compact").into()),
         };
         Ok(Self {
@@ -78,15 +79,26 @@ impl Config {
         })
     }
 
-    /// The agent that these settings describe.
-    pub fn into_agent(self) -> anyhow::Result<Agent> {
-        let tools = ToolClient::new(self.tool_url, self.tool_token);
-        let tools = tools.context("cannot create the client for the tool server")?;
-        let (prompt_form, sees) = (self.prompt_form, self.model.sees());
-        let model = self.model.into_model()?;
-        tracing::info!(model = model.name(), "worker starts");
-        let (breaker, max_retries) = (ModelBreaker::default(), self.max_retries);
-        Ok(Agent { model, sees, breaker, tools, limits: self.limits, prompt_form, max_retries })
+    /// The agents that these settings describe: that of the first model, and one for each other model that a
+    /// chat can choose.
+    pub fn into_agents(self) -> anyhow::Result<Agents> {
+        let Self { tool_url, tool_token, model, limits, prompt_form, max_retries } = self;
+        let agent = |model: ModelConfig, limits: Limits| -> anyhow::Result<Arc<Agent>> {
+            let tools = ToolClient::new(tool_url.clone(), tool_token.clone());
+            let tools = tools.context("cannot create the client for the tool server")?;
+            let prompt_form = prompt_form.unwrap_or_else(|| PromptForm::for_window(limits.context_tokens));
+            let (sees, model) = (model.sees(), model.into_model()?);
+            let breaker = ModelBreaker::default();
+            Ok(Arc::new(Agent { model, sees, breaker, tools, limits, prompt_form, max_retries }))
+        };
+        let choices = model.choices().into_iter().map(|(name, model)| {
+            let limits = model.limits(limits);
+            Ok((name, agent(model, limits)?))
+        });
+        let by_name = choices.collect::<anyhow::Result<_>>()?;
+        let first = agent(model, limits)?;
+        tracing::info!(model = first.model.name(), "worker starts");
+        Ok(Agents { first, by_name })
     }
 }
 

@@ -4,7 +4,8 @@ use anyhow::Context;
 use process::models::ModelsError;
 use process::{VariableError, Variables};
 
-use super::remote::{self, Remote};
+use super::remote::{self, Remote, Remotes};
+use crate::budget::Limits;
 use crate::check::Probe;
 use crate::model::Model;
 use crate::model::direct::Direct;
@@ -26,6 +27,8 @@ pub struct ModelConfig {
     provider: Provider,
     /// `AUTONOUS_MODEL_TOOL_PROTOCOL`, `native`: whether models write calls as JSON into plain replies.
     is_json: bool,
+    /// Those of `models.toml` that only a chat's own choice uses.
+    others: Vec<Remote>,
 }
 
 #[derive(Debug)]
@@ -46,7 +49,7 @@ pub(super) struct Room {
 
 impl ModelConfig {
     pub(super) fn read(variables: &Variables) -> Result<Self, ModelsError> {
-        let provider = Provider::read(variables)?;
+        let (provider, others) = Provider::read(variables)?;
         let is_json = match variables.text(TOOL_PROTOCOL) {
             None | Some("native") => false,
             Some("json") if matches!(provider, Provider::Direct) => {
@@ -63,9 +66,21 @@ impl ModelConfig {
             }
             (_, _) => {
                 super::unused::refuse(variables, provider.name())?;
-                Ok(Self { provider, is_json })
+                Ok(Self { provider, is_json, others })
             }
         }
+    }
+
+    /// What a chat can choose beside the first model: the model of this name, with the used ones behind it.
+    pub(super) fn choices(&self) -> Vec<(String, Self)> {
+        let Provider::Remote(used) = &self.provider else { return Vec::new() };
+        let choice = |first: &Remote| {
+            let behind = used.iter().filter(|model| model.name != first.name);
+            let models = std::iter::once(first).chain(behind).cloned().collect();
+            let provider = Provider::Remote(models);
+            (first.name.clone(), Self { provider, is_json: self.is_json, others: Vec::new() })
+        };
+        used.iter().skip(1).chain(&self.others).map(choice).collect()
     }
 
     /// The first model's room; unbounded for `direct`, which reads no conversation.
@@ -80,6 +95,13 @@ impl ModelConfig {
             }
             Provider::Remote(models) => models[0].room(),
         })
+    }
+
+    /// These limits with the room of a model server's first model.
+    pub(super) fn limits(&self, limits: Limits) -> Limits {
+        let Provider::Remote(models) = &self.provider else { return limits };
+        let Room { context_tokens, max_output_tokens } = models[0].room();
+        Limits { context_tokens, max_output_tokens, ..limits }
     }
 
     /// Whether any model sees images.
@@ -131,16 +153,21 @@ impl Provider {
         }
     }
 
-    fn read(variables: &Variables) -> Result<Self, ModelsError> {
-        match variables.text(PROVIDER) {
-            Some("direct") => Ok(Self::Direct),
+    /// The provider, and the models that only a chat's own choice uses.
+    fn read(variables: &Variables) -> Result<(Self, Vec<Remote>), ModelsError> {
+        let provider = match variables.text(PROVIDER) {
+            Some("direct") => Self::Direct,
             Some("scripted") => {
                 let script = Scripted::new(variables.text(SCRIPT).unwrap_or_default());
                 let script = script.map_err(|bad| VariableError::new(SCRIPT, bad.0, scripted::EXPECTED))?;
-                Ok(Self::Scripted(script))
+                Self::Scripted(script)
             }
-            Some(_) | None => Ok(remote::read(variables)?.map_or(Self::Direct, Self::Remote)),
-        }
+            Some(_) | None => match remote::read(variables)? {
+                None => Self::Direct,
+                Some(Remotes { used, others }) => return Ok((Self::Remote(used), others)),
+            },
+        };
+        Ok((provider, Vec::new()))
     }
 }
 

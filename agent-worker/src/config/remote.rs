@@ -30,13 +30,22 @@ const FIRST_TOKEN_SECONDS: &str = "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS";
 const IDLE_SECONDS: &str = "AUTONOUS_MODEL_IDLE_SECONDS";
 
 /// A model on the network.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Remote {
     /// How the settings call it.
-    name: String,
+    pub(super) name: String,
     pub(super) provider: Provider,
     pub(super) settings: Settings,
     context_tokens: usize,
+}
+
+/// All models on the network.
+#[derive(Debug)]
+pub(super) struct Remotes {
+    /// At least one, in the order in which they are asked.
+    pub(super) used: Vec<Remote>,
+    /// Those that only a chat's own choice uses.
+    pub(super) others: Vec<Remote>,
 }
 
 /// What all models share.
@@ -46,8 +55,8 @@ struct Shared<'a> {
     proxy: Option<Proxy>,
 }
 
-/// The models that are used, in the order in which they are asked; none if there is no key and no address.
-pub(super) fn read(variables: &Variables) -> Result<Option<Vec<Remote>>, ModelsError> {
+/// The models; none if there is no key and no address.
+pub(super) fn read(variables: &Variables) -> Result<Option<Remotes>, ModelsError> {
     let shared = Shared {
         variables,
         timeouts: Timeouts {
@@ -57,9 +66,11 @@ pub(super) fn read(variables: &Variables) -> Result<Option<Vec<Remote>>, ModelsE
         proxy: Proxy::from_variables(variables)?,
     };
     if let Some(file) = ModelsFile::read(variables)? {
-        let used = file.used(variables)?.into_iter();
-        let models = used.map(|entry| Ok(shared.remote(entry.clone(), file.key(entry, variables)?)?));
-        return models.collect::<Result<_, ModelsError>>().map(Some);
+        let remote = |entry: &ModelEntry| Ok(shared.remote(entry.clone(), file.key(entry, variables)?)?);
+        let all = file.selectable(variables)?.into_iter().map(remote);
+        let mut used = all.collect::<Result<Vec<_>, ModelsError>>()?;
+        let others = used.split_off(file.used(variables)?.len());
+        return Ok(Some(Remotes { used, others }));
     }
     let Some(provider) = chosen_provider(variables)? else { return Ok(None) };
     let first = one_model(variables, provider)?;
@@ -72,7 +83,7 @@ pub(super) fn read(variables: &Variables) -> Result<Option<Vec<Remote>>, ModelsE
         }
         models.push(shared.remote(ModelEntry { name, ..first.clone() }, key.clone())?);
     }
-    Ok(Some(models))
+    Ok(Some(Remotes { used: models, others: Vec::new() }))
 }
 
 /// The window of the one model that the variables describe.

@@ -7,11 +7,11 @@
 
 use std::fmt::Write as _;
 
-use protocol::{EarlierAttempts, PastCall, PastCallStatus, ReplyFormat, ToolSpec};
+use protocol::{EarlierAttempts, PastCall, PastCallStatus, ReplyFormat, Task, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::{Message, Model, Reply, ReplyFuture, Request, ToolCall};
-use crate::untrusted;
+use crate::{origin, untrusted};
 
 #[derive(Debug)]
 pub(crate) struct Direct;
@@ -31,6 +31,14 @@ impl Model for Direct {
             tools.iter().any(|tool| tool.name == call.tool_name && tool.annotations.read_only)
         };
         earlier.calls.iter().rfind(|call| !reads(call)).map(told)
+    }
+
+    /// A call is run as it was written; one that somebody else wrote is not.
+    fn message(&self, task: &Task) -> String {
+        match &task.origin {
+            Some(origin) if origin.forwarded_from.is_some() => origin::signed(&task.text, Some(origin)),
+            Some(_) | None => task.text.clone(),
+        }
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {

@@ -50,6 +50,7 @@ fn a_conversation_that_the_provider_finds_too_long_is_shortened_once_and_asked_a
     let message = |number: usize| HistoryMessage {
         role: if number.is_multiple_of(2) { Role::User } else { Role::Assistant },
         text: format!("message {number} {}", "x".repeat(600)),
+        origin: None,
         calls: Vec::new(),
     };
     task.history = (0..40).map(message).collect();

@@ -72,7 +72,10 @@ fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
     let tools = FakeToolServer::start([]);
     let (model, mut worker) = started([calls(&[("ls", "{}")]), says("done")], &tools, &[]);
     let mut task = task("what is here?");
-    let past = |role, text: &str| HistoryMessage { role, text: text.to_owned(), calls: Vec::new() };
+    let past = |role, text: &str| {
+        let (text, calls) = (text.to_owned(), Vec::new());
+        HistoryMessage { role, text, origin: None, calls }
+    };
     task.history = vec![past(Role::User, "hello"), past(Role::Assistant, "hi")];
     worker.run(&task);
 

@@ -117,6 +117,18 @@ impl ModelsFile {
         Ok(used)
     }
 
+    /// The models that a chat can choose: those that are used, then the others whose keys are there.
+    pub fn selectable(&self, variables: &Variables) -> Result<Vec<&ModelEntry>, ModelsError> {
+        let mut selectable = self.used(variables)?;
+        for entry in self.entries() {
+            let is_new = selectable.iter().all(|known| known.name != entry.name);
+            if is_new && self.key(entry, variables).is_ok() {
+                selectable.push(entry);
+            }
+        }
+        Ok(selectable)
+    }
+
     fn named(&self, variable: &str, name: &str) -> Result<&ModelEntry, ModelsError> {
         self.entries().find(|entry| entry.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.entries().map(|entry| entry.name.as_str()).collect();

@@ -43,14 +43,20 @@ pub fn secret_variables(variables: &Variables) -> Vec<String> {
     names
 }
 
-/// The variables with the secrets that the used models need.
+/// The names of the models that a chat can choose, the first one first; none without `models.toml`.
+pub fn selectable_names(variables: &Variables) -> Result<Vec<String>, ModelsError> {
+    let Some(file) = ModelsFile::read(variables)? else { return Ok(Vec::new()) };
+    Ok(file.selectable(variables)?.into_iter().map(|entry| entry.name.clone()).collect())
+}
+
+/// The variables with the secrets of the models that are used or can be chosen.
 pub fn used_secrets(variables: &Variables) -> Result<Vec<String>, ModelsError> {
     let mut names: Vec<String> = PROXY.map(str::to_owned).into();
     match ModelsFile::read(variables)? {
         None => names.extend(always_secret().map(str::to_owned)),
         Some(file) => {
-            let used = file.used(variables)?;
-            names.extend(used.iter().filter_map(|entry| entry.key_variable()).map(str::to_owned));
+            let selectable = file.selectable(variables)?;
+            names.extend(selectable.iter().filter_map(|entry| entry.key_variable()).map(str::to_owned));
         }
     }
     names.dedup();

@@ -106,6 +106,8 @@ event_types! {
     ReplySent = "reply.sent",
     ReplyRequeued = "reply.requeued",
     ChatMoved = "chat.moved",
+    ChatPaired = "chat.paired",
+    ChatUnpaired = "chat.unpaired",
     ControlLimitReached = "control.limit_reached",
     ProgressStalled = "progress.stalled",
     RetryScheduled = "retry.scheduled",

@@ -22,9 +22,10 @@ pub use agent::{
 };
 pub use body::{EventBody, EventPayload, TYPES};
 pub use supervisor::{
-    AttemptFailed, ChatMoved, CrashLoopDetected, DatabasePruned, JournalAccepted, JournalTampered,
-    ProcessStarted, ReplyQueued, ReplyRequeued, ReplySent, Requeued, RetryExhausted, RetryScheduled,
-    TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskQueued, TaskSkipped, WorkerExited, WorkerSpawned,
+    AttemptFailed, ChatMoved, ChatPaired, ChatUnpaired, CrashLoopDetected, DatabasePruned, JournalAccepted,
+    JournalTampered, ProcessStarted, ReplyQueued, ReplyRequeued, ReplySent, Requeued, RetryExhausted,
+    RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskQueued, TaskSkipped, WorkerExited,
+    WorkerSpawned,
 };
 pub use tool_call::{
     ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,

@@ -215,6 +215,26 @@ pub struct ReplyRequeued {
     pub by: String,
 }
 
+/// The operator allowed a chat that asked for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatPaired {
+    pub channel: String,
+    pub chat_id: String,
+    /// What people call it.
+    pub title: String,
+    /// Who allowed it: `cli` or `control`.
+    pub by: String,
+}
+
+/// The operator took that back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatUnpaired {
+    pub channel: String,
+    pub chat_id: String,
+    /// Who: `cli` or `control`.
+    pub by: String,
+}
+
 /// A chat has another ID now, under which its messages, history and replies go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMoved {

@@ -66,6 +66,16 @@ pub trait Channel: Send + Sync {
         Box::pin(std::future::ready(Shown::Never))
     }
 
+    /// From now on a chat is allowed by pairing, or no longer.
+    fn set_paired(&self, chat_id: &str, is_paired: bool) {
+        let _ = (chat_id, is_paired);
+    }
+
+    /// The chats that its settings allow.
+    fn configured_chats(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Sends one message; `attempt` counts from 1.
     fn send<'a>(&'a self, chat_id: &'a str, content: &'a Content, attempt: u32)
     -> BoxFuture<'a, SendOutcome>;

@@ -38,8 +38,13 @@ impl Channel for Fake {
     fn receive(&self, _: CancellationToken) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let text = "hello".to_owned();
-            let incoming =
-                IncomingMessage { chat: Chat::new(NAME, "a:7"), update_id: None, message_id: None, text };
+            let incoming = IncomingMessage {
+                chat: Chat::new(NAME, "a:7"),
+                update_id: None,
+                message_id: None,
+                text,
+                origin: None,
+            };
             let run = self.inbound.run.clone();
             self.inbound.store.write(move |tx| inbox::enqueue(tx, &incoming, &run)).await.unwrap();
         })
@@ -77,6 +82,8 @@ async fn a_new_channel_receives_a_message_and_sends_its_decorated_reply() {
         store: store.clone(),
         run: run.clone(),
         cancel_signal: Default::default(),
+        file_requests: Default::default(),
+        models: Default::default(),
         board: Default::default(),
     };
     let sent = Arc::default();

@@ -1,8 +1,12 @@
 //! What a channel needs to store what it receives.
 
+use std::sync::Arc;
+
 use protocol::EventId;
+use tokio::sync::Notify;
 
 use crate::cancel_signal::CancelSignal;
+use crate::commands::models::Models;
 use crate::health::Board;
 use crate::store::Store;
 
@@ -14,6 +18,10 @@ pub(crate) struct Inbound {
     pub run: EventId,
     /// Sent when a message asks to cancel what runs.
     pub cancel_signal: CancelSignal,
+    /// Notified when a chat asks for files.
+    pub file_requests: Arc<Notify>,
+    /// What a chat can choose from.
+    pub models: Models,
     /// Where the channel reports how it is.
     pub board: Board,
 }

@@ -28,13 +28,12 @@ pub(super) async fn telegram(settings: Option<&TelegramSettings>) -> Finding {
             let remedy = "Check AUTONOUS_TELEGRAM_TOKEN (from BotFather) and the network.";
             Finding::fail(NAME, error.to_string(), remedy)
         }
-        Ok(Ok(me)) if settings.allowed_chats.is_empty() => {
-            let what = format!("reachable as @{}, but no chat is allowed", me.username());
-            Finding::warn(NAME, what, "Set AUTONOUS_TELEGRAM_ALLOWED_CHATS.")
-        }
         Ok(Ok(me)) => {
-            let chats = settings.allowed_chats.len();
-            Finding::ok(NAME, format!("reachable as @{}, {chats} chats allowed", me.username()))
+            let named = settings.allowed_chats.len() + settings.allowed_users.len();
+            let paired = "`supervisor chats` lists those that were paired";
+            let what =
+                format!("reachable as @{}, {named} chats and users in the settings; {paired}", me.username());
+            Finding::ok(NAME, what)
         }
     }
 }

@@ -1,11 +1,14 @@
 //! How a command may change the database: through the running supervisor, or itself when none is running.
 
+use std::sync::Arc;
+
 use protocol::EventId;
 
 use super::error::CommandError;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
 use crate::channels::inbound::Inbound;
+use crate::commands::models::Models;
 use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
 use crate::health::Board;
@@ -44,6 +47,8 @@ pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, Co
         store: store.clone(),
         run: run.clone(),
         cancel_signal: CancelSignal::default(),
+        file_requests: Arc::default(),
+        models: Models::default(),
         board: Board::default(),
     };
     let channels = channels(&ChannelSettings::default(), inbound)?;

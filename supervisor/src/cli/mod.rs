@@ -3,6 +3,7 @@
 mod audit;
 mod backup;
 mod chat;
+mod chats;
 mod check;
 mod control_client;
 mod database_access;
@@ -70,6 +71,18 @@ pub(crate) enum Command {
     ///
     /// Works whether or not the supervisor is running. Exits with 1 if an ID has nothing undelivered.
     Resend(resend::ResendArguments),
+    /// List the chats that may use the bot, and those that wait for a pairing.
+    ///
+    /// Works whether or not the supervisor is running; the chats of its settings are known only while it is.
+    Chats(chats::ChatsArguments),
+    /// Allow a chat to use the bot, by the code that the bot answered it with.
+    ///
+    /// Works whether or not the supervisor is running.
+    Pair(chats::PairArguments),
+    /// Take a pairing back, and cancel what the chat has asked for.
+    ///
+    /// Works whether or not the supervisor is running.
+    Unpair(chats::UnpairArguments),
     /// Back up the database to a file; works whether or not the supervisor is running.
     Backup(backup::BackupArguments),
     /// Delete old ended tasks with all their events, and old journal files.

@@ -60,6 +60,11 @@ fn run_command() -> anyhow::Result<ExitCode> {
             let config = config.and_then(|variables| Config::from_variables(&variables, Some(data.path())));
             exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, paint(&variables))))
         }
+        Command::Chats(chats) => {
+            exit_with(runtime()?.block_on(cli::chats::show(&data, &chats, paint(&variables)))?)
+        }
+        Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(&data, pair))?),
+        Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(&data, unpair))?),
         Command::Backup(backup) => make_backup(&data, &backup),
         Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(&data, &prune))),
         Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(&data, &command))),

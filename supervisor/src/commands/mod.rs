@@ -2,15 +2,27 @@
 //!
 //! A channel decides whether a text is addressed to us and who may give commands. What a command changes is
 //! changed in the transaction that stores its message, so a message that comes twice is carried out once.
+//!
+//! To add one, write its file, and add its line to [`COMMANDS`] and its arms to [`Command`].
 
 mod cancel;
+mod files;
+mod help;
+mod model;
+pub(crate) mod models;
+mod new;
 mod retry;
+mod status;
+mod whoami;
 
-use protocol::EventId;
+use protocol::{EventId, Origin, TaskId};
 use rusqlite::Connection;
+use tokio::sync::Notify;
 
 use crate::channel::Chat;
 use crate::store::StoreError;
+use crate::store::file_requests::Kind;
+use models::Models;
 
 /// The most characters of a message that an answer quotes.
 const MAX_QUOTED_CHARS: usize = 80;
@@ -18,10 +30,24 @@ const MAX_QUOTED_CHARS: usize = 80;
 /// What a message asks the supervisor itself to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
+    /// Say what this is and what it may do.
+    Help,
+    /// Say what runs, what waits, and what was used today.
+    Status,
     /// Cancel what is running in this chat, or else the newest waiting message; with `all`, everything.
     Cancel { all: bool },
+    /// Begin a new conversation.
+    New,
     /// Run the newest message again that failed or was skipped.
     Retry,
+    /// Say which model works for this chat, or choose another one.
+    Model { name: Option<String> },
+    /// List a directory.
+    Files { path: String },
+    /// Send a file.
+    Get { path: String },
+    /// Say who writes, and where.
+    WhoAmI,
 }
 
 /// What a text means that may be a command.
@@ -32,32 +58,100 @@ pub(crate) enum Parsed {
     Misused(&'static str),
 }
 
+/// A command as people see it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Described {
+    /// Without the slash.
+    pub name: &'static str,
+    /// A line for the menu.
+    pub summary: &'static str,
+}
+
+/// All commands, in the order of the menu.
+pub(crate) const COMMANDS: [Described; 11] = [
+    Described { name: "help", summary: "What I am and what I can do" },
+    Described { name: "status", summary: "What runs, what waits, what was used today" },
+    Described { name: "stop", summary: "Stop what I am doing; with all, everything" },
+    Described { name: "cancel", summary: "The same as /stop" },
+    Described { name: "new", summary: "Begin a new conversation" },
+    Described { name: "retry", summary: "Run the last message again that failed or was skipped" },
+    Described { name: "files", summary: "What is in the workspace, or in a directory of it" },
+    Described { name: "get", summary: "Send a file: /get PATH" },
+    Described { name: "model", summary: "Which model answers here, and how to switch" },
+    Described { name: "whoami", summary: "Your ID and that of this chat" },
+    Described { name: "start", summary: "The same as /help" },
+];
+
+/// What a command may look at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub chat: &'a Chat,
+    /// The message that gave it.
+    pub task: &'a TaskId,
+    /// Who gave it.
+    pub origin: Option<&'a Origin>,
+    pub models: &'a Models,
+    /// Notified when files are asked for.
+    pub file_requests: &'a Notify,
+    /// This run's `process.started`.
+    pub run: &'a EventId,
+}
+
 /// The command that a text is; none if it is not one of ours.
 pub(crate) fn parse(text: &str) -> Option<Parsed> {
-    let mut words = text.split_whitespace();
-    let name = words.next()?.strip_prefix('/')?;
-    let arguments: Vec<&str> = words.collect();
-    Some(match (name, arguments.as_slice()) {
-        ("cancel", []) => Parsed::Command(Command::Cancel { all: false }),
-        ("cancel", ["all"]) => Parsed::Command(Command::Cancel { all: true }),
-        ("cancel", _) => Parsed::Misused(cancel::USAGE),
+    let text = text.trim();
+    let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let name = name.strip_prefix('/')?.to_ascii_lowercase();
+    let arguments: Vec<&str> = rest.split_whitespace().collect();
+    let path = || rest.trim().to_owned();
+    Some(match (name.as_str(), arguments.as_slice()) {
+        // A link to the bot may add a word to /start.
+        ("start" | "help", _) => Parsed::Command(Command::Help),
+        ("stop" | "cancel", []) => Parsed::Command(Command::Cancel { all: false }),
+        ("stop" | "cancel", ["all"]) => Parsed::Command(Command::Cancel { all: true }),
+        ("stop" | "cancel", _) => Parsed::Misused(cancel::USAGE),
+        ("status", []) => Parsed::Command(Command::Status),
+        ("status", _) => Parsed::Misused("/status takes nothing after it."),
+        ("new", []) => Parsed::Command(Command::New),
+        ("new", _) => Parsed::Misused(new::USAGE),
         ("retry", []) => Parsed::Command(Command::Retry),
         ("retry", _) => Parsed::Misused(retry::USAGE),
+        ("model", []) => Parsed::Command(Command::Model { name: None }),
+        ("model", [name]) => Parsed::Command(Command::Model { name: Some((*name).to_owned()) }),
+        ("model", _) => Parsed::Misused(model::USAGE),
+        ("files", []) => Parsed::Command(Command::Files { path: ".".to_owned() }),
+        ("files", _) => Parsed::Command(Command::Files { path: path() }),
+        ("get", []) => Parsed::Misused(files::GET_USAGE),
+        ("get", _) => Parsed::Command(Command::Get { path: path() }),
+        ("whoami", []) => Parsed::Command(Command::WhoAmI),
+        ("whoami", _) => Parsed::Misused("/whoami takes nothing after it."),
         _ => return None,
     })
 }
 
-/// Carries out a command of a chat and returns the answer.
+/// Carries out a command of a chat and returns the answer; none if it comes later.
 pub(crate) fn carry_out(
     connection: &Connection,
     command: &Command,
-    chat: &Chat,
-    run: &EventId,
-) -> Result<String, StoreError> {
-    match command {
-        Command::Cancel { all } => cancel::carry_out(connection, chat, *all),
-        Command::Retry => retry::carry_out(connection, chat, run),
-    }
+    context: &Context<'_>,
+) -> Result<Option<String>, StoreError> {
+    let chat = context.chat;
+    let answer = match command {
+        Command::Help => help::text(context.models),
+        Command::Status => status::carry_out(connection, chat)?,
+        Command::Cancel { all } => cancel::carry_out(connection, chat, *all)?,
+        Command::New => new::carry_out(connection, chat)?,
+        Command::Retry => retry::carry_out(connection, chat, context.run)?,
+        Command::Model { name } => model::carry_out(connection, chat, context.models, name.as_deref())?,
+        Command::Files { path } => {
+            return files::note(connection, context, Kind::List, path).map(|()| None);
+        }
+        Command::Get { path } => {
+            return files::note(connection, context, Kind::Send, path).map(|()| None);
+        }
+        Command::WhoAmI => whoami::text(chat, context.origin),
+    };
+    Ok(Some(answer))
 }
 
 /// The beginning of a message, in one line, as answers quote it.
@@ -78,20 +172,41 @@ mod tests {
     fn a_text_is_a_command_with_its_arguments_or_none_of_ours() {
         for (text, expected) in [
             ("/cancel", "Some(Command(Cancel { all: false }))"),
-            (" /cancel ", "Some(Command(Cancel { all: false }))"),
+            (" /stop ", "Some(Command(Cancel { all: false }))"),
             ("/cancel  all", "Some(Command(Cancel { all: true }))"),
             ("/cancel please", "Some(Misused("),
             ("/cancel all of it", "Some(Misused("),
             ("/cancelled flights", "None"),
             ("cancel", "None"),
+            ("/start from-a-link", "Some(Command(Help))"),
+            ("/Status", "Some(Command(Status))"),
+            ("/model", "Some(Command(Model { name: None }))"),
+            ("/model small", "Some(Command(Model { name: Some(\"small\") }))"),
+            ("/model small one", "Some(Misused("),
+            ("/new", "Some(Command(New))"),
+            ("/new idea", "Some(Misused("),
             ("/retry", "Some(Command(Retry))"),
             ("/retry all", "Some(Misused("),
+            ("/whoami", "Some(Command(WhoAmI))"),
+            ("/files", "Some(Command(Files { path: \".\" }))"),
+            ("/get", "Some(Misused("),
+            ("/get a  b.txt ", "Some(Command(Get { path: \"a  b.txt\" }))"),
             ("/ls path=.", "None"),
             ("/", "None"),
             ("", "None"),
         ] {
             let parsed = format!("{:?}", parse(text));
             assert!(parsed.starts_with(expected), "{text:?}: {parsed}");
+        }
+    }
+
+    /// The bounds are Telegram's (<https://core.telegram.org/bots/api#botcommand>).
+    #[test]
+    fn each_command_of_the_menu_is_one_and_fits_into_a_menu() {
+        for Described { name, summary } in COMMANDS {
+            assert!(parse(&format!("/{name}")).is_some(), "/{name}");
+            assert!((1..=32).contains(&name.len()) && (1..=256).contains(&summary.len()), "/{name}");
+            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase()), "/{name}");
         }
     }
 }

@@ -49,6 +49,12 @@ pub(crate) enum ControlError {
     Rejected(ChannelName, Rejection),
     #[error("no such message in the outbox")]
     NoSuchOutboxRow,
+    #[error("no chat has this code")]
+    NoSuchCode,
+    #[error("no chat with this ID was paired")]
+    NoSuchPairing,
+    #[error("the settings allow this chat")]
+    ChatConfigured,
     #[error("nothing was found in the journal that could be accepted")]
     NothingToAccept,
     #[error("some old records could not be pruned")]
@@ -58,6 +64,11 @@ pub(crate) enum ControlError {
 }
 
 impl ControlError {
+    /// What to do instead.
+    pub(crate) fn hint(&self) -> &'static str {
+        self.parts().2
+    }
+
     fn parts(&self) -> (StatusCode, Cow<'static, str>, &'static str) {
         let (status, code, hint) = match self {
             Self::Refused(Refused::TokenCount | Refused::Token) => (
@@ -129,6 +140,18 @@ impl ControlError {
             Self::Rejected(_, Rejection::Invalid(_)) => {
                 (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", super::outbox::HINT)
             }
+            Self::NoSuchCode => (
+                StatusCode::NOT_FOUND,
+                "NOT_FOUND",
+                "A code is good for an hour and for one use; `supervisor chats` lists them. Write to the bot \
+                 for another one.",
+            ),
+            Self::NoSuchPairing => (StatusCode::NOT_FOUND, "NOT_FOUND", "`supervisor chats` lists them."),
+            Self::ChatConfigured => (
+                StatusCode::CONFLICT,
+                "CHAT_CONFIGURED",
+                "Take it out of the settings, such as AUTONOUS_TELEGRAM_ALLOWED_CHATS, and start again.",
+            ),
             Self::NothingToAccept => {
                 (StatusCode::CONFLICT, "NOTHING_TO_ACCEPT", "The journal is what was read of it.")
             }

@@ -4,6 +4,7 @@
 //! Origin, so that a web page cannot reach it by DNS rebinding.
 
 pub(crate) mod body;
+pub(crate) mod chats;
 pub(crate) mod error;
 pub(crate) mod guard;
 pub(crate) mod health;
@@ -85,6 +86,9 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
         .route("/status", get(status::get_status))
+        .route("/chats", get(chats::get_chats))
+        .route("/pair", post(chats::post_pair))
+        .route("/unpair", post(chats::post_unpair))
         .route("/prune", post(retention::post_prune))
         .route("/journal/accept", post(journal::post_accept))
         .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))

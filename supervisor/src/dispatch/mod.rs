@@ -26,6 +26,7 @@ use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
 use crate::children::ChildState;
 use crate::children::link::{LineError, WorkerLink};
+use crate::commands::models::Models;
 use crate::config::TaskSettings;
 use crate::health::Board;
 use crate::journal::Journal;
@@ -59,6 +60,8 @@ pub(crate) struct Dispatcher {
     pub settings: TaskSettings,
     pub task_template: Arc<TaskTemplate>,
     pub queue: Queue,
+    /// What a chat can choose from.
+    pub models: Models,
     /// Where the model's health is reported.
     pub board: Board,
 }

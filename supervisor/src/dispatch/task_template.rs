@@ -4,7 +4,7 @@ use protocol::{EarlierAttempts, EventId, HistoryMessage, Task};
 use rusqlite::Connection;
 
 use crate::store::claim::Claimed;
-use crate::store::{StoreError, history, prior_context};
+use crate::store::{StoreError, conversation, history, prior_context};
 
 #[derive(Debug)]
 pub(crate) struct TaskTemplate {
@@ -17,6 +17,8 @@ pub(crate) struct TaskTemplate {
 pub(crate) struct PriorContext {
     history: Vec<HistoryMessage>,
     earlier: EarlierAttempts,
+    /// The model that the chat has chosen.
+    model: Option<String>,
 }
 
 impl PriorContext {
@@ -26,7 +28,8 @@ impl PriorContext {
             0 | 1 => EarlierAttempts::default(),
             _ => prior_context::earlier_attempts(connection, &task.id)?,
         };
-        Ok(Self { history: history::of_chat(connection, &task.chat)?, earlier })
+        let model = conversation::model(connection, &task.chat)?;
+        Ok(Self { history: history::of_chat(connection, &task.chat)?, earlier, model })
     }
 }
 
@@ -39,6 +42,8 @@ impl TaskTemplate {
             session_id: task.chat.session(),
             parent_event_id: run.clone(),
             text: task.text.clone(),
+            origin: task.origin.clone(),
+            model: prior.model,
             history: prior.history,
             earlier: prior.earlier,
             system_prompt: self.system_prompt.clone(),

@@ -49,6 +49,7 @@ impl Dispatcher {
 
     /// The first worker that is ready says which model it asks.
     fn introduce(&self, model: Option<String>) {
+        model.iter().for_each(|model| self.models.introduce(model));
         if let Some(model) = model
             && self.board.part(PartName::Model).is_none()
         {

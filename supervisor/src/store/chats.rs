@@ -6,7 +6,7 @@ use protocol::event::ChatMoved;
 use protocol::{Event, EventId};
 use rusqlite::{Connection, params};
 
-use super::{StoreError, events, kv};
+use super::{StoreError, events, kv, pairing};
 use crate::channel::{ChannelName, Chat};
 
 /// The tables whose rows belong to a chat.
@@ -24,6 +24,9 @@ pub(crate) fn move_to(
         let sql = format!("update {table} set chat_id = ?3 where channel = ?1 and chat_id = ?2");
         connection.prepare_cached(&sql)?.execute(params![from.channel.as_str(), from.id, to])?;
     }
+    let sql = "update or replace chat_settings set chat_id = ?3 where channel = ?1 and chat_id = ?2";
+    connection.prepare_cached(sql)?.execute(params![from.channel.as_str(), from.id, to])?;
+    pairing::moved(connection, &from.channel, &from.id, to)?;
     let key = format!("{}{}", prefix(&from.channel), from.id);
     if kv::get(connection, &key)?.as_deref() == Some(to) {
         return Ok(());

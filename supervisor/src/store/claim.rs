@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use protocol::event::TaskClaimed;
-use protocol::{EventId, TaskId, now_ms};
+use protocol::{EventId, Origin, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::columns::{chat, task_id};
+use super::columns::{chat, json, task_id};
 use super::{StoreError, events};
 use crate::channel::Chat;
 
@@ -27,6 +27,8 @@ pub struct Claimed {
     pub chat: Chat,
     /// What was asked.
     pub text: String,
+    /// Who wrote it, and where, if its channel tells.
+    pub origin: Option<Origin>,
     /// Today, in UTC.
     pub date: String,
 }
@@ -48,7 +50,7 @@ pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<
     let now = now_ms();
     // A row that was updated in the future was delayed before the clock was set back: it is due.
     let sql = "select seq, id, attempt + 1, task.channel, task.chat_id, text, date(?1 / 1000, 'unixepoch'),
-                      attempt + 1 - attempt_base
+                      attempt + 1 - attempt_base, origin
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
                where turn.next_seq is not null and (available_at_ms <= ?1 or updated_at_ms > ?1)
                order by turn.last_turn, turn.next_seq limit 1";
@@ -61,7 +63,7 @@ pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<
 
 pub(crate) fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
     let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
-                      attempt - attempt_base
+                      attempt - attempt_base, origin
                from inbox where state = 'in_progress' order by seq";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([], claimed)?;
@@ -101,6 +103,7 @@ fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
         text: row.get(5)?,
         date: row.get(6)?,
         tries: row.get(7)?,
+        origin: json(row, 8)?,
     })
 }
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use protocol::TaskId;
 use rusqlite::Row;
+use serde::de::DeserializeOwned;
 
 use crate::channel::Chat;
 use crate::channel::content::{Content, File};
@@ -40,6 +41,14 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
 fn entities(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Vec<Entity>>> {
     let Some(json) = row.get_ref(column)?.as_str_or_null()? else { return Ok(None) };
     serde_json::from_str(json).map(Some).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+/// Reads JSON from a column that may be null.
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
     })
 }

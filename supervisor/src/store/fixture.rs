@@ -148,7 +148,7 @@ fn column<T: FromSql>(connection: &Connection, sql: &str) -> Vec<T> {
 }
 
 pub(crate) fn incoming(chat: Chat, text: &str) -> IncomingMessage {
-    IncomingMessage { chat, update_id: None, message_id: None, text: text.to_owned() }
+    IncomingMessage { chat, update_id: None, message_id: None, text: text.to_owned(), origin: None }
 }
 
 pub(crate) fn done(reply: &str) -> Ending {

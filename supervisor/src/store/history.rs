@@ -3,7 +3,7 @@
 use protocol::{HistoryMessage, Role, TaskId, now_ms};
 use rusqlite::{Connection, params};
 
-use super::columns::task_id;
+use super::columns::{json, task_id};
 use super::{StoreError, prior_context};
 use crate::channel::Chat;
 
@@ -37,11 +37,15 @@ pub(crate) fn forget(connection: &Connection, task: &TaskId) -> Result<(), Store
     Ok(())
 }
 
-/// The last messages of a chat, oldest first, with the tool calls of each answer. The worker fits them to its
-/// model's window; the bounds here only keep them from growing without end.
+/// The last messages of a chat's conversation, oldest first, with the tool calls of each answer. The worker
+/// fits them to its model's window; the bounds here only keep them from growing without end.
 pub(crate) fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessage>, StoreError> {
-    let sql = "select role, text, task_id from history where channel = ?1 and chat_id = ?2
-               order by seq desc limit ?3";
+    let sql = "select history.role, history.text, history.task_id, inbox.origin
+               from history join inbox on inbox.id = history.task_id
+               where history.channel = ?1 and history.chat_id = ?2
+                   and inbox.seq > coalesce((select begins_after_seq from chat_settings
+                                             where channel = ?1 and chat_id = ?2), 0)
+               order by history.seq desc limit ?3";
     let mut query = connection.prepare_cached(sql)?;
     let mut rows = query.query(params![chat.channel.as_str(), chat.id, MAX_MESSAGES])?;
     let (mut messages, mut bytes, mut traces) = (Vec::new(), 0, 0);
@@ -57,7 +61,8 @@ pub(crate) fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<Histor
             traces += 1;
             calls = prior_context::trace(connection, &task_id(row, 2)?)?;
         }
-        messages.push(HistoryMessage { role, text, calls });
+        let origin = if role == Role::User { json(row, 3)? } else { None };
+        messages.push(HistoryMessage { role, text, origin, calls });
     }
     messages.reverse();
     Ok(messages)
@@ -66,6 +71,7 @@ pub(crate) fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<Histor
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::conversation;
     use crate::store::fixture::{TestDatabase, call_started, test_chat};
 
     fn tell(database: &TestDatabase, question: &str, answer: &str) {
@@ -85,6 +91,18 @@ mod tests {
         let messages = messages(&database);
         let calls: Vec<_> = messages.iter().map(|message| (message.role, message.calls.len())).collect();
         assert_eq!(calls, [(Role::User, 0), (Role::Assistant, 1)]);
+    }
+
+    #[test]
+    fn a_new_conversation_leaves_out_what_was_said_and_what_is_still_being_answered() {
+        let database = TestDatabase::new();
+        tell(&database, "old", "answer");
+        let running = database.enqueue(test_chat(1), "running");
+        conversation::begin(&database, &test_chat(1)).unwrap();
+        keep(&database, &test_chat(1), &running, "running", "answer").unwrap();
+        assert_eq!(messages(&database), []);
+        tell(&database, "new", "answer");
+        assert_eq!(messages(&database)[0].text, "new");
     }
 
     #[test]

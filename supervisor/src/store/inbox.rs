@@ -1,7 +1,7 @@
 //! Incoming messages: each becomes one row, whether it is run or not.
 
 use protocol::event::{TaskQueued, TaskSkipped};
-use protocol::{EventId, TaskId, now_ms};
+use protocol::{EventId, Origin, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,8 @@ pub struct IncomingMessage {
     pub message_id: Option<i64>,
     /// Its text.
     pub text: String,
+    /// Who wrote it, and where, if its channel tells.
+    pub origin: Option<Origin>,
 }
 
 /// How a message's task is, as the local channel tells it.
@@ -92,9 +94,10 @@ fn insert(
 ) -> Result<Option<TaskId>, StoreError> {
     let (task, now) = (TaskId::new(), now_ms());
     let ended = (state == "skipped").then_some(now);
+    let origin = incoming.origin.as_ref().map(serde_json::to_string).transpose()?;
     let sql = "insert into inbox (id, channel, chat_id, update_id, text, state, error, available_at_ms,
-                                  created_at_ms, updated_at_ms, finished_at_ms, message_id)
-               values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?8, ?9, ?10)
+                                  created_at_ms, updated_at_ms, finished_at_ms, message_id, origin)
+               values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?8, ?9, ?10, ?11)
                on conflict (channel, update_id) where update_id is not null do nothing";
     let added = connection.prepare_cached(sql)?.execute(params![
         task.as_str(),
@@ -107,6 +110,7 @@ fn insert(
         now,
         ended,
         incoming.message_id,
+        origin,
     ])?;
     if added == 0 {
         report_reuse(connection, incoming)?;

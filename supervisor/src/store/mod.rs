@@ -14,8 +14,10 @@ pub(crate) mod cancel;
 pub(crate) mod chats;
 pub(crate) mod claim;
 mod columns;
+pub(crate) mod conversation;
 pub(crate) mod delivery;
 pub(crate) mod events;
+pub(crate) mod file_requests;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub(crate) mod history;
@@ -23,6 +25,7 @@ pub(crate) mod inbox;
 pub(crate) mod kv;
 pub(crate) mod open;
 pub(crate) mod outbox;
+pub(crate) mod pairing;
 pub(crate) mod prior_context;
 #[cfg(test)]
 mod properties;
@@ -30,6 +33,7 @@ pub(crate) mod requeue;
 pub(crate) mod resend;
 pub(crate) mod retention;
 pub(crate) mod tool_calls;
+pub(crate) mod usage;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -88,6 +92,9 @@ pub enum StoreError {
     /// A channel whose replies are fetched was given something else.
     #[error("a chat of the channel {0} only gets replies to its own messages")]
     NotAReply(ChannelName),
+    /// The system gave no random bytes.
+    #[error("could not read random bytes")]
+    NoRandomness,
     /// The writer's thread could not be started.
     #[error("could not start the database's thread")]
     Thread(#[source] std::io::Error),
@@ -122,6 +129,7 @@ impl StoreError {
             | Self::Migration(_)
             | Self::Malformed(_)
             | Self::NotAReply(_)
+            | Self::NoRandomness
             | Self::Thread(_)
             | Self::Closed => false,
         }

@@ -66,8 +66,13 @@ impl World {
         match step {
             Step::Message { chat, update } => {
                 let (chat, update_id) = (fixture::test_chat(chat), update.map(i64::from));
-                let incoming =
-                    IncomingMessage { chat, update_id, message_id: None, text: "hello".to_owned() };
+                let incoming = IncomingMessage {
+                    chat,
+                    update_id,
+                    message_id: None,
+                    text: "hello".to_owned(),
+                    origin: None,
+                };
                 inbox::enqueue(database, &incoming, run).unwrap();
             }
             Step::Claim if self.running.len() < WORKERS => {

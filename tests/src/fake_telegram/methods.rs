@@ -94,7 +94,18 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
         "sendchataction" => answer_or_refusal(shared.lock().signs.act(&form.parameters)),
         "answercallbackquery" => answer_or_refusal(shared.lock().signs.answer(&form.parameters)),
         "deletemessage" => answer_or_refusal(shared.lock().delete(&form.parameters)),
-        "deletewebhook" | "setmycommands" => result(&Value::Bool(true)),
+        "getchatadministrators" => {
+            let chat = form.parameters["chat_id"].as_i64().unwrap_or_default();
+            let people = shared.lock().administrators.get(&chat).cloned().unwrap_or_default();
+            let user = |id: &i64| json!({"id": id, "is_bot": false, "first_name": "A"});
+            let member = |id: &i64| json!({"status": "administrator", "user": user(id)});
+            result(&people.iter().map(member).collect())
+        }
+        "setmycommands" => {
+            shared.lock().menu = form.parameters["commands"].clone();
+            result(&Value::Bool(true))
+        }
+        "deletewebhook" => result(&Value::Bool(true)),
         _ => refusal(404, "Not Found", None),
     }
 }

@@ -91,6 +91,18 @@ impl FakeTelegram {
         };
     }
 
+    /// Makes these people administrators of a group.
+    pub fn administer(&self, group: i64, people: &[i64]) {
+        self.shared.lock().administrators.insert(group, people.to_vec());
+    }
+
+    /// The commands in the bot's menu.
+    pub fn menu(&self) -> Vec<String> {
+        let menu = self.shared.lock().menu.clone();
+        let commands = menu.as_array().cloned().unwrap_or_default();
+        commands.iter().filter_map(|command| command["command"].as_str().map(str::to_owned)).collect()
+    }
+
     /// The most calls that were answered at the same time, without those for updates.
     pub fn most_under_way(&self) -> usize {
         self.shared.lock().most_under_way

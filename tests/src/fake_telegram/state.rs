@@ -84,6 +84,10 @@ pub(super) struct State {
     pub(super) most_under_way: usize,
     pub(super) calls: Vec<(String, Instant)>,
     pub(super) signs: Signs,
+    /// The people who administer a group.
+    pub(super) administrators: HashMap<i64, Vec<i64>>,
+    /// What the bot set as its menu.
+    pub(super) menu: Value,
 }
 
 impl Shared {

@@ -24,6 +24,11 @@ impl Chat {
         json!({"message": self.message(date, &json!({"text": text}))})
     }
 
+    /// A message with these fields, which replace or complete those of a plain one.
+    pub fn with(self, fields: &Value) -> Value {
+        json!({"message": self.message(now_seconds(), fields)})
+    }
+
     pub fn photo(self) -> Value {
         let size = json!({"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1, "file_size": 1});
         json!({"message": self.message(now_seconds(), &json!({"photo": [size]}))})

@@ -12,6 +12,8 @@ mod question;
 mod requeue;
 mod sender;
 mod telegram;
+mod telegram_commands;
+mod telegram_people;
 
 // The worker with real tools and a fake model.
 mod by_hand;

@@ -184,16 +184,30 @@ fn the_vendors_key_goes_to_the_vendor_only() {
 }
 
 #[test]
-fn only_the_keys_of_used_models_are_handed_on_and_all_leave_the_environment() {
+fn the_keys_of_models_that_a_chat_can_choose_are_handed_on_and_all_leave_the_environment() {
     let directory = config(TWO);
     let proxy = ("HTTPS_PROXY", "http://user:password@proxy:3128");
+    let with_key = variables(&directory, &[(NAME, "claude"), proxy, ("BIG_KEY", "k")]);
+    let used = super::super::used_secrets(&with_key).unwrap();
+    assert_eq!(used, ["HTTPS_PROXY", "https_proxy", "BIG_KEY"]);
     let variables = variables(&directory, &[(NAME, "claude"), proxy]);
-    let used = super::super::used_secrets(&variables).unwrap();
-    assert_eq!(used, ["HTTPS_PROXY", "https_proxy"]);
+    assert_eq!(super::super::used_secrets(&variables).unwrap(), ["HTTPS_PROXY", "https_proxy"]);
     let leaving = super::super::secret_variables(&variables);
     for name in ["BIG_KEY", "HTTPS_PROXY", "OPENAI_API_KEY", "AUTONOUS_MODEL_EXTRA_HEADERS"] {
         assert!(leaving.iter().any(|leaves| leaves == name), "{name}: {leaving:?}");
     }
+}
+
+#[test]
+fn a_chat_can_choose_the_models_whose_keys_are_there() {
+    let directory = config(TWO);
+    let names =
+        |pairs: &[(&str, &str)]| super::super::selectable_names(&variables(&directory, pairs)).unwrap();
+    assert_eq!(names(&[("BIG_KEY", "k")]), ["big"]);
+    fs::write(directory.path().join("claude.key"), "k").unwrap();
+    assert_eq!(names(&[("BIG_KEY", "k")]), ["big", "claude"]);
+    assert_eq!(names(&[(NAME, "claude"), ("BIG_KEY", "k")]), ["claude", "big"]);
+    assert_eq!(names(&[(NAME, "claude")]), ["claude"]);
 }
 
 #[test]

@@ -48,7 +48,8 @@ pub(crate) async fn post_message(
 ) -> Result<(StatusCode, Json<MessageStatus>), ControlError> {
     let message = validate(body::parse(&headers, body, HINT)?)?;
     let chat = Chat::new(NAME, &message.chat);
-    let incoming = IncomingMessage { chat, update_id: None, message_id: None, text: message.text };
+    let incoming =
+        IncomingMessage { chat, update_id: None, message_id: None, text: message.text, origin: None };
     let run = control.run.clone();
     let task = control.store.write(move |tx| inbox::enqueue(tx, &incoming, &run)).await?;
     let task_id = task.ok_or(ControlError::NoSuchTask)?;

@@ -1,19 +1,23 @@
 //! Stores a batch of updates with the offset that confirms it, in one transaction.
 
+use std::sync::Arc;
+
 use protocol::{EventId, now_ms};
 use rusqlite::Transaction;
+use tokio::sync::Notify;
 
 use super::NAME;
 use super::classify::{ClassifiedUpdate, UpdateAction};
 use crate::channel::{Chat, Content, Delivery};
-use crate::commands;
+use crate::commands::models::Models;
+use crate::commands::{self, Context};
 use crate::store::inbox::{IncomingMessage, enqueue, store_skipped};
-use crate::store::{StoreError, backlog, chats, kv, outbox};
+use crate::store::{StoreError, backlog, chats, kv, outbox, pairing};
 
 /// The key of the next offset to ask for: updates before it are stored.
 pub(super) const OFFSET: &str = "telegram.offset";
 
-/// An unknown chat is answered at most this often.
+/// A group is told at most this often whom the bot obeys.
 const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;
 
 /// The messages that waited at start; none once they are through.
@@ -36,6 +40,10 @@ pub(super) struct Batch {
     pub(super) ends_backlog: bool,
     /// At most this many of those are run in each chat.
     pub(super) pending_max: u32,
+    /// Notified when a chat asks for files.
+    pub(super) file_requests: Arc<Notify>,
+    /// What a chat can choose from.
+    pub(super) models: Models,
     /// This run's `process.started`.
     pub(super) run: EventId,
 }
@@ -45,7 +53,7 @@ impl Batch {
     pub(super) fn store(&self, tx: &Transaction<'_>) -> Result<Option<i64>, StoreError> {
         let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::newest_seq(tx), Ok);
         let since_seq = self.backlog.map(begins).transpose()?;
-        self.updates.iter().try_for_each(|update| store_update(tx, update, &self.run))?;
+        self.updates.iter().try_for_each(|update| self.store_update(tx, update))?;
         if let Some(since) = since_seq {
             backlog::keep_newest(tx, &NAME, since, self.pending_max, &self.run)?;
         }
@@ -57,42 +65,52 @@ impl Batch {
         }
         Ok(since_seq)
     }
-}
 
-fn store_update(tx: &Transaction<'_>, update: &ClassifiedUpdate, run: &EventId) -> Result<(), StoreError> {
-    let incoming = |text: &str| IncomingMessage {
-        chat: update.chat.clone(),
-        update_id: Some(update.update_id),
-        message_id: update.message_id,
-        text: text.to_owned(),
-    };
-    let (text, reason) = match &update.action {
-        UpdateAction::Run(text) => return enqueue(tx, &incoming(text), run).map(|_| ()),
-        UpdateAction::Late(text) => (text.as_str(), "the message waited longer than the pending window"),
-        UpdateAction::Command(_) => ("", "a command, carried out on receipt"),
-        UpdateAction::Moved { .. } => ("", "the group became a supergroup"),
-        UpdateAction::Skip(reason) | UpdateAction::Answer { reason, .. } => ("", *reason),
-        UpdateAction::UnknownChat => ("", "the chat is not on the allowlist"),
-    };
-    // One that was stored before was carried out and answered then.
-    let Some(task) = store_skipped(tx, &incoming(text), reason, run)? else { return Ok(()) };
-    let chat = &update.chat;
-    let reply = match &update.action {
-        UpdateAction::Command(command) => Some(commands::carry_out(tx, command, chat, run)?),
-        UpdateAction::Answer { reply, .. } => Some((*reply).to_owned()),
-        UpdateAction::UnknownChat => refusal(tx, chat)?,
-        UpdateAction::Moved { from, to } => {
-            chats::move_to(tx, &Chat::new(NAME, from), &to.to_string(), Some(run))?;
-            None
-        }
-        UpdateAction::Late(text) if !text.trim().is_empty() => {
-            backlog::count_skipped(tx, chat)?;
-            None
-        }
-        UpdateAction::Run(_) | UpdateAction::Late(_) | UpdateAction::Skip(_) => None,
-    };
-    let Some(reply) = reply else { return Ok(()) };
-    outbox::queue(tx, Some(&task), chat, vec![Content::Text(reply)], Delivery::Push, Some(run)).map(|_| ())
+    fn store_update(&self, tx: &Transaction<'_>, update: &ClassifiedUpdate) -> Result<(), StoreError> {
+        let run = &self.run;
+        let incoming = |text: &str| IncomingMessage {
+            chat: update.chat.clone(),
+            update_id: Some(update.update_id),
+            message_id: update.message_id,
+            text: text.to_owned(),
+            origin: update.origin.clone(),
+        };
+        let (text, reason) = match &update.action {
+            UpdateAction::Run(text) => return enqueue(tx, &incoming(text), run).map(|_| ()),
+            UpdateAction::Late(text) => (text.as_str(), "the message waited longer than the pending window"),
+            UpdateAction::Command(_) => ("", "a command, carried out on receipt"),
+            UpdateAction::Moved { .. } => ("", "the group became a supergroup"),
+            UpdateAction::Skip(reason) | UpdateAction::Answer { reason, .. } => ("", *reason),
+            UpdateAction::UnknownChat { .. } => ("", "the chat may not use the bot"),
+            UpdateAction::NotObeyed(_) => ("", "its sender is not obeyed in this group"),
+        };
+        // One that was stored before was carried out and answered then.
+        let Some(task) = store_skipped(tx, &incoming(text), reason, run)? else { return Ok(()) };
+        let chat = &update.chat;
+        let reply = match &update.action {
+            UpdateAction::Command(command) => {
+                let (origin, task) = (update.origin.as_ref(), &task);
+                let (models, file_requests) = (&self.models, &self.file_requests);
+                let context = Context { chat, task, origin, models, file_requests, run };
+                commands::carry_out(tx, command, &context)?
+            }
+            UpdateAction::Answer { reply, .. } => Some((*reply).to_owned()),
+            UpdateAction::UnknownChat { title } => refusal(tx, chat, title)?,
+            UpdateAction::NotObeyed(reply) => may_tell_again(tx, chat)?.then(|| (*reply).to_owned()),
+            UpdateAction::Moved { from, to } => {
+                chats::move_to(tx, &Chat::new(NAME, from), &to.to_string(), Some(run))?;
+                None
+            }
+            UpdateAction::Late(text) if !text.trim().is_empty() => {
+                backlog::count_skipped(tx, chat)?;
+                None
+            }
+            UpdateAction::Run(_) | UpdateAction::Late(_) | UpdateAction::Skip(_) => None,
+        };
+        let Some(reply) = reply else { return Ok(()) };
+        outbox::queue(tx, Some(&task), chat, vec![Content::Text(reply)], Delivery::Push, Some(run))
+            .map(|_| ())
+    }
 }
 
 /// Tells each chat how many of its messages were skipped.
@@ -115,18 +133,24 @@ fn skipped_in_words(count: u64) -> String {
 }
 
 /// What to tell an unknown chat, if it was not told a short time ago.
-fn refusal(tx: &Transaction<'_>, chat: &Chat) -> Result<Option<String>, StoreError> {
-    let key = format!("telegram.refused.{}", chat.id);
-    let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
-    let now = now_ms();
-    if (0..REFUSAL_PAUSE_MS).contains(&(now - last)) {
-        return Ok(None);
-    }
-    kv::set(tx, &key, &now.to_string())?;
-    tracing::warn!(chat_id = chat.id, "a chat that is not on the allowlist wrote to the bot");
+fn refusal(tx: &Transaction<'_>, chat: &Chat, title: &str) -> Result<Option<String>, StoreError> {
+    let Some(code) = pairing::give_code(tx, chat, title)? else { return Ok(None) };
+    tracing::warn!(chat_id = chat.id, title, code, "a chat that is not allowed wrote to the bot");
     Ok(Some(format!(
-        "This bot does not work for this chat. Its operator can allow it: chat ID {0} must be in \
-         AUTONOUS_TELEGRAM_ALLOWED_CHATS (AUTONOUS_TELEGRAM_ALLOWED_CHATS={0}).",
+        "This bot does not work for this chat yet. Its operator can allow it within an hour: \
+         supervisor pair {code}\n\nThe ID of this chat is {}.",
         chat.id
     )))
+}
+
+/// Whether a group was not told within the hour that somebody is not obeyed in it.
+fn may_tell_again(tx: &Transaction<'_>, chat: &Chat) -> Result<bool, StoreError> {
+    let key = format!("telegram.not_obeyed.{}", chat.id);
+    let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
+    let now = now_ms();
+    let may = !(0..REFUSAL_PAUSE_MS).contains(&(now - last));
+    if may {
+        kv::set(tx, &key, &now.to_string())?;
+    }
+    Ok(may)
 }

@@ -2,10 +2,13 @@
 //!
 //! Every kind of update gets an action and a row, so that none is fetched forever.
 
+use protocol::Origin;
 use teloxide::types::{Message, MessageKind, UpdateKind};
 
 use super::NAME;
-use super::allowed::AllowedChats;
+use super::admission::{Admission, Rules, admit, text_of};
+use super::identity::is_command;
+use super::origin;
 use super::updates::Received;
 use crate::channel::Chat;
 use crate::commands::{self, Command, Parsed};
@@ -17,6 +20,8 @@ pub(super) struct ClassifiedUpdate {
     /// The number of the message in its chat, if it is one.
     pub(super) message_id: Option<i64>,
     pub(super) chat: Chat,
+    /// Who wrote it, and where, if it may become a task.
+    pub(super) origin: Option<Origin>,
     pub(super) action: UpdateAction,
 }
 
@@ -40,58 +45,78 @@ pub(super) enum UpdateAction {
         reason: &'static str,
         reply: &'static str,
     },
-    /// The chat is not on the allowlist: tell it its own number, but not every time.
-    UnknownChat,
-}
-
-#[derive(Debug)]
-pub(super) struct Rules<'a> {
-    pub(super) allowed_chats: &'a AllowedChats,
-    /// Messages from before this time, in seconds since the epoch, waited too long.
-    pub(super) not_before: Option<i64>,
+    /// The chat may not use the bot: tell it how it may, but not every time.
+    UnknownChat {
+        /// What people call it.
+        title: String,
+    },
+    /// The sender is not obeyed in this group: tell the group why, but not every time.
+    NotObeyed(&'static str),
 }
 
 const ONLY_TEXT: &str = "I understand text messages only. Please write what you need.";
+const FORWARDED_COMMAND: &str = "I carry out no forwarded commands. Please write it yourself.";
+const UNKNOWN_ADMINISTRATORS: &str =
+    "I could not read who administers this group, so I did nothing. Please send it again in a moment.";
 const NO_CHAT: &str = "none";
 
 pub(super) fn classify(received: &Received, rules: &Rules<'_>) -> ClassifiedUpdate {
     let Received { id: update_id, update } = received;
-    let Some(update) = update else {
-        let (chat, action) = (Chat::new(NAME, NO_CHAT), UpdateAction::Skip("the update could not be read"));
-        return ClassifiedUpdate { update_id: *update_id, message_id: None, chat, action };
+    let (mut chat, mut message_id, mut origin) = (Chat::new(NAME, NO_CHAT), None, None);
+    let action = match update.as_ref().map(|update| &update.kind) {
+        None => UpdateAction::Skip("the update could not be read"),
+        Some(UpdateKind::Message(message)) => {
+            message_id = Some(i64::from(message.id.0));
+            origin = message.from.as_ref().map(|user| origin::of(message, user));
+            classify_message(message, rules)
+        }
+        Some(UpdateKind::CallbackQuery(_)) => UpdateAction::Skip("a button, answered on receipt"),
+        Some(UpdateKind::EditedMessage(_)) => UpdateAction::Skip("edited messages are not run again"),
+        Some(_) => UpdateAction::Skip("only messages are run, not other updates"),
     };
-    let chat = update.chat().map_or_else(|| Chat::new(NAME, NO_CHAT), |chat| Chat::new(NAME, chat.id));
-    let action = match &update.kind {
-        UpdateKind::Message(message) => classify_message(message, rules),
-        UpdateKind::CallbackQuery(_) => UpdateAction::Skip("a button, answered on receipt"),
-        UpdateKind::EditedMessage(_) => UpdateAction::Skip("edited messages are not run again"),
-        _ => UpdateAction::Skip("only messages are run, not other updates"),
-    };
-    let message_id = match &update.kind {
-        UpdateKind::Message(message) => Some(i64::from(message.id.0)),
-        _ => None,
-    };
-    ClassifiedUpdate { update_id: *update_id, message_id, chat, action }
+    if let Some(number) = update.as_ref().and_then(|update| update.chat()).map(|chat| chat.id) {
+        chat = Chat::new(NAME, number);
+    }
+    ClassifiedUpdate { update_id: *update_id, message_id, chat, origin, action }
 }
 
 fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
     if let Some((from, to)) = moved(message)
-        && rules.allowed_chats.contains(from)
+        && rules.permissions.allows(from)
     {
         return UpdateAction::Moved { from, to };
     }
     let is_late = rules.not_before.is_some_and(|limit| message.date.timestamp() < limit);
-    if !rules.allowed_chats.contains(message.chat.id.0) {
-        return if is_late {
-            UpdateAction::Skip("an old message from an unknown chat")
-        } else {
-            UpdateAction::UnknownChat
-        };
+    match admit(message, rules) {
+        Admission::Admitted(_) => classify_content(message, is_late, rules),
+        Admission::Ignored(reason) => UpdateAction::Skip(reason),
+        Admission::UnknownChat(_) | Admission::NotObeyed { .. } if is_late => {
+            UpdateAction::Skip("an old message of somebody who may not use the bot")
+        }
+        Admission::UnknownChat(user) => UpdateAction::UnknownChat { title: origin::title(message, user) },
+        Admission::NotObeyed { reply } => UpdateAction::NotObeyed(reply),
+        Admission::AsksAdministrators { speaks_to_us: true, .. } => UpdateAction::Answer {
+            reason: "it is not known who administers the group",
+            reply: UNKNOWN_ADMINISTRATORS,
+        },
+        Admission::AsksAdministrators { .. } => {
+            UpdateAction::Skip("it is not known who administers the group")
+        }
+    }
+}
+
+/// What to do with a message of somebody who may ask for it.
+fn classify_content(message: &Message, is_late: bool, rules: &Rules<'_>) -> UpdateAction {
+    let text = rules.bot.addressed(text_of(message)).unwrap_or_default();
+    if message.forward_origin().is_some() && is_command(&text) {
+        return UpdateAction::Answer { reason: "a forwarded command", reply: FORWARDED_COMMAND };
     }
     match message.text() {
-        Some(text) if is_late && is_command(text) => UpdateAction::Skip("a command that waited too long"),
-        _ if is_late => UpdateAction::Late(message.text().unwrap_or_default().to_owned()),
-        Some(text) if !text.trim().is_empty() => classify_text(text),
+        Some(_) if is_late && commands::parse(&text).is_some() => {
+            UpdateAction::Skip("a command that waited too long")
+        }
+        _ if is_late => UpdateAction::Late(message.text().map(|_| text).unwrap_or_default()),
+        Some(_) if !text.trim().is_empty() => classify_text(text),
         // Empty: a kind of content that this client does not know.
         _ if matches!(message.kind, MessageKind::Common(_) | MessageKind::Empty {}) => {
             UpdateAction::Answer { reason: "the message has no text", reply: ONLY_TEXT }
@@ -107,36 +132,24 @@ fn moved(message: &Message) -> Option<(i64, i64)> {
     to.or_else(|| message.migrate_from_chat_id().map(|from| (from.0, here)))
 }
 
-fn classify_text(text: &str) -> UpdateAction {
-    match commands::parse(&without_bot_name(text)) {
-        None => UpdateAction::Run(text.to_owned()),
+fn classify_text(text: String) -> UpdateAction {
+    match commands::parse(&text) {
+        None => UpdateAction::Run(text),
         Some(Parsed::Command(command)) => UpdateAction::Command(command),
         Some(Parsed::Misused(usage)) => UpdateAction::Answer { reason: "a misused command", reply: usage },
     }
 }
 
-fn is_command(text: &str) -> bool {
-    commands::parse(&without_bot_name(text)).is_some()
-}
-
-/// `/cancel@name_of_the_bot all`, as Telegram completes it in groups, as `/cancel all`.
-fn without_bot_name(text: &str) -> String {
-    let text = text.trim_start();
-    let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
-    match word.split_once('@') {
-        Some((command, _)) if command.starts_with('/') => format!("{command}{rest}"),
-        _ => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::channels::telegram::administrators::Administrators;
+    use crate::channels::telegram::identity::Identity;
+    use crate::channels::telegram::permissions::Permissions;
     use crate::channels::telegram::updates;
+    use crate::config::{GroupMembers, GroupTrigger};
 
     /// More than 32 bits.
     const ID: i64 = 5_000_000_000;
@@ -160,8 +173,12 @@ mod tests {
     fn action_of(kind: &str, body: Value, not_before: Option<i64>) -> UpdateAction {
         let raw = serde_json::value::to_raw_value(&json!({"update_id": ID, kind: body})).unwrap();
         let [received] = updates::read(&[raw]).try_into().unwrap();
-        let allowed_chats = AllowedChats::new(&HashSet::from([7, -7]));
-        let classified = classify(&received, &Rules { allowed_chats: &allowed_chats, not_before });
+        let bot = Identity { id: 5, username: "played_bot".to_owned() };
+        let permissions = Permissions::test(&[7, -7], &[], GroupMembers::Admins, GroupTrigger::Mention);
+        let administrators = Administrators::known(-7, &[9]);
+        let rules =
+            Rules { bot: &bot, permissions: &permissions, administrators: &administrators, not_before };
+        let classified = classify(&received, &rules);
         assert_eq!(classified.update_id, ID);
         classified.action
     }
@@ -171,6 +188,7 @@ mod tests {
         let text = |text: &str| message(json!({"text": text}));
         let stranger =
             message(json!({"text": "hi", "chat": {"id": 8, "type": "private", "first_name": "B"}}));
+        let forwarded = json!({"type": "hidden_user", "sender_user_name": "B", "date": 1});
         let voice = json!({"file_id": "f", "file_unique_id": "u", "duration": 1, "mime_type": "audio/ogg"});
         for (kind, body, not_before, expected) in [
             ("message", text("hello"), Some(1000), r#"Run("hello")"#),
@@ -181,6 +199,10 @@ mod tests {
             ("message", text("/cancel please"), None, "Answer {"),
             ("message", text("/cancel all of it"), None, "Answer {"),
             ("message", text("/cancel@played_bot"), Some(1001), "Skip("),
+            ("message", text("/cancel@another_bot"), None, "Skip("),
+            ("message", text("@played_bot ls path=."), None, r#"Run("ls path=.")"#),
+            ("message", message(json!({"text": "/ls", "forward_origin": forwarded})), None, "Answer {"),
+            ("message", message(json!({"text": "ls", "forward_origin": forwarded})), None, r#"Run("ls")"#),
             ("message", text("/cancelled flights"), None, r#"Run("/cancelled flights")"#),
             ("message", stranger.clone(), None, "UnknownChat"),
             // What a stranger sent long ago leaves no text.
@@ -201,7 +223,7 @@ mod tests {
                 None,
                 "Moved { from: -7, to: -1007 }",
             ),
-            ("message", in_chat(-8, json!({"migrate_to_chat_id": -1008})), None, "UnknownChat"),
+            ("message", in_chat(-8, json!({"migrate_to_chat_id": -1008})), None, "Skip("),
             ("edited_message", message(json!({"text": "hello", "edit_date": 1001})), None, "Skip("),
             ("channel_post", text("hello"), None, "Skip("),
             ("something_new", json!({"a": 1}), None, "Skip("),

@@ -3,14 +3,19 @@
 //! Both sides go through the database. An update is confirmed to Telegram only after it is stored, and a
 //! message is marked as sent only after Telegram has accepted it. Nothing here runs a task.
 
-mod allowed;
+mod administrators;
+mod admission;
 pub(crate) mod api;
 mod batch;
 pub(crate) mod bot;
 mod classify;
 #[cfg(test)]
 mod documents;
+mod identity;
+mod menu;
 mod methods;
+mod origin;
+mod permissions;
 mod press;
 mod receive;
 mod send;
@@ -33,8 +38,8 @@ use crate::channel::{
 use crate::config::TelegramSettings;
 use crate::formatting::units;
 use crate::health::{PartName, Reading};
-use allowed::AllowedChats;
 use api::Api;
+use permissions::Permissions;
 use receive::Receiver;
 
 /// The channel's name.
@@ -56,7 +61,7 @@ pub(crate) struct Telegram {
 struct Bot {
     api: Api,
     settings: TelegramSettings,
-    allowed: AllowedChats,
+    permissions: Permissions,
 }
 
 impl Telegram {
@@ -68,8 +73,8 @@ impl Telegram {
         };
         inbound.board.set(PartName::Telegram, reading);
         let connect = |settings: &TelegramSettings| {
-            let allowed = AllowedChats::new(&settings.allowed_chats);
-            Ok(Bot { api: bot::api(settings)?, settings: settings.clone(), allowed })
+            let permissions = Permissions::new(settings);
+            Ok(Bot { api: bot::api(settings)?, settings: settings.clone(), permissions })
         };
         Ok(Self { bot: settings.map(connect).transpose()?, inbound })
     }
@@ -86,11 +91,11 @@ impl Channel for Telegram {
 
     fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let Some(Bot { api, settings, allowed }) = &self.bot else { return };
-            if let Err(error) = allowed.load(&self.inbound.store).await {
-                tracing::error!(%error, "could not read which groups became supergroups");
+            let Some(Bot { api, settings, permissions }) = &self.bot else { return };
+            if let Err(error) = permissions.load(&self.inbound.store).await {
+                tracing::error!(%error, "could not read which chats were paired and which groups moved");
             }
-            Receiver::new(api.clone(), settings, allowed.clone(), self.inbound.clone()).run(stop).await;
+            Receiver::new(api.clone(), settings, permissions.clone(), self.inbound.clone()).run(stop).await;
         })
     }
 
@@ -102,16 +107,17 @@ impl Channel for Telegram {
     /// that may not write to it.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection> {
         check_length(&content)?;
-        let Some(Bot { allowed, .. }) = &self.bot else {
+        let Some(Bot { permissions, .. }) = &self.bot else {
             return Err(Rejection::Off { hint: "Start the supervisor with AUTONOUS_TELEGRAM_TOKEN." });
         };
         let number: i64 =
             chat_id.parse().ok().filter(|number: &i64| number.to_string() == chat_id).ok_or_else(|| {
                 Rejection::Invalid("`chat` is not the number of a Telegram chat".to_owned())
             })?;
-        if !allowed.contains(number) {
+        if !permissions.allows(number) {
             return Err(Rejection::ChatNotAllowed {
-                hint: "Add its number to AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
+                hint: "Write to the bot from it and pair the code that it answers with, or add its number to \
+                       AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
             });
         }
         Ok(match content {
@@ -131,7 +137,7 @@ impl Channel for Telegram {
     /// Groups have negative numbers.
     fn audience(&self, chat_id: &str) -> Audience {
         match (&self.bot, chat_id.parse()) {
-            (Some(Bot { allowed, .. }), Ok(number)) if allowed.contains(number) => {
+            (Some(Bot { permissions, .. }), Ok(number)) if permissions.allows(number) => {
                 if number < 0 {
                     Audience::Group
                 } else {
@@ -143,8 +149,8 @@ impl Channel for Telegram {
     }
 
     fn moved(&self, from: &str, to: &str) {
-        if let (Some(Bot { allowed, .. }), Ok(from), Ok(to)) = (&self.bot, from.parse(), to.parse()) {
-            allowed.moved(from, to);
+        if let (Some(Bot { permissions, .. }), Ok(from), Ok(to)) = (&self.bot, from.parse(), to.parse()) {
+            permissions.moved(from, to);
         }
     }
 
@@ -159,6 +165,17 @@ impl Channel for Telegram {
                 _ => Shown::Never,
             }
         })
+    }
+
+    fn set_paired(&self, chat_id: &str, is_paired: bool) {
+        if let (Some(Bot { permissions, .. }), Ok(number)) = (&self.bot, chat_id.parse()) {
+            permissions.set_paired(number, is_paired);
+        }
+    }
+
+    fn configured_chats(&self) -> Vec<String> {
+        let numbers = self.bot.iter().flat_map(|bot| bot.permissions.configured());
+        numbers.map(|number| number.to_string()).collect()
     }
 
     fn send<'a>(

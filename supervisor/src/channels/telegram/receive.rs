@@ -1,6 +1,8 @@
 //! Receives updates: fetches, classifies and stores them with the new offset in one transaction, and only
 //! then confirms them by asking for the next ones.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::now_ms;
@@ -8,14 +10,18 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use teloxide::payloads::GetMe;
 use teloxide::requests::Payload;
-use teloxide::types::ChatId;
+use teloxide::types::UpdateKind;
 use tokio_util::sync::CancellationToken;
 
-use super::allowed::AllowedChats;
+use super::administrators::Administrators;
+use super::admission::{Admission, Rules, admit, may_press};
 use super::api::{Api, CallError, PATIENCE};
 use super::batch::{Backlog, Batch, OFFSET};
 use super::bot::{LONG_POLL, RetryPolicy, pause, retry_policy};
-use super::classify::{ClassifiedUpdate, Rules, UpdateAction, classify};
+use super::classify::{ClassifiedUpdate, UpdateAction, classify};
+use super::identity::Identity;
+use super::menu::Menu;
+use super::permissions::Permissions;
 use super::press::{self, Press};
 use super::store_outage::StoreOutage;
 use super::updates::{self, Received};
@@ -54,11 +60,14 @@ const UNREACHABLE_AFTER: u32 = 3;
 pub(super) struct Receiver {
     api: Api,
     inbound: Inbound,
-    allowed_chats: AllowedChats,
+    permissions: Permissions,
+    administrators: Administrators,
+    menu: Menu,
     pending_max: u32,
     backlog: Option<Backlog>,
     failures: u32,
-    bot_name: Option<String>,
+    /// Who the bot is: without it, nobody could say which messages are for it.
+    identity: Option<Identity>,
     outage: StoreOutage,
 }
 
@@ -67,21 +76,26 @@ impl Receiver {
     pub(super) fn new(
         api: Api,
         settings: &TelegramSettings,
-        allowed_chats: AllowedChats,
+        permissions: Permissions,
         inbound: Inbound,
     ) -> Self {
-        if settings.allowed_chats.is_empty() {
-            tracing::warn!("AUTONOUS_TELEGRAM_ALLOWED_CHATS is empty: the bot works for nobody");
+        if permissions.count() == 0 {
+            tracing::warn!(
+                "the bot works for nobody yet: write to it, and pair the code that it answers with, or set \
+                 AUTONOUS_TELEGRAM_ALLOWED_CHATS"
+            );
         }
         let window = i64::try_from(settings.pending_window.as_secs()).unwrap_or(i64::MAX);
         Self {
             api,
             inbound,
-            allowed_chats,
+            permissions,
+            administrators: Administrators::default(),
+            menu: Menu::default(),
             pending_max: settings.pending_max,
             backlog: Some(Backlog { not_before: now_ms() / 1000 - window, since_seq: None }),
             failures: 0,
-            bot_name: None,
+            identity: None,
             outage: StoreOutage::default(),
         }
     }
@@ -106,58 +120,61 @@ impl Receiver {
             Ok(offset) => offset.and_then(|offset| offset.parse().ok()).unwrap_or(0),
             Err(error) => return self.after_store_error(&error),
         };
-        let updates = match self.fetch(offset).await {
-            Ok(updates) => updates,
+        let (updates, bot) = match self.fetch(offset).await {
+            Ok(fetched) => fetched,
             Err(error) => return self.after_telegram_error(&error),
         };
-        self.introduce().await;
-        match self.store(updates).await {
+        self.report(&bot);
+        match self.store(updates, &bot).await {
             Ok(()) => {
                 self.failures = 0;
+                self.menu.set(&self.api).await;
                 Duration::ZERO
             }
             Err(error) => self.after_store_error(&error),
         }
     }
 
-    /// Reports that Telegram answers, and once who the bot is and for whom it works.
-    async fn introduce(&mut self) {
-        if self.bot_name.is_none() {
-            self.bot_name = self.api.call(&GetMe::new()).await.ok().map(|me| me.username().to_owned());
-            let bot = self.bot_name.as_deref().unwrap_or("unknown");
-            tracing::info!(bot, allowed_chats = ?self.allowed_chats.numbers(), "receiving from Telegram");
-        }
-        let bot = self.bot_name.as_deref().unwrap_or("unknown");
-        let reading = match self.allowed_chats.numbers().len() {
+    /// Reports that Telegram answers.
+    fn report(&self, bot: &Identity) {
+        let name = &bot.username;
+        let reading = match self.permissions.count() {
             0 => Reading::degraded(
-                format!("answers as @{bot}, but no chat is allowed"),
-                "Set AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
+                format!("answers as @{name}, but no chat is allowed"),
+                "Write to the bot, and pair the code that it answers with: supervisor pair CODE.",
             ),
-            chats => Reading::ok(format!("answers as @{bot}, {chats} chats allowed")),
+            chats => Reading::ok(format!("answers as @{name}, {chats} chats allowed")),
         };
         self.inbound.board.set(PartName::Telegram, reading);
     }
 
-    async fn fetch(&self, offset: i64) -> Result<Vec<Received>, CallError> {
+    /// The next updates, and who the bot is.
+    async fn fetch(&mut self, offset: i64) -> Result<(Vec<Received>, Identity), CallError> {
         // No long poll for the backlog: its end must be seen at once.
         let hold = if self.backlog.is_some() { Duration::ZERO } else { LONG_POLL };
         let allowed_updates = ["message", "callback_query"];
         let request = GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates };
         let updates: Vec<Box<RawValue>> = self.api.call_for(&request, hold + PATIENCE).await?;
-        Ok(updates::read(&updates))
+        if let Some(bot) = &self.identity {
+            return Ok((updates::read(&updates), bot.clone()));
+        }
+        let me = self.api.call(&GetMe::new()).await?;
+        let bot = Identity { id: me.user.id.0, username: me.username().to_owned() };
+        let allowed = self.permissions.configured();
+        tracing::info!(bot = bot.username, ?allowed, "receiving from Telegram");
+        self.identity = Some(bot.clone());
+        Ok((updates::read(&updates), bot))
     }
 
     /// Stores a batch together with the offset that confirms it.
-    async fn store(&mut self, updates: Vec<Received>) -> Result<(), StoreError> {
+    async fn store(&mut self, updates: Vec<Received>, bot: &Identity) -> Result<(), StoreError> {
         let ends_backlog = self.backlog.is_some() && updates.len() < usize::from(BATCH);
         let last = updates.iter().map(|update| update.id).max();
         if last.is_none() && !ends_backlog {
             return Ok(());
         }
-        let rules = Rules {
-            allowed_chats: &self.allowed_chats,
-            not_before: self.backlog.map(|backlog| backlog.not_before),
-        };
+        self.learn_administrators(&updates, bot).await;
+        let rules = self.rules(bot);
         let classified: Vec<ClassifiedUpdate> =
             updates.iter().map(|update| classify(update, &rules)).collect();
         let moved = classified.iter().filter_map(|update| match update.action {
@@ -176,10 +193,12 @@ impl Receiver {
             backlog: self.backlog,
             ends_backlog,
             pending_max: self.pending_max,
+            file_requests: Arc::clone(&self.inbound.file_requests),
+            models: self.inbound.models.clone(),
             run: self.inbound.run.clone(),
         };
         let presses: Vec<(Press, bool)> =
-            updates.iter().filter_map(press::of).map(|press| self.with_permission(press)).collect();
+            updates.iter().filter_map(press::of).map(|press| self.with_permission(press, bot)).collect();
         let stored = self.inbound.store.write(move |tx| {
             let since_seq = batch.store(tx)?;
             let answers = presses.into_iter().map(|(press, may)| press.carry_out(tx, may, &batch.run));
@@ -193,7 +212,7 @@ impl Receiver {
             }
         };
         self.outage.ended();
-        moved.into_iter().for_each(|(from, to)| self.allowed_chats.moved(from, to));
+        moved.into_iter().for_each(|(from, to)| self.permissions.moved(from, to));
         if cancels || answers.iter().any(|answer| answer.stops) {
             self.inbound.cancel_signal.notify();
         }
@@ -208,11 +227,44 @@ impl Receiver {
         Ok(())
     }
 
-    /// A press, and whether it may stop a task: people may, in chats that the bot works for.
-    fn with_permission(&self, press: Press) -> (Press, bool) {
-        let is_allowed = |chat: ChatId| self.allowed_chats.contains(chat.0);
-        let may = press.by.is_some() && press.message.is_some_and(|(chat, _)| is_allowed(chat));
+    fn rules<'a>(&'a self, bot: &'a Identity) -> Rules<'a> {
+        Rules {
+            bot,
+            permissions: &self.permissions,
+            administrators: &self.administrators,
+            not_before: self.backlog.map(|backlog| backlog.not_before),
+        }
+    }
+
+    /// A press, and whether it may stop a task: whoever is obeyed in the chat may.
+    fn with_permission(&self, press: Press, bot: &Identity) -> (Press, bool) {
+        let may = press
+            .by
+            .zip(press.message)
+            .is_some_and(|(user, (chat, _))| may_press(user.0, chat.0, &self.rules(bot)) == Some(true));
         (press, may)
+    }
+
+    /// Asks who administers the groups whose messages and buttons depend on it.
+    async fn learn_administrators(&mut self, updates: &[Received], bot: &Identity) {
+        let nobody = Administrators::default();
+        let rules = Rules { administrators: &nobody, ..self.rules(bot) };
+        let messages = updates.iter().filter_map(|received| match &received.update.as_ref()?.kind {
+            UpdateKind::Message(message) => Some(message),
+            _ => None,
+        });
+        let of_messages = messages.filter_map(|message| match admit(message, &rules) {
+            Admission::AsksAdministrators { group, .. } => Some(group),
+            _ => None,
+        });
+        let of_presses = updates.iter().filter_map(press::of).filter_map(|press| {
+            let (user, (chat, _)) = press.by.zip(press.message)?;
+            may_press(user.0, chat.0, &rules).is_none().then_some(chat.0)
+        });
+        let groups: HashSet<i64> = of_messages.chain(of_presses).collect();
+        if !groups.is_empty() {
+            self.administrators.learn(&self.api, groups).await;
+        }
     }
 
     fn after_store_error(&mut self, error: &StoreError) -> Duration {

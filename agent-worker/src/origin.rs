@@ -1,0 +1,40 @@
+//! Says who wrote a message, in a line before it.
+
+use protocol::Origin;
+
+use crate::untrusted;
+
+/// A message as the model reads it. Words that were only passed on are no request: they are marked as data.
+pub(crate) fn signed(text: &str, origin: Option<&Origin>) -> String {
+    let Some(origin) = origin else { return text.to_owned() };
+    let chat = origin.chat.as_ref().map(|chat| format!(", in the group “{chat}”")).unwrap_or_default();
+    let topic = origin.topic.as_ref().map(|topic| format!(", topic {topic}")).unwrap_or_default();
+    let from = &origin.from;
+    match &origin.forwarded_from {
+        None => format!("[From {from}{chat}{topic}]\n{text}"),
+        Some(writer) => {
+            let words = untrusted::mark(text);
+            format!("[From {from}{chat}{topic}, forwarding what {writer} wrote]\n{words}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_told_who_wrote_and_what_was_only_passed_on() {
+        let mut origin = Origin {
+            from: "Ada (ID 5)".to_owned(),
+            chat: Some("Family".to_owned()),
+            topic: Some("12".to_owned()),
+            forwarded_from: None,
+        };
+        assert_eq!(signed("hi", None), "hi");
+        assert_eq!(signed("hi", Some(&origin)), "[From Ada (ID 5), in the group “Family”, topic 12]\nhi");
+        origin.forwarded_from = Some("Eve".to_owned());
+        let told = signed("hi", Some(&origin));
+        assert!(told.contains("forwarding what Eve wrote]\n<untrusted-"), "{told}");
+    }
+}

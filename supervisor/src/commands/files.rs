@@ -1,0 +1,22 @@
+//! `/files` and `/get`: what is in the workspace. The tool server alone reads files, so they are only noted
+//! here, and `file_requests.rs` asks it.
+
+use rusqlite::Connection;
+
+use super::Context;
+use crate::store::StoreError;
+use crate::store::file_requests::{self, FileRequest, Kind};
+
+pub(super) const GET_USAGE: &str = "/get PATH sends a file, such as /get notes/today.md; /files lists them.";
+
+pub(super) fn note(
+    connection: &Connection,
+    context: &Context<'_>,
+    kind: Kind,
+    path: &str,
+) -> Result<(), StoreError> {
+    let (task, chat) = (context.task.clone(), context.chat.clone());
+    file_requests::add(connection, &FileRequest { task, chat, kind, path: path.to_owned() })?;
+    context.file_requests.notify_one();
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! The models that a chat can choose from.
+
+use std::sync::{Arc, OnceLock};
+
+/// The name of the provider without a model, as the worker tells it.
+const NO_MODEL: &str = "direct";
+
+/// Clones share what is known.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Models {
+    /// Those of `models.toml` whose keys are there, the first one first; empty without that file.
+    listed: Arc<[String]>,
+    /// What the first worker said that it asks.
+    asked: Arc<OnceLock<String>>,
+}
+
+impl Models {
+    pub(crate) fn new(listed: impl IntoIterator<Item = String>) -> Self {
+        Self { listed: listed.into_iter().collect(), asked: Arc::default() }
+    }
+
+    /// A worker has said which model it asks.
+    pub(crate) fn introduce(&self, asked: &str) {
+        let _ = self.asked.set(asked.to_owned());
+    }
+
+    pub(super) fn listed(&self) -> &[String] {
+        &self.listed
+    }
+
+    /// The model that works for a chat which has chosen none; none before a worker is ready.
+    pub(super) fn first(&self) -> Option<&str> {
+        self.listed.first().or_else(|| self.asked.get()).map(String::as_str)
+    }
+
+    /// Whether messages are tool calls.
+    pub(super) fn is_without_model(&self) -> bool {
+        self.first() == Some(NO_MODEL)
+    }
+
+    /// Whether a chat can have this model.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.listed.iter().any(|known| known == name)
+    }
+}

@@ -1,0 +1,43 @@
+//! `/status`: what runs, what waits, and what was used today.
+
+use protocol::now_ms;
+use rusqlite::Connection;
+
+use super::shortened;
+use crate::channel::Chat;
+use crate::store::StoreError;
+use crate::store::usage::{self, Running, Usage};
+use crate::terminal::age::since;
+
+pub(super) fn carry_out(connection: &Connection, chat: &Chat) -> Result<String, StoreError> {
+    let now = now_ms();
+    let running = match usage::running(connection, chat)? {
+        None => "Nothing runs.".to_owned(),
+        Some(running) => in_words(&running, now),
+    };
+    let waiting = match usage::waiting(connection, chat)? {
+        0 => "Nothing waits.".to_owned(),
+        1 => "1 message waits.".to_owned(),
+        many => format!("{many} messages wait."),
+    };
+    Ok(format!("{running}\n{waiting}\n{}", today(&usage::today(connection, chat, now)?)))
+}
+
+fn in_words(running: &Running, now: i64) -> String {
+    let tool = running.tool_name.as_ref().map(|tool| format!(", last tool {tool}")).unwrap_or_default();
+    let age = since(running.since_ms, now);
+    format!("Running for {age}: {} (turn {}{tool})", shortened(&running.text), running.turns)
+}
+
+fn today(usage: &Usage) -> String {
+    let tasks = if usage.tasks == 1 { "task" } else { "tasks" };
+    let mut text = format!(
+        "Today (UTC): {} {tasks}, {} turns, {} tokens in, {} out",
+        usage.tasks, usage.turns, usage.input_tokens, usage.output_tokens
+    );
+    if let Some(micros) = usage.cost_micros {
+        text.push_str(&format!(", cost {}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100));
+    }
+    text.push('.');
+    text
+}

@@ -1,0 +1,168 @@
+//! `GET /chats`, `POST /pair` and `POST /unpair`: the chats that may write, and those that want to.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use protocol::EventId;
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+use super::Control;
+use super::body::{self, Body};
+use super::error::ControlError;
+use crate::channel::{Channel, Channels, Content, Delivery};
+use crate::store::pairing::{self, KnownChat, Paired};
+use crate::store::{StoreError, outbox};
+
+/// Who asked, in the events.
+const BY: &str = "control";
+
+const PAIR_HINT: &str = "Send {\"code\": \"…\"}, the code that the bot answered with.";
+const UNPAIR_HINT: &str = "Send {\"chat\": \"4711\"}; GET /chats lists them.";
+
+const WELCOME: &str = "You may use this bot now. /help says what it can do.";
+
+/// What `GET /chats` responds with.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Chats {
+    pub chats: Vec<ListedChat>,
+}
+
+/// A chat that may write, or wants to.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ListedChat {
+    pub channel: String,
+    pub chat: String,
+    pub allowed: AllowedBy,
+    /// What people call it; none if only its number is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// When it was paired, or got its code, in milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<i64>,
+    /// What `POST /pair` takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AllowedBy {
+    Settings,
+    Pairing,
+    /// It waits for somebody to pair its code.
+    Nobody,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PairRequest {
+    pub code: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UnpairRequest {
+    pub chat: String,
+}
+
+pub(crate) async fn get_chats(State(control): State<Arc<Control>>) -> Result<Json<Chats>, ControlError> {
+    let channels = control.channels.clone();
+    Ok(Json(control.store.write(move |tx| list(tx, &channels)).await?))
+}
+
+/// Allows the chat that a code was given to, from now on.
+pub(crate) async fn post_pair(
+    State(control): State<Arc<Control>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Paired>, ControlError> {
+    let PairRequest { code } = body::parse(&headers, body, PAIR_HINT)?;
+    let run = control.run.clone();
+    let paired = control.store.write(move |tx| pairing::pair(tx, &code, BY, &run)).await?;
+    let known = paired.ok_or(ControlError::NoSuchCode)?;
+    let paired = summary(&known);
+    if let Some(channel) = control.channels.get(&known.chat.channel) {
+        // The sender holds back what is for strangers, so the permission comes before the welcome.
+        channel.set_paired(&known.chat.id, true);
+        let (run, delivery) = (control.run.clone(), channel.delivery());
+        control.store.write(move |tx| welcome(tx, &known, delivery, &run)).await?;
+    }
+    Ok(Json(paired))
+}
+
+/// Takes a pairing back, and cancels what the chat has asked for.
+pub(crate) async fn post_unpair(
+    State(control): State<Arc<Control>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<UnpairRequest>, ControlError> {
+    let UnpairRequest { chat } = body::parse(&headers, body, UNPAIR_HINT)?;
+    let (id, run) = (chat.clone(), control.run.clone());
+    let unpaired = control.store.write(move |tx| pairing::unpair(tx, &id, BY, &run)).await?;
+    if let Some(unpaired) = unpaired {
+        if let Some(channel) = control.channels.get(&unpaired.channel) {
+            channel.set_paired(&unpaired.id, false);
+        }
+        control.cancel_signal.notify();
+        return Ok(Json(UnpairRequest { chat }));
+    }
+    Err(refusal(&control.channels, &chat))
+}
+
+/// Why a pairing cannot be taken back.
+pub(crate) fn refusal(channels: &Channels, chat: &str) -> ControlError {
+    let is_configured = channels.iter().any(|channel| channel.configured_chats().iter().any(|id| id == chat));
+    if is_configured { ControlError::ChatConfigured } else { ControlError::NoSuchPairing }
+}
+
+pub(crate) fn summary(known: &KnownChat) -> Paired {
+    let channel = known.chat.channel.as_str().to_owned();
+    Paired { channel, chat: known.chat.id.clone(), title: known.title.clone() }
+}
+
+/// Tells a chat that it may write.
+pub(crate) fn welcome(
+    connection: &Connection,
+    known: &KnownChat,
+    delivery: Delivery,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    let content = vec![Content::Text(WELCOME.to_owned())];
+    outbox::queue(connection, None, &known.chat, content, delivery, Some(run)).map(|_| ())
+}
+
+/// Those of the settings, those that were paired, and those that have a code.
+pub(crate) fn list(connection: &Connection, channels: &Channels) -> Result<Chats, StoreError> {
+    let of_channel = |channel: &Arc<dyn Channel>| {
+        let name = channel.name().as_str().to_owned();
+        let listed = move |chat| ListedChat {
+            channel: name.clone(),
+            chat,
+            allowed: AllowedBy::Settings,
+            title: None,
+            since_ms: None,
+            code: None,
+        };
+        channel.configured_chats().into_iter().map(listed).collect::<Vec<_>>()
+    };
+    let mut chats: Vec<ListedChat> = channels.iter().flat_map(of_channel).collect();
+    let paired = pairing::paired(connection)?.into_iter();
+    chats.extend(paired.map(|known| listed(known, AllowedBy::Pairing)));
+    let waiting = pairing::waiting(connection)?.into_iter();
+    chats.extend(waiting.map(|known| listed(known, AllowedBy::Nobody)));
+    Ok(Chats { chats })
+}
+
+fn listed(known: KnownChat, allowed: AllowedBy) -> ListedChat {
+    ListedChat {
+        channel: known.chat.channel.as_str().to_owned(),
+        chat: known.chat.id,
+        allowed,
+        title: Some(known.title),
+        since_ms: Some(known.since_ms),
+        code: (allowed == AllowedBy::Nobody).then_some(known.note),
+    }
+}

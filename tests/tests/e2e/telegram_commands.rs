@@ -1,0 +1,147 @@
+//! Commands in a chat: answered by the supervisor, without a model.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use harness::fake_model::KEY;
+use harness::fake_telegram::update::{ADA, Chat};
+use harness::{FakeModel, FakeTelegram, ModelReply, System, TestDir, wait};
+
+use crate::{assert_says, with_telegram};
+
+const SLOW: &str = r#"/bash {"cmd": "sleep 300", "timeout_seconds": 300}"#;
+
+/// Sends a text and waits for the next message of the bot.
+fn ask(telegram: &FakeTelegram, chat: Chat, text: &str) -> String {
+    let before = telegram.sent().len();
+    telegram.push(chat.text(text));
+    telegram.wait_for_sent(before + 1)[before].text.clone()
+}
+
+#[test]
+fn the_menu_lists_the_commands_and_each_is_answered() {
+    let (telegram, system) = with_telegram();
+    let menu = wait::until("the menu is set", || Some(telegram.menu()).filter(|menu| !menu.is_empty()));
+    for name in ["start", "help", "status", "stop", "cancel", "new", "retry", "whoami", "model"] {
+        assert!(menu.iter().any(|listed| listed == name), "{name}: {menu:?}");
+    }
+    for (text, parts) in [
+        ("/start", &["No model is configured", "ls path=.", "/status"][..]),
+        ("/help@fake_bot", &["I am Autonous"]),
+        ("/status", &["Nothing runs.", "Nothing waits.", "Today (UTC): 0 tasks"]),
+        ("/stop", &["nothing to cancel"]),
+        ("/stop it", &["/cancel all stops everything"]),
+        ("/new", &["A new conversation"]),
+        ("/retry", &["nothing to run again"]),
+        ("/whoami", &["Ada (ID 4711)", "the ID 4711 in the channel telegram"]),
+        ("@fake_bot /model", &["No model is configured"]),
+        // What is no command of ours is the call of a tool.
+        ("/ls path=unknown", &["unknown"]),
+        ("@fake_bot ls path=mentioned", &["mentioned"]),
+    ] {
+        assert_says(&ask(&telegram, ADA, text), parts);
+    }
+    let tasks = system.database().texts("select text from inbox where text <> '' order by seq");
+    assert_eq!(tasks, ["/ls path=unknown", "ls path=mentioned"]);
+}
+
+#[test]
+fn status_tells_what_runs_and_what_waits() {
+    let (telegram, system) = with_telegram();
+    telegram.push(ADA.text(SLOW));
+    telegram.push(ADA.text("ls path=."));
+    wait::until_true("the command runs", || system.database().has_event("tool_call.started"));
+    let answer = ask(&telegram, ADA, "/status");
+    assert_says(&answer, &["Running for ", "sleep 300", "last tool bash", "1 message waits."]);
+    ask(&telegram, ADA, "/stop all");
+}
+
+#[test]
+fn a_new_conversation_begins_without_what_was_said() {
+    let telegram = FakeTelegram::start();
+    let says = |text: &str| ModelReply::Text(text.to_owned());
+    let model = FakeModel::answering(vec![says("one"), says("two"), says("three")]);
+    let _system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    ask(&telegram, ADA, "the password is swordfish");
+    ask(&telegram, ADA, "what did I say?");
+    assert_says(&ask(&telegram, ADA, "/new"), &["A new conversation"]);
+    ask(&telegram, ADA, "and now?");
+    let knows: Vec<bool> =
+        model.requests().iter().map(|request| request.to_string().contains("swordfish")).collect();
+    assert_eq!(knows, [true, true, false]);
+}
+
+#[test]
+fn a_chat_switches_among_the_models_of_the_file_and_keeps_its_choice() {
+    let telegram = FakeTelegram::start();
+    let says = |text: &str| ModelReply::Text(text.to_owned());
+    let large = FakeModel::start(move |_| says("from large"));
+    let small = FakeModel::start(move |_| says("from small"));
+    let config = TestDir::new();
+    let entry = |name: &str, model: &FakeModel| {
+        format!(
+            "[[model]]\nname = \"{name}\"\nprovider = \"openai\"\nbase_url = \"{}\"\n\
+             api_key_env = \"SOME_KEY\"\n",
+            model.base_url()
+        )
+    };
+    let file = format!("{}{}", entry("large", &large), entry("small", &small));
+    fs::write(config.path().join("models.toml"), file).unwrap();
+    let builder = System::builder().telegram(&telegram, "4711,5");
+    let directory = config.path().display().to_string();
+    let mut system = builder.variable("AUTONOUS_CONFIG_DIR", &directory).variable("SOME_KEY", KEY).start();
+    assert_says(&ask(&telegram, ADA, "/model"), &["large answers in this chat", "large, small"]);
+    assert_eq!(ask(&telegram, ADA, "hi"), "from large");
+    assert_says(&ask(&telegram, ADA, "/model tiny"), &["no model “tiny”", "large, small"]);
+    assert_says(&ask(&telegram, ADA, "/model small"), &["small answers in this chat"]);
+    assert_eq!(ask(&telegram, ADA, "hi"), "from small");
+    assert_eq!(ask(&telegram, Chat { id: 5 }, "hi"), "from large", "another chat keeps its own");
+    assert!(system.stop().success());
+    system.restart();
+    assert_eq!(ask(&telegram, ADA, "hi"), "from small");
+    assert_says(&ask(&telegram, ADA, "/model default"), &["large answers in this chat"]);
+    assert_eq!(ask(&telegram, ADA, "hi"), "from large");
+    let names = system.database().texts(
+        "select distinct payload ->> 'model_name' from events where type = 'turn.completed' order by 1",
+    );
+    assert_eq!(names, ["large", "small"]);
+}
+
+#[test]
+fn files_are_listed_and_sent_as_they_are() {
+    let (telegram, system) = with_telegram();
+    fs::create_dir(system.workspace().join("my notes")).unwrap();
+    fs::write(system.workspace().join("my notes/today.md"), "# Today\n").unwrap();
+    fs::write(system.workspace().join("empty"), "").unwrap();
+    assert_says(&ask(&telegram, ADA, "/files"), &["my notes"]);
+    assert_says(&ask(&telegram, ADA, "/files my notes"), &["today.md"]);
+    assert_says(&ask(&telegram, ADA, "/files no/such"), &["no/such"]);
+    ask(&telegram, ADA, "/get my notes/today.md");
+    let sent = telegram.sent().pop().unwrap();
+    assert_eq!(sent.method, "senddocument");
+    assert_eq!(sent.file, Some(("today.md".to_owned(), b"# Today\n".to_vec())));
+    assert_says(&ask(&telegram, ADA, "/get empty"), &["empty"]);
+    assert_says(&ask(&telegram, ADA, "/get /etc/passwd"), &["/etc/passwd"]);
+    assert_eq!(system.database().count("select count(*) from file_requests"), 0);
+}
+
+/// Each in a chat of its own, because a chat is sent one message a second.
+#[test]
+fn a_command_is_answered_at_once() {
+    let telegram = FakeTelegram::start();
+    let chats: Vec<Chat> = (1..=41).map(|id| Chat { id }).collect();
+    let allowed: Vec<String> = chats.iter().map(|chat| chat.id.to_string()).collect();
+    let _system = System::builder().telegram(&telegram, &allowed.join(",")).start();
+    let mut times: Vec<Duration> = chats
+        .iter()
+        .map(|chat| {
+            let began = Instant::now();
+            let before = telegram.sent().len();
+            telegram.push(chat.text("/status"));
+            telegram.wait_for_sent(before + 1)[before].at - began
+        })
+        .collect();
+    times.sort_unstable();
+    eprintln!("a command: p50 {:?}, p95 {:?}", times[20], times[38]);
+    assert!(times[20] < Duration::from_secs(1), "{times:?}");
+}

@@ -1,0 +1,176 @@
+//! Who may use the bot: people, groups and their members, and strangers who are paired while it runs.
+
+use harness::fake_telegram::update::{ADA, Chat, now_seconds};
+use harness::fake_telegram::{Sent, texts};
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
+use serde_json::{Value, json};
+
+use crate::assert_says;
+
+const GROUP: Chat = Chat { id: -77 };
+const STRANGER: Chat = Chat { id: 666 };
+
+fn person(id: i64) -> Value {
+    json!({"id": id, "is_bot": false, "first_name": format!("Person {id}")})
+}
+
+/// Waits until everything is confirmed, done and sent.
+fn wait_for_rest(system: &System, telegram: &FakeTelegram) {
+    wait::until_true("nothing is left to do", || {
+        let open = "select (select count(*) from inbox where state in ('queued', 'in_progress'))
+                         + (select count(*) from outbox where state = 'queued')";
+        telegram.unconfirmed() == 0 && system.database().count(open) == 0
+    });
+}
+
+fn to(sent: &[Sent], chat: Chat) -> Vec<&str> {
+    sent.iter().filter(|sent| sent.chat_id == chat.id).map(|sent| sent.text.as_str()).collect()
+}
+
+fn group_system(telegram: &FakeTelegram, variables: &[(&str, &str)]) -> System {
+    telegram.administer(GROUP.id, &[1]);
+    let builder = System::builder().telegram(telegram, "4711,-77");
+    variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value)).start()
+}
+
+#[test]
+fn nothing_of_those_who_may_not_becomes_a_task() {
+    let telegram = FakeTelegram::start();
+    let system = group_system(&telegram, &[]);
+    let bot = json!({"id": 1, "is_bot": true, "first_name": "B", "username": "other_bot"});
+    let group = json!({"id": GROUP.id, "type": "supergroup", "title": "A group"});
+    let channel = json!({"id": -100, "type": "channel", "title": "News"});
+    let text = "/ls path=never";
+    let forwarded = json!({"type": "user", "sender_user": person(9), "date": now_seconds()});
+    for fields in [
+        json!({"text": text, "from": person(2)}),
+        json!({"text": text, "from": bot}),
+        json!({"text": text, "from": person(1), "via_bot": bot}),
+        json!({"text": text, "from": person(777_000), "sender_chat": channel, "is_automatic_forward": true}),
+        json!({"text": text, "sender_chat": group,
+               "from": {"id": 1_087_968_824, "is_bot": true, "first_name": "Group"}}),
+        json!({"text": text, "from": person(1), "forward_origin": forwarded}),
+        json!({"text": "/ls@other_bot path=never", "from": person(1)}),
+        json!({"text": "ls path=never", "from": person(1)}),
+    ] {
+        telegram.push(GROUP.with(&fields));
+    }
+    telegram.push(json!({"channel_post": {
+        "message_id": 1, "date": now_seconds(), "chat": channel, "sender_chat": channel, "text": text,
+    }}));
+    telegram.push(GROUP.edited(text));
+    telegram.push(ADA.with(&json!({"text": text, "forward_origin": forwarded})));
+    wait_for_rest(&system, &telegram);
+    let database = system.database();
+    assert_eq!(database.count("select count(*) from inbox where state <> 'skipped' or text <> ''"), 0);
+    assert!(!database.has_event("task.claimed"));
+
+    // The same words from those who may are tasks.
+    telegram.push(GROUP.with(&json!({"text": "/ls@fake_bot path=admin", "from": person(1)})));
+    telegram.push(GROUP.with(&json!({"text": "@fake_bot ls path=owner", "from": person(4711)})));
+    let done = "select count(*) from inbox where state = 'done'";
+    wait::until_true("both are done", || system.database().count(done) == 2);
+    wait_for_rest(&system, &telegram);
+    let sent = telegram.sent();
+    let told = to(&sent, GROUP);
+    assert!(told.iter().any(|text| text.contains("its administrators alone")), "{told:?}");
+    assert!(
+        told.iter().any(|text| text.contains("\"admin\""))
+            && told.iter().any(|text| text.contains("\"owner\""))
+    );
+    assert!(told.iter().all(|text| !text.contains("never")), "{told:?}");
+}
+
+#[test]
+fn the_settings_name_members_and_what_counts_as_a_request() {
+    let telegram = FakeTelegram::start();
+    let settings = [("AUTONOUS_TELEGRAM_ALLOWED_USERS", "5"), ("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all")];
+    let system = group_system(&telegram, &settings);
+    for (id, name) in [(5, "listed"), (1, "admin"), (6, "member")] {
+        telegram.push(GROUP.with(&json!({"text": format!("ls path={name}"), "from": person(id)})));
+    }
+    // A person who is allowed is so in private, too.
+    telegram.push(Chat { id: 5 }.text("ls path=private"));
+    wait::until_true("two are done", || system.database().task_states().len() == 4);
+    wait_for_rest(&system, &telegram);
+    let texts = system.database().texts("select text from inbox where state = 'done' order by seq");
+    assert_eq!(texts, ["ls path=listed", "ls path=private"]);
+}
+
+#[test]
+fn nobody_is_obeyed_while_telegram_does_not_say_who_administers_the_group() {
+    let telegram = FakeTelegram::start();
+    telegram.fail("getChatAdministrators", Fault::BadRequest);
+    let system = group_system(&telegram, &[]);
+    telegram.push(GROUP.with(&json!({"text": "/ls path=.", "from": person(1)})));
+    let sent = telegram.wait_for_sent(1);
+    assert_says(&sent[0].text, &["could not read who administers"]);
+    wait_for_rest(&system, &telegram);
+    assert_eq!(system.database().task_states(), ["skipped"]);
+}
+
+#[test]
+fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
+    let telegram = FakeTelegram::start();
+    let mut system = System::builder().telegram(&telegram, "4711").start();
+    telegram.push(STRANGER.text("ls path=before"));
+    let told = telegram.wait_for_sent(1).remove(0).text;
+    let listed = system.shown_json(&["chats", "--json"]);
+    let code = listed["chats"][1]["code"].as_str().unwrap().to_owned();
+    assert_says(&told, &[&format!("supervisor pair {code}"), "666"]);
+    assert_eq!(
+        (&listed["chats"][0]["allowed"], &listed["chats"][1]["allowed"]),
+        (&json!("settings"), &json!("nobody"))
+    );
+
+    let wrong = system.run_command(&["pair", "AAAA2222"]);
+    assert!(!wrong.status.success());
+    assert_says(&String::from_utf8_lossy(&wrong.stderr), &["no chat has this code", "good for an hour"]);
+    assert_says(&system.shown(&["pair", &code.to_lowercase()]), &["666", "may use the bot"]);
+    assert_says(&telegram.wait_for_sent(2)[1].text, &["You may use this bot now"]);
+    telegram.push(STRANGER.text("ls path=after"));
+    assert_says(&telegram.wait_for_sent(3)[2].text, &["after"]);
+    let used = system.run_command(&["pair", &code]);
+    assert!(!used.status.success(), "a code is used once");
+
+    // It outlives a restart; a person who is paired is obeyed in an allowed group, too.
+    assert!(system.stop().success());
+    assert_says(&system.shown(&["chats"]), &["666", "pairing"]);
+    system.restart();
+    telegram.push(STRANGER.text("ls path=again"));
+    assert_says(&telegram.wait_for_sent(4)[3].text, &["again"]);
+
+    let configured = system.run_command(&["unpair", "4711"]);
+    assert_says(&String::from_utf8_lossy(&configured.stderr), &["the settings allow this chat"]);
+    assert_says(&system.shown(&["unpair", "666"]), &["may no longer use the bot"]);
+    telegram.push(STRANGER.text("ls path=too-late"));
+    assert_says(&telegram.wait_for_sent(5)[4].text, &["supervisor pair"]);
+    wait_for_rest(&system, &telegram);
+    assert_eq!(system.database().count("select count(*) from inbox where text like '%too-late%'"), 0);
+    let types = system.database().texts("select type from events where type like 'chat.%' order by seq");
+    assert_eq!(types, ["chat.paired", "chat.unpaired"]);
+}
+
+#[test]
+fn the_model_is_told_who_wrote_and_what_was_forwarded() {
+    let telegram = FakeTelegram::start();
+    telegram.administer(GROUP.id, &[1]);
+    let model = FakeModel::answering(vec![
+        ModelReply::Text("hello".to_owned()),
+        ModelReply::Text("hello".to_owned()),
+    ]);
+    let system = System::builder().telegram(&telegram, "-77").model(&model).start();
+    let origin = json!({"type": "hidden_user", "sender_user_name": "Eve", "date": now_seconds()});
+    telegram.push(GROUP.with(&json!({"text": "@fake_bot hi", "from": person(1)})));
+    telegram.wait_for_sent(1);
+    let fields = json!({"text": "@fake_bot obey", "from": person(1), "forward_origin": origin});
+    telegram.push(GROUP.with(&fields));
+    telegram.wait_for_sent(2);
+    let requests = Value::from(model.requests()).to_string();
+    assert_says(
+        &requests,
+        &["[From Person 1 (ID 1), in the group “A group”]", "forwarding what Eve wrote]", "<untrusted-"],
+    );
+    assert_eq!(texts(&telegram.sent()), ["hello", "hello"]);
+    drop(system);
+}
