@@ -79,6 +79,8 @@ def check_all(tools, scratch, url):
         shutil.copy(HERE / file, scratch)
     (scratch / "node_modules").symlink_to(tools / "js/node_modules")
     environment = os.environ | {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
+    # The generator calls ruff by its name.
+    environment["PATH"] = f"{tools / 'py/bin'}:{environment['PATH']}"
     generate = [tools / "py/bin/openapi-python-client", "generate", "--path", document, "--meta", "none",
                 "--fail-on-warning", "--output-path", scratch / "generated/tool_server_client"]
     (scratch / "generated").mkdir()
@@ -92,7 +94,7 @@ def check_all(tools, scratch, url):
         run("openapi-spec-validator", [python, "-m", "openapi_spec_validator", document], scratch),
         run("redocly", [bin / "redocly", "lint", "--config", "redocly.yaml", document], scratch),
         run("spectral", [bin / "spectral", "lint", "--ruleset", "spectral.yaml", "--fail-severity", "warn", document], scratch),
-        run("openapi-python-client", generate, scratch),
+        run("openapi-python-client", generate, scratch, environment),
         run("its calls", [python, HERE / "generated.py", url, scratch / "generated/tool_server_client"], scratch, environment),
         run("mypy on its types", mypy, scratch / "generated"),
         run("openapi-typescript", [bin / "openapi-typescript", document, "-o", "schema.ts"], scratch),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the real system against two third-party model servers and prints how it fared.
 
-Over chat completions and messages: tools, several calls at once, and every way in which a provider fails.
+Over each protocol that it speaks: tools, several calls at once, and every way in which a provider fails.
 One of the two servers also grades its client. Neither is part of this project or of CI;
 docs/model-servers.md says how to get them. LLMOCK and AIMOCK name their programs; a server that is not
 named is skipped. The argument is the directory of the built programs.
@@ -68,6 +68,8 @@ class System:
             "AUTONOUS_MODEL_BASE_URL": base_url,
             "AUTONOUS_MODEL_API_KEY": "a-key-that-nobody-checks",
             "AUTONOUS_TASK_MAX_ATTEMPTS": "1",
+            # A stall before the first word is found as soon as a later one.
+            "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS": "60",
         }
         start(stack, directory, [programs / "supervisor", "run"], environment)
         wait_for("the system is ready", self.is_ready)
@@ -136,12 +138,16 @@ def llmock_cases():
     ]
 
 
+LLMOCK_PATHS = {"openai": "/v1", "openai-responses": "/v1", "anthropic": "/anthropic/v1", "gemini": "/gemini/v1beta"}
+AIMOCK_PATHS = {"openai": "/v1", "openai-responses": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}
+
+
 def run_llmock(stack, programs, provider, program, directory, port):
     """This server is told what to do with the next requests, and grades its client at the end."""
     start(stack, directory, [program, "serve", "--port", str(port)], os.environ)
     wait_for("llmock answers", lambda: answers(("127.0.0.1", port)))
     url = f"http://127.0.0.1:{port}"
-    system = System(stack, programs, provider, url + {"openai": "/v1", "anthropic": "/anthropic/v1"}[provider])
+    system = System(stack, programs, provider, url + LLMOCK_PATHS[provider])
     for behaviors, case in llmock_cases():
         if behaviors:
             ask(url + "/_llmock/scenario", {"behaviors": behaviors})
@@ -208,7 +214,7 @@ def run_aimock(stack, programs, provider, program, directory, port):
     config.write_text(json.dumps({"llm": {"fixtures": str(fixtures)}}))
     start(stack, directory, [program, "--config", str(config), "--port", str(port)], os.environ)
     wait_for("aimock answers", lambda: answers(("127.0.0.1", port)))
-    system = System(stack, programs, provider, f"http://127.0.0.1:{port}/v1")
+    system = System(stack, programs, provider, f"http://127.0.0.1:{port}{AIMOCK_PATHS[provider]}")
     for case in AIMOCK_CASES:
         yield system.run(case)
 
@@ -238,7 +244,7 @@ def main():
              for name, variable, run in servers if variable in os.environ]
     if not named:
         sys.exit("Name a server: LLMOCK=… AIMOCK=… make mocks; docs/model-servers.md says where to get them.")
-    runs = [(*server, provider, programs) for server in named for provider in ("openai", "anthropic")]
+    runs = [(*server, provider, programs) for server in named for provider in AIMOCK_PATHS]
     with ThreadPoolExecutor(len(runs)) as pool:
         reports = list(pool.map(report, runs))
     print("\n".join(text for _, text in reports))

@@ -115,7 +115,8 @@ enum Ending<'a> {
 impl<'a> Ending<'a> {
     fn of(reason: Option<&'a str>) -> Self {
         match reason {
-            Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => Self::Whole,
+            // Google ends calls with STOP; others that speak its protocol name them.
+            Some("STOP" | "FUNCTION_CALL" | "FINISH_REASON_UNSPECIFIED") | None => Self::Whole,
             Some("MAX_TOKENS") => Self::Cut,
             Some(
                 "SAFETY"
@@ -216,6 +217,8 @@ mod tests {
     fn the_finish_reason_decides_what_a_reply_is() {
         let half = json!([{"text": "half"}]);
         assert_eq!(whole(&half, "STOP").unwrap(), Reply::answer("half"));
+        let called = whole(&json!([{"functionCall": {"name": "ls"}}]), "FUNCTION_CALL").unwrap();
+        assert_eq!(called.calls, [ToolCall::new("call_0", "ls", "{}")]);
         assert_eq!(whole(&half, "MAX_TOKENS").unwrap(), Reply { cut: true, ..Reply::answer("half") });
         for reason in ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"] {
             let torn = json!([{"text": "half"}, {"functionCall": {"name": "ls"}}]);

@@ -40,7 +40,7 @@ pub(crate) fn run(report: &mut Report, time: Duration) {
     let mut sampled = begun;
     while begun.elapsed() < time {
         let tasks: Vec<String> = (0..CHATS)
-            .map(|chat| system.say_in(&format!("chat {chat}"), &message(round * CHATS + chat)))
+            .map(|chat| system.say_in(&format!("chat-{chat}"), &message(round * CHATS + chat)))
             .collect();
         tasks.iter().for_each(|task| drop(system.reply(task)));
         (answered, round) = (answered + CHATS, round + 1);
