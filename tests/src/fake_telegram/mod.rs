@@ -77,7 +77,7 @@ impl FakeTelegram {
         self.shared.arrived.notify_waiters();
     }
 
-    /// Makes the next call of `method` (in any case) fail with `fault`.
+    /// Makes the next call of `method` (in any case) fail with `fault`. Progress messages are `sendProgress`.
     pub fn fail(&self, method: &str, fault: Fault) {
         self.shared.lock().faults.push((method.to_ascii_lowercase(), fault));
     }

@@ -43,6 +43,11 @@ impl Signs {
     }
 }
 
+/// Whether a new message tells progress: it is silent and has buttons.
+pub(super) fn is_progress(parameters: &Value) -> bool {
+    parameters["disable_notification"] == true && !parameters["reply_markup"].is_null()
+}
+
 /// Checks the buttons below a message.
 pub(super) fn check_markup(markup: &Value) -> Result<(), String> {
     let rows = markup["inline_keyboard"].as_array();

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::entities;
 use super::form::Form;
-use super::signs::{Signs, check_markup};
+use super::signs::{Signs, check_markup, is_progress};
 
 const MAX_CAPTION_UNITS: usize = 1024;
 
@@ -146,8 +146,8 @@ impl State {
         }
         let (method, entities) = (method.to_owned(), parameters["entities"].clone());
         let number = target.unwrap_or_else(|| i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX));
-        let is_silent = parameters["disable_notification"] == true && !markup.is_null();
-        let is_progress = is_silent || self.sent.iter().any(|sent| sent.is_progress && sent.number == number);
+        let is_progress =
+            is_progress(parameters) || self.sent.iter().any(|sent| sent.is_progress && sent.number == number);
         let at = Instant::now();
         self.sent.push(Sent {
             chat_id,
