@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, TaskRun};
+use crate::attached_images;
 use crate::budget::Limit;
 use crate::compaction::compact;
 use crate::conversation::Conversation;
@@ -76,7 +77,9 @@ impl Agent {
         let tools = self.tools.catalogue().await.map_err(StopReason::Tools)?;
         progress.tools_answered = true;
         let message = self.model.message(run.task);
-        let conversation = Conversation::assemble(run.task, message, &tools, &self.limits, self.prompt_form);
+        let mut conversation =
+            Conversation::assemble(run.task, message, &tools, &self.limits, self.prompt_form);
+        attached_images::show(run, &mut conversation).await?;
         let context = InitialContext {
             messages: conversation.messages.len(),
             history_messages: run.task.history.len(),

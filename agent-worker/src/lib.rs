@@ -11,6 +11,7 @@
 
 mod agent;
 mod agent_loop;
+mod attached_images;
 mod breaker;
 mod budget;
 mod catalogue;

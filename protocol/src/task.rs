@@ -23,6 +23,9 @@ pub struct Task {
     /// The model that the chat has chosen, by its name in `models.toml`; the first one if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Images that came with the message, as paths that `read` opens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<String>,
     /// The chat's earlier messages, oldest first.
     #[serde(default)]
     pub history: Vec<HistoryMessage>,
@@ -51,6 +54,7 @@ impl Task {
             text: text.into(),
             origin: None,
             model: None,
+            images: Vec::new(),
             history: Vec::new(),
             earlier: EarlierAttempts::default(),
             system_prompt: None,

@@ -23,7 +23,12 @@ use crate::terminal::age::Span;
 pub(crate) use telegram::{GroupMembers, GroupTrigger, TelegramSettings};
 
 /// This program's own secrets, and the token that it would pass on if it did not generate one.
-const OWN_SECRETS: [&str; 3] = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TOOL_TOKEN"];
+const OWN_SECRETS: [&str; 4] = [
+    "AUTONOUS_CONTROL_TOKEN",
+    "AUTONOUS_TELEGRAM_TOKEN",
+    "AUTONOUS_TOOL_TOKEN",
+    "AUTONOUS_TRANSCRIBE_API_KEY",
+];
 
 /// The variables that hold secrets; they are removed from the environment first.
 pub(crate) fn secret_variables(variables: &Variables) -> Vec<String> {

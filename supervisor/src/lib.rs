@@ -32,6 +32,8 @@ mod startup_resources;
 mod store;
 mod terminal;
 mod tokens;
+mod tool_files;
+mod transcribe;
 mod tree;
 
 pub use cli::program::main;

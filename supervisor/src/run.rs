@@ -39,6 +39,7 @@ use crate::ports::{Port, PortError};
 use crate::startup_resources::StartupResources;
 use crate::store::{Store, StoreError, events, tool_calls};
 use crate::tokens::{Tokens, TokensError};
+use crate::tool_files::ToolFiles;
 
 /// The pause before a locked database is tried again; each attempt waits as well.
 const LOCKED_PAUSE: Duration = Duration::from_millis(500);
@@ -104,6 +105,12 @@ pub(crate) async fn run(
         file_requests: Arc::clone(&file_requests),
         models: models.clone(),
         board: board.clone(),
+        files: Some(ToolFiles::new(
+            &tokens.tool_url,
+            Secret::from(tokens.tool_token.as_str()),
+            &config.roots,
+        )?),
+        files_came: Arc::default(),
     };
     let channels = channels(&config.channels, inbound)?;
     let system = System {

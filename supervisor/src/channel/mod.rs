@@ -4,6 +4,7 @@
 //! of theirs. To add a channel, implement [`Channel`] in a folder of `channels/` and add a line to the list
 //! in `run.rs`.
 
+pub(crate) mod attachment;
 pub(crate) mod chat;
 pub(crate) mod content;
 pub(crate) mod sign;

@@ -85,6 +85,8 @@ async fn a_new_channel_receives_a_message_and_sends_its_decorated_reply() {
         file_requests: Default::default(),
         models: Default::default(),
         board: Default::default(),
+        files: None,
+        files_came: Default::default(),
     };
     let sent = Arc::default();
     let fake: Arc<dyn Channel> = Arc::new(Fake { inbound, sent: Arc::clone(&sent) });

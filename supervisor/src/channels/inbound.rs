@@ -9,6 +9,7 @@ use crate::cancel_signal::CancelSignal;
 use crate::commands::models::Models;
 use crate::health::Board;
 use crate::store::Store;
+use crate::tool_files::ToolFiles;
 
 /// Where received messages go.
 #[derive(Debug, Clone)]
@@ -24,4 +25,8 @@ pub(crate) struct Inbound {
     pub models: Models,
     /// Where the channel reports how it is.
     pub board: Board,
+    /// Where files go that messages bring; none where nothing is received.
+    pub files: Option<ToolFiles>,
+    /// Sent when such files wait.
+    pub files_came: Arc<Notify>,
 }

@@ -50,6 +50,8 @@ pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, Co
         file_requests: Arc::default(),
         models: Models::default(),
         board: Board::default(),
+        files: None,
+        files_came: Default::default(),
     };
     let channels = channels(&ChannelSettings::default(), inbound)?;
     Ok(DatabaseAccess::Exclusive(ExclusiveStore { store, channels, run, _lock: lock }))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use process::{Secret, VariableError, Variables};
 
 use super::Settings;
+use crate::transcribe::Transcription;
 
 const TOKEN: &str = "AUTONOUS_TELEGRAM_TOKEN";
 const API_URL: &str = "AUTONOUS_TELEGRAM_API_URL";
@@ -34,6 +35,8 @@ pub(crate) struct TelegramSettings {
     pub pending_max: u32,
     /// `AUTONOUS_TG_SEND_MAX_ATTEMPTS` (20): a message is given up after this many failures.
     pub send_max_attempts: u32,
+    /// `AUTONOUS_TRANSCRIBE` (none): how voice messages become text.
+    pub transcription: Option<Transcription>,
 }
 
 /// Whom the bot obeys in an allowed group.
@@ -83,6 +86,7 @@ impl TelegramSettings {
         Ok(Some(Self {
             token,
             api_url,
+            transcription: Transcription::from_variables(variables)?,
             allowed_chats,
             allowed_users,
             group_members,

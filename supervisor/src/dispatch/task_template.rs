@@ -4,7 +4,7 @@ use protocol::{EarlierAttempts, EventId, HistoryMessage, Task};
 use rusqlite::Connection;
 
 use crate::store::claim::Claimed;
-use crate::store::{StoreError, conversation, history, prior_context};
+use crate::store::{StoreError, attachments, conversation, history, prior_context};
 
 #[derive(Debug)]
 pub(crate) struct TaskTemplate {
@@ -19,17 +19,19 @@ pub(crate) struct PriorContext {
     earlier: EarlierAttempts,
     /// The model that the chat has chosen.
     model: Option<String>,
+    images: Vec<String>,
 }
 
 impl PriorContext {
-    /// Reads the history of the chat and what earlier attempts did.
+    /// Reads the history of the chat, what earlier attempts did, and which images came with the message.
     pub(crate) fn of(connection: &Connection, task: &Claimed) -> Result<Self, StoreError> {
         let earlier = match task.attempt {
             0 | 1 => EarlierAttempts::default(),
             _ => prior_context::earlier_attempts(connection, &task.id)?,
         };
+        let images = attachments::images(connection, &task.id)?;
         let model = conversation::model(connection, &task.chat)?;
-        Ok(Self { history: history::of_chat(connection, &task.chat)?, earlier, model })
+        Ok(Self { history: history::of_chat(connection, &task.chat)?, earlier, images, model })
     }
 }
 
@@ -44,6 +46,7 @@ impl TaskTemplate {
             text: task.text.clone(),
             origin: task.origin.clone(),
             model: prior.model,
+            images: prior.images,
             history: prior.history,
             earlier: prior.earlier,
             system_prompt: self.system_prompt.clone(),

@@ -8,6 +8,7 @@
 //! nothing polls.
 
 pub(crate) mod activity;
+pub(crate) mod attachments;
 pub(crate) mod attempt;
 pub(crate) mod backlog;
 pub(crate) mod cancel;
@@ -16,6 +17,7 @@ pub(crate) mod claim;
 mod columns;
 pub(crate) mod conversation;
 pub(crate) mod delivery;
+pub(crate) mod edits;
 pub(crate) mod events;
 pub(crate) mod file_requests;
 #[cfg(test)]

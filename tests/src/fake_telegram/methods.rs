@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::TOKEN;
+use super::files;
 use super::form::Form;
 use super::signs::is_progress;
 use super::state::{Fault, Shared};
@@ -86,6 +87,7 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
             "can_join_groups": true, "can_read_all_group_messages": false,
             "supports_inline_queries": false, "can_connect_to_business": false, "has_main_web_app": false,
         })),
+        "getfile" => files::describe(shared, form.parameters["file_id"].as_str().unwrap_or_default()),
         "getupdates" => {
             let updates = json!({"ok": true, "result": next_updates(shared, &form.parameters).await});
             let body = updates.to_string().replace(HALF_A_CHARACTER, "\\ud83d");
@@ -133,12 +135,12 @@ fn answer_or_refusal(answer: Result<Value, String>) -> Response {
     }
 }
 
-fn result(result: &Value) -> Response {
+pub(super) fn result(result: &Value) -> Response {
     axum::Json(json!({"ok": true, "result": result})).into_response()
 }
 
 /// Like Telegram, omits `parameters` if there are none.
-fn refusal(status: u16, description: &str, parameters: Option<Value>) -> Response {
+pub(super) fn refusal(status: u16, description: &str, parameters: Option<Value>) -> Response {
     let mut body = json!({"ok": false, "error_code": status, "description": description});
     if let Some(parameters) = parameters {
         body["parameters"] = parameters;

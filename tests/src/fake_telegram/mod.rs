@@ -4,6 +4,7 @@
 //! `offset` confirms it.
 
 pub mod entities;
+mod files;
 mod form;
 mod methods;
 mod signs;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::routing::any;
+use axum::routing::{any, get};
 use serde_json::Value;
 
 use crate::serving::Serving;
@@ -40,8 +41,10 @@ impl FakeTelegram {
 
     pub fn start_at(address: SocketAddr) -> Self {
         let shared = Arc::new(Shared::default());
-        let router =
-            Router::new().route("/{bot}/{method}", any(methods::answer)).with_state(Arc::clone(&shared));
+        let router = Router::new()
+            .route("/{bot}/{method}", any(methods::answer))
+            .route("/file/{bot}/{*path}", get(files::send))
+            .with_state(Arc::clone(&shared));
         Self { shared, serving: Serving::start_at(address, router) }
     }
 
@@ -69,6 +72,22 @@ impl FakeTelegram {
         state.waiting.push_back((id, with_id(id, update)));
         drop(state);
         self.shared.arrived.notify_waiters();
+    }
+
+    /// Adds a file that the bot can fetch by this ID.
+    pub fn add_file(&self, id: &str, content: impl Into<Vec<u8>>) {
+        self.shared.lock().files.insert(id.to_owned(), content.into());
+    }
+
+    /// Makes every download stop in the middle until it is allowed to go on.
+    pub fn hold_downloads(&self, hold: bool) {
+        self.shared.lock().holds_downloads = hold;
+        self.shared.arrived.notify_waiters();
+    }
+
+    /// How many downloads have begun.
+    pub fn downloads(&self) -> usize {
+        self.shared.lock().downloads
     }
 
     /// Serves a confirmed update once more, as after a failover.

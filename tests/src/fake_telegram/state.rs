@@ -88,6 +88,10 @@ pub(super) struct State {
     pub(super) administrators: HashMap<i64, Vec<i64>>,
     /// What the bot set as its menu.
     pub(super) menu: Value,
+    /// What the bot can fetch, by file ID.
+    pub(super) files: HashMap<String, Vec<u8>>,
+    pub(super) holds_downloads: bool,
+    pub(super) downloads: usize,
 }
 
 impl Shared {

@@ -5,6 +5,7 @@
 mod cancel;
 mod columns;
 mod formatted;
+mod incoming;
 mod local;
 mod outbox;
 mod progress;

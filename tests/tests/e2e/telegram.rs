@@ -78,7 +78,7 @@ fn every_kind_of_update_is_accounted_for() {
     });
     wait_for_rest(&system, &telegram);
     let sent = telegram.sent();
-    assert!(sent.iter().any(|message| message.text.contains("text")), "the photo is answered: {sent:?}");
+    assert!(sent.iter().any(|message| message.text.contains("photo")), "the photo is answered: {sent:?}");
 }
 
 #[test]

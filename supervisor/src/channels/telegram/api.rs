@@ -18,6 +18,8 @@ const PUBLIC: &str = "https://api.telegram.org";
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a call may take that sends no file and waits for nothing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a file of the largest size may take.
+const DOWNLOAD_PATIENCE: Duration = Duration::from_secs(300);
 /// A longer description is not Telegram's.
 const MAX_DESCRIPTION_CHARS: usize = 300;
 
@@ -27,6 +29,8 @@ pub(crate) struct Api {
     client: reqwest::Client,
     /// Ends with the bot's token.
     base: String,
+    /// The same for files.
+    files: String,
     token: Secret,
 }
 
@@ -78,7 +82,24 @@ impl Api {
             .referer(false)
             .build()?;
         let server = url.map_or(PUBLIC, |url| url.as_str().trim_end_matches('/'));
-        Ok(Self { client, base: format!("{server}/bot{}", token.expose()), token: token.clone() })
+        let token_text = token.expose();
+        let (base, files) = (format!("{server}/bot{token_text}"), format!("{server}/file/bot{token_text}"));
+        Ok(Self { client, base, files, token: token.clone() })
+    }
+
+    /// Begins to download a file by the path that `getFile` has named.
+    pub(super) async fn download(&self, path: &str) -> Result<reqwest::Response, CallError> {
+        let no_answer = |error: reqwest::Error| self.no_answer(error_chain(&error.without_url()));
+        let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+        if !path.split('/').all(is_plain) {
+            return Err(self.no_answer("Telegram named a path that is none of its files".to_owned()));
+        }
+        let request = self.client.get(format!("{}/{path}", self.files)).timeout(DOWNLOAD_PATIENCE);
+        let response = request.send().await.map_err(no_answer)?;
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            status => Err(CallError::Refused(self.refusal::<()>(status, None))),
+        }
     }
 
     /// Makes a call that takes at most [`PATIENCE`].

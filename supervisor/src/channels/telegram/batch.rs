@@ -8,11 +8,13 @@ use tokio::sync::Notify;
 
 use super::NAME;
 use super::classify::{ClassifiedUpdate, UpdateAction};
+use super::store_message::{store_edited, store_message};
 use crate::channel::{Chat, Content, Delivery};
 use crate::commands::models::Models;
 use crate::commands::{self, Context};
-use crate::store::inbox::{IncomingMessage, enqueue, store_skipped};
+use crate::store::inbox::{IncomingMessage, store_skipped};
 use crate::store::{StoreError, backlog, chats, kv, outbox, pairing};
+use crate::tool_files::ToolFiles;
 
 /// The key of the next offset to ask for: updates before it are stored.
 pub(super) const OFFSET: &str = "telegram.offset";
@@ -44,6 +46,8 @@ pub(super) struct Batch {
     pub(super) file_requests: Arc<Notify>,
     /// What a chat can choose from.
     pub(super) models: Models,
+    /// Where files go; none if they cannot be stored.
+    pub(super) inbox: Option<ToolFiles>,
     /// This run's `process.started`.
     pub(super) run: EventId,
 }
@@ -76,7 +80,10 @@ impl Batch {
             origin: update.origin.clone(),
         };
         let (text, reason) = match &update.action {
-            UpdateAction::Run(text) => return enqueue(tx, &incoming(text), run).map(|_| ()),
+            UpdateAction::Run(text) => {
+                return store_message(tx, update, &incoming(text), self.inbox.as_ref(), run);
+            }
+            UpdateAction::Edited(text) => return store_edited(tx, update, incoming(text), run),
             UpdateAction::Late(text) => (text.as_str(), "the message waited longer than the pending window"),
             UpdateAction::Command(_) => ("", "a command, carried out on receipt"),
             UpdateAction::Moved { .. } => ("", "the group became a supergroup"),
@@ -105,7 +112,10 @@ impl Batch {
                 backlog::count_skipped(tx, chat)?;
                 None
             }
-            UpdateAction::Run(_) | UpdateAction::Late(_) | UpdateAction::Skip(_) => None,
+            UpdateAction::Run(_)
+            | UpdateAction::Edited(_)
+            | UpdateAction::Late(_)
+            | UpdateAction::Skip(_) => None,
         };
         let Some(reply) = reply else { return Ok(()) };
         outbox::queue(tx, Some(&task), chat, vec![Content::Text(reply)], Delivery::Push, Some(run))

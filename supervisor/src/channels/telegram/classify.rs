@@ -8,9 +8,11 @@ use teloxide::types::{Message, MessageKind, UpdateKind};
 use super::NAME;
 use super::admission::{Admission, Rules, admit, text_of};
 use super::identity::is_command;
+use super::incoming::Incoming;
 use super::origin;
 use super::updates::Received;
 use crate::channel::Chat;
+use crate::channel::attachment::Attachment;
 use crate::commands::{self, Command, Parsed};
 
 /// An update, and what to do with it.
@@ -23,12 +25,18 @@ pub(super) struct ClassifiedUpdate {
     /// Who wrote it, and where, if it may become a task.
     pub(super) origin: Option<Origin>,
     pub(super) action: UpdateAction,
+    /// The files that it brings, if it is run.
+    pub(super) files: Vec<Attachment>,
+    /// The album that it is a part of.
+    pub(super) album: Option<String>,
 }
 
 /// Whether to run it, or why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UpdateAction {
     Run(String),
+    /// A message was changed: this is what it says now.
+    Edited(String),
     /// It waited too long: do not run it, but store its text, so that a person can requeue it.
     Late(String),
     /// Carry it out at once.
@@ -54,7 +62,9 @@ pub(super) enum UpdateAction {
     NotObeyed(&'static str),
 }
 
-const ONLY_TEXT: &str = "I understand text messages only. Please write what you need.";
+const UNREADABLE: &str = "I cannot read that kind of message. Please write what you need, or send a file.";
+const TOO_LARGE: &str = "That file is too large: Telegram gives a bot files of at most 20 MB. Please send a \
+     smaller one, send it in parts, or send a link to it.";
 const FORWARDED_COMMAND: &str = "I carry out no forwarded commands. Please write it yourself.";
 const UNKNOWN_ADMINISTRATORS: &str =
     "I could not read who administers this group, so I did nothing. Please send it again in a moment.";
@@ -63,24 +73,39 @@ const NO_CHAT: &str = "none";
 pub(super) fn classify(received: &Received, rules: &Rules<'_>) -> ClassifiedUpdate {
     let Received { id: update_id, update } = received;
     let (mut chat, mut message_id, mut origin) = (Chat::new(NAME, NO_CHAT), None, None);
+    let incoming = match update.as_ref().map(|update| &update.kind) {
+        Some(UpdateKind::Message(message) | UpdateKind::EditedMessage(message)) => {
+            Incoming::of(message, rules.bot)
+        }
+        _ => Incoming::default(),
+    };
     let action = match update.as_ref().map(|update| &update.kind) {
         None => UpdateAction::Skip("the update could not be read"),
         Some(UpdateKind::Message(message)) => {
             message_id = Some(i64::from(message.id.0));
             origin = message.from.as_ref().map(|user| origin::of(message, user));
-            classify_message(message, rules)
+            classify_message(message, &incoming, rules)
         }
         Some(UpdateKind::CallbackQuery(_)) => UpdateAction::Skip("a button, answered on receipt"),
-        Some(UpdateKind::EditedMessage(_)) => UpdateAction::Skip("edited messages are not run again"),
+        Some(UpdateKind::EditedMessage(message)) => {
+            message_id = Some(i64::from(message.id.0));
+            origin = message.from.as_ref().map(|user| origin::of(message, user));
+            match classify_message(message, &incoming, rules) {
+                UpdateAction::Run(text) => UpdateAction::Edited(text),
+                _ => UpdateAction::Skip("an edited message that is not run"),
+            }
+        }
         Some(_) => UpdateAction::Skip("only messages are run, not other updates"),
     };
     if let Some(number) = update.as_ref().and_then(|update| update.chat()).map(|chat| chat.id) {
         chat = Chat::new(NAME, number);
     }
-    ClassifiedUpdate { update_id: *update_id, message_id, chat, origin, action }
+    let is_run = matches!(action, UpdateAction::Run(_));
+    let files = if is_run { incoming.files } else { Vec::new() };
+    ClassifiedUpdate { update_id: *update_id, message_id, chat, origin, action, files, album: incoming.album }
 }
 
-fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
+fn classify_message(message: &Message, incoming: &Incoming, rules: &Rules<'_>) -> UpdateAction {
     if let Some((from, to)) = moved(message)
         && rules.permissions.allows(from)
     {
@@ -88,7 +113,7 @@ fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
     }
     let is_late = rules.not_before.is_some_and(|limit| message.date.timestamp() < limit);
     match admit(message, rules) {
-        Admission::Admitted(_) => classify_content(message, is_late, rules),
+        Admission::Admitted(_) => classify_content(message, incoming, is_late, rules),
         Admission::Ignored(reason) => UpdateAction::Skip(reason),
         Admission::UnknownChat(_) | Admission::NotObeyed { .. } if is_late => {
             UpdateAction::Skip("an old message of somebody who may not use the bot")
@@ -106,7 +131,12 @@ fn classify_message(message: &Message, rules: &Rules<'_>) -> UpdateAction {
 }
 
 /// What to do with a message of somebody who may ask for it.
-fn classify_content(message: &Message, is_late: bool, rules: &Rules<'_>) -> UpdateAction {
+fn classify_content(
+    message: &Message,
+    incoming: &Incoming,
+    is_late: bool,
+    rules: &Rules<'_>,
+) -> UpdateAction {
     let text = rules.bot.addressed(text_of(message)).unwrap_or_default();
     if message.forward_origin().is_some() && is_command(&text) {
         return UpdateAction::Answer { reason: "a forwarded command", reply: FORWARDED_COMMAND };
@@ -115,11 +145,15 @@ fn classify_content(message: &Message, is_late: bool, rules: &Rules<'_>) -> Upda
         Some(_) if is_late && commands::parse(&text).is_some() => {
             UpdateAction::Skip("a command that waited too long")
         }
-        _ if is_late => UpdateAction::Late(message.text().map(|_| text).unwrap_or_default()),
-        Some(_) if !text.trim().is_empty() => classify_text(text),
+        _ if is_late => UpdateAction::Late(incoming.text.clone()),
+        Some(_) if commands::parse(&text).is_some() => classify_command(text),
+        _ if incoming.is_too_large() => {
+            UpdateAction::Answer { reason: "a file is larger than a bot can fetch", reply: TOO_LARGE }
+        }
+        _ if !incoming.is_empty() => UpdateAction::Run(incoming.text.clone()),
         // Empty: a kind of content that this client does not know.
         _ if matches!(message.kind, MessageKind::Common(_) | MessageKind::Empty {}) => {
-            UpdateAction::Answer { reason: "the message has no text", reply: ONLY_TEXT }
+            UpdateAction::Answer { reason: "the message has nothing that can be read", reply: UNREADABLE }
         }
         _ => UpdateAction::Skip("the message is about the chat itself"),
     }
@@ -132,7 +166,7 @@ fn moved(message: &Message) -> Option<(i64, i64)> {
     to.or_else(|| message.migrate_from_chat_id().map(|from| (from.0, here)))
 }
 
-fn classify_text(text: String) -> UpdateAction {
+fn classify_command(text: String) -> UpdateAction {
     match commands::parse(&text) {
         None => UpdateAction::Run(text),
         Some(Parsed::Command(command)) => UpdateAction::Command(command),
@@ -207,7 +241,7 @@ mod tests {
             ("message", stranger.clone(), None, "UnknownChat"),
             // What a stranger sent long ago leaves no text.
             ("message", stranger, Some(1001), "Skip("),
-            ("message", message(json!({"voice": voice})), None, "Answer {"),
+            ("message", message(json!({"voice": voice})), None, "Run(\"\")"),
             ("message", message(json!({"something_new": {}})), None, "Answer {"),
             ("message", text(" "), None, "Answer {"),
             ("message", message(json!({"new_chat_title": "new"})), None, "Skip("),
@@ -224,7 +258,13 @@ mod tests {
                 "Moved { from: -7, to: -1007 }",
             ),
             ("message", in_chat(-8, json!({"migrate_to_chat_id": -1008})), None, "Skip("),
-            ("edited_message", message(json!({"text": "hello", "edit_date": 1001})), None, "Skip("),
+            (
+                "edited_message",
+                message(json!({"text": "hello", "edit_date": 1001})),
+                None,
+                "Edited(\"hello\")",
+            ),
+            ("edited_message", message(json!({"text": "/cancel", "edit_date": 1001})), None, "Skip("),
             ("channel_post", text("hello"), None, "Skip("),
             ("something_new", json!({"a": 1}), None, "Skip("),
             ("message", json!({"nonsense": true}), None, "Skip("),

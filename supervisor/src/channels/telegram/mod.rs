@@ -11,7 +11,9 @@ pub(crate) mod bot;
 mod classify;
 #[cfg(test)]
 mod documents;
+mod download;
 mod identity;
+mod incoming;
 mod menu;
 mod methods;
 mod origin;
@@ -21,6 +23,7 @@ mod receive;
 mod send;
 mod signs;
 mod split;
+mod store_message;
 mod store_outage;
 mod updates;
 
@@ -38,7 +41,9 @@ use crate::channel::{
 use crate::config::TelegramSettings;
 use crate::formatting::units;
 use crate::health::{PartName, Reading};
+use crate::transcribe::Transcriber;
 use api::Api;
+use download::Downloads;
 use permissions::Permissions;
 use receive::Receiver;
 
@@ -95,7 +100,11 @@ impl Channel for Telegram {
             if let Err(error) = permissions.load(&self.inbound.store).await {
                 tracing::error!(%error, "could not read which chats were paired and which groups moved");
             }
-            Receiver::new(api.clone(), settings, permissions.clone(), self.inbound.clone()).run(stop).await;
+            let receiver = Receiver::new(api.clone(), settings, permissions.clone(), self.inbound.clone());
+            let Some(files) = self.inbound.files.clone() else { return receiver.run(stop).await };
+            let transcriber = Transcriber::new(settings.transcription.clone(), files.clone());
+            let downloads = Downloads { api: api.clone(), inbound: self.inbound.clone(), files, transcriber };
+            tokio::join!(receiver.run(stop.clone()), downloads.run(stop));
         })
     }
 

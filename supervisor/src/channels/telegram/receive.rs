@@ -42,7 +42,7 @@ struct GetUpdates {
     limit: u8,
     /// How long Telegram may hold the request open, in seconds.
     timeout: u64,
-    allowed_updates: [&'static str; 2],
+    allowed_updates: [&'static str; 3],
 }
 
 impl Payload for GetUpdates {
@@ -152,7 +152,7 @@ impl Receiver {
     async fn fetch(&mut self, offset: i64) -> Result<(Vec<Received>, Identity), CallError> {
         // No long poll for the backlog: its end must be seen at once.
         let hold = if self.backlog.is_some() { Duration::ZERO } else { LONG_POLL };
-        let allowed_updates = ["message", "callback_query"];
+        let allowed_updates = ["message", "edited_message", "callback_query"];
         let request = GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates };
         let updates: Vec<Box<RawValue>> = self.api.call_for(&request, hold + PATIENCE).await?;
         if let Some(bot) = &self.identity {
@@ -187,6 +187,7 @@ impl Receiver {
             .any(|update| matches!(&update.action, UpdateAction::Command(Command::Cancel { .. })));
         let chats = classified.iter().filter(|update| matches!(update.action, UpdateAction::Run(_)));
         let chats: Vec<Chat> = chats.map(|update| update.chat.clone()).collect();
+        let brings_files = classified.iter().any(|update| !update.files.is_empty());
         let batch = Batch {
             updates: classified,
             next_offset: last.map(|last| last.saturating_add(1)),
@@ -195,6 +196,7 @@ impl Receiver {
             pending_max: self.pending_max,
             file_requests: Arc::clone(&self.inbound.file_requests),
             models: self.inbound.models.clone(),
+            inbox: self.inbound.files.clone(),
             run: self.inbound.run.clone(),
         };
         let presses: Vec<(Press, bool)> =
@@ -213,6 +215,9 @@ impl Receiver {
         };
         self.outage.ended();
         moved.into_iter().for_each(|(from, to)| self.permissions.moved(from, to));
+        if brings_files {
+            self.inbound.files_came.notify_one();
+        }
         if cancels || answers.iter().any(|answer| answer.stops) {
             self.inbound.cancel_signal.notify();
         }

@@ -1,0 +1,41 @@
+//! The images that came with the message: a model that sees is shown them before its first turn.
+//!
+//! They are fetched with `read`, like those that a model asks for, so they are in the journal and within the
+//! same bounds. One that cannot be shown is told to the model, which has its path from the message.
+
+use serde_json::json;
+
+use crate::agent::TaskRun;
+use crate::conversation::Conversation;
+use crate::model::{Message, ToolCall};
+use crate::picture;
+use crate::stop_reason::StopReason;
+use crate::tool_client::CallContext;
+
+/// The most that are shown at the beginning; a model can read the others itself.
+const MAX_SHOWN: usize = 10;
+
+pub(crate) async fn show(run: &TaskRun<'_>, conversation: &mut Conversation) -> Result<(), StopReason> {
+    if !run.agent.sees {
+        return Ok(());
+    }
+    let caller = CallContext { task: run.task, turn_id: &run.agent_id };
+    for path in run.task.images.iter().take(MAX_SHOWN) {
+        let call = ToolCall::new("", "read", json!({"path": path}).to_string());
+        let envelope = run.agent.tools.call(&call, caller).await.map_err(StopReason::Tools)?;
+        let failure = envelope.meta.error.as_ref().map(|error| error.message.clone());
+        match picture::find(envelope, run.agent.sees).await {
+            Some(Ok(image)) => conversation.push_image(image),
+            Some(Err(why)) => conversation.messages.push(not_shown(path, &why)),
+            None => {
+                let why = failure.unwrap_or_else(|| "it is no image".to_owned());
+                conversation.messages.push(not_shown(path, &why));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn not_shown(path: &str, why: &str) -> Message {
+    Message::User(format!("[The image {path:?} is not shown: {}]", why.trim_end_matches('.')))
+}

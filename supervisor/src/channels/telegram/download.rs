@@ -1,0 +1,181 @@
+//! Fetches the files that messages bring, and stores them through the tool server.
+//!
+//! Which files wait is in the database, so that a kill loses none: one that was being fetched is fetched again.
+//! The bytes go from one connection to the other and are never here as a whole.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use protocol::now_ms;
+use reqwest::Body;
+use serde::Deserialize;
+use teloxide::payloads::GetFile;
+use teloxide::types::FileId;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::api::{Api, CallError, PATIENCE, Refusal};
+use super::bot::pause;
+use super::incoming::MAX_FILE_BYTES;
+use crate::channel::{Content, Delivery};
+use crate::channels::inbound::Inbound;
+use crate::store::attachments::{self, Fetched, Waiting};
+use crate::store::{StoreError, outbox};
+use crate::tool_files::{PutError, ToolFiles};
+use crate::transcribe::Transcriber;
+
+/// The kinds of files in which somebody speaks.
+const SPEECH: [&str; 3] = ["voice message", "video note", "audio"];
+
+/// How many files are fetched at the same time.
+const AT_ONCE: usize = 4;
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// With these pauses, about five minutes.
+const MAX_ATTEMPTS: u32 = 9;
+
+/// How often the queue is looked at although nobody said that something came.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// The longest that fetching one file may take.
+const LONGEST_FETCH: Duration = Duration::from_secs(300);
+
+pub(super) struct Downloads {
+    pub(super) api: Api,
+    pub(super) inbound: Inbound,
+    pub(super) files: ToolFiles,
+    pub(super) transcriber: Transcriber,
+}
+
+/// What `getFile` answers; the client's own type needs a path.
+#[derive(Deserialize)]
+struct FileAnswer {
+    file_path: Option<String>,
+}
+
+impl Downloads {
+    /// Fetches what waits until `stop`.
+    pub(super) async fn run(self, stop: CancellationToken) {
+        let this = Arc::new(self);
+        let (mut running, mut in_hand) = (JoinSet::new(), HashSet::new());
+        loop {
+            let wait = match this.begin(&mut running, &mut in_hand).await {
+                Ok(wait) => wait,
+                Err(error) => {
+                    tracing::error!(%error, "could not read which files wait");
+                    FIRST_PAUSE
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                Some(ended) = running.join_next() => drop(ended.map(|seq| in_hand.remove(&seq))),
+                () = this.inbound.files_came.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Begins to fetch what is due; returns when to look again.
+    async fn begin(
+        self: &Arc<Self>,
+        running: &mut JoinSet<i64>,
+        in_hand: &mut HashSet<i64>,
+    ) -> Result<Duration, StoreError> {
+        let look = self
+            .inbound
+            .store
+            .write(|tx| Ok((attachments::due(tx, 4 * AT_ONCE)?, attachments::next_due(tx)?)));
+        let (due, next) = look.await?;
+        for file in due {
+            if running.len() < AT_ONCE && in_hand.insert(file.seq) {
+                let this = Arc::clone(self);
+                running.spawn(async move { this.fetch_and_settle(file).await });
+            }
+        }
+        let until = next.filter(|next| *next > now_ms()).map(|next| next - now_ms());
+        let until = until.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
+        Ok(until.unwrap_or(LOOK_EVERY).min(LOOK_EVERY))
+    }
+
+    async fn fetch_and_settle(&self, file: Waiting) -> i64 {
+        let fetched = match tokio::time::timeout(LONGEST_FETCH, self.fetch(&file)).await {
+            Ok(fetched) => fetched,
+            Err(_) => later(&file, "it took too long"),
+        };
+        let (seq, run) = (file.seq, self.inbound.run.clone());
+        let settled = self.inbound.store.write_until_done(move |tx| {
+            attachments::settle(tx, &file, &fetched)?;
+            let Fetched::Failed(why) = &fetched else { return Ok(()) };
+            let notice = vec![Content::Text(format!("I could not store the {}. {why}", file.kind))];
+            outbox::queue(tx, None, &file.chat, notice, Delivery::Push, Some(&run)).map(|_| ())
+        });
+        if let Err(error) = settled.await {
+            tracing::error!(%error, "could not store what became of a file");
+        }
+        seq
+    }
+
+    async fn fetch(&self, file: &Waiting) -> Fetched {
+        let get_file = GetFile::new(FileId(file.source.clone()));
+        let found: FileAnswer = match self.api.call_for(&get_file, PATIENCE).await {
+            Ok(found) => found,
+            Err(CallError::Refused(Refusal { code: 400, description, .. })) => {
+                return Fetched::Failed(format!("Telegram does not give it out: {description}."));
+            }
+            Err(error) => return later(file, &error.to_string()),
+        };
+        let Some(path) = found.file_path else {
+            return Fetched::Failed("Telegram does not give it out.".to_owned());
+        };
+        let response = match self.api.download(&path).await {
+            Ok(response) => response,
+            Err(error) => return later(file, &error.to_string()),
+        };
+        let received = Arc::new(AtomicU64::new(0));
+        let body = bounded(response, Arc::clone(&received));
+        let session = file.chat.session();
+        match self.files.put(&file.path, &session, &file.task, body).await {
+            Ok(size_bytes) => {
+                let is_speech = SPEECH.contains(&file.kind.as_str());
+                let transcript = if is_speech {
+                    Some(self.transcriber.words_of(&file.path, &session, &file.task).await)
+                } else {
+                    None
+                };
+                Fetched::Stored { size_bytes, transcript }
+            }
+            Err(_) if received.load(Ordering::Relaxed) > MAX_FILE_BYTES => {
+                Fetched::Failed("It has more than 20 MB.".to_owned())
+            }
+            Err(PutError::Refused(why)) => Fetched::Failed(why),
+            Err(PutError::NotNow(why)) => later(file, &why),
+        }
+    }
+}
+
+/// The bytes of a response, as long as they are not too many.
+fn bounded(response: reqwest::Response, received: Arc<AtomicU64>) -> Body {
+    let bytes = response.bytes_stream().map_err(|error| io::Error::other(error.without_url()));
+    Body::wrap_stream(bytes.and_then(move |part| {
+        let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+        let total = received.fetch_add(length, Ordering::Relaxed) + length;
+        let fits = total <= MAX_FILE_BYTES;
+        async move { if fits { Ok(part) } else { Err(io::Error::other("the file is too large")) } }
+    }))
+}
+
+/// Another time, until there were too many.
+fn later(file: &Waiting, why: &str) -> Fetched {
+    if file.attempt + 1 >= MAX_ATTEMPTS {
+        tracing::error!(why, task_id = %file.task, "a file that somebody sent is given up");
+        return Fetched::Failed("It could not be fetched from Telegram. Please send it again.".to_owned());
+    }
+    let wait = pause(FIRST_PAUSE, file.attempt, LONGEST_PAUSE);
+    tracing::warn!(why, task_id = %file.task, wait_ms = wait.as_millis(), "a file is fetched again later");
+    Fetched::Later { at_ms: now_ms().saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)) }
+}

@@ -1,0 +1,222 @@
+//! What a message says and brings: its text, what else it says put into words, and its files.
+
+use teloxide::types::{FileMeta, Message, PhotoSize};
+
+use super::admission::text_of;
+use super::identity::Identity;
+use crate::channel::attachment::Attachment;
+
+/// What Telegram gives out to a bot (<https://core.telegram.org/bots/api#getfile>).
+pub(super) const MAX_FILE_BYTES: u64 = 20 * 1000 * 1000;
+
+/// How much of a message that somebody replies to is repeated.
+const MAX_QUOTED_CHARS: usize = 2000;
+
+/// The content of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Incoming {
+    pub(super) text: String,
+    pub(super) files: Vec<Attachment>,
+    /// The album that it is a part of.
+    pub(super) album: Option<String>,
+}
+
+impl Incoming {
+    pub(super) fn of(message: &Message, bot: &Identity) -> Self {
+        let mut files = files_of(message);
+        let mut parts: Vec<String> = message.reply_to_message().and_then(in_reply_to).into_iter().collect();
+        if let Some(quote) = message.quote() {
+            parts.push(format!("[Quoted from it: {:?}]", shortened(&quote.text)));
+        }
+        // What is said to the bot, without its name in front.
+        parts.extend(bot.addressed(text_of(message)).filter(|text| !text.is_empty()));
+        parts.extend(in_words(message));
+        if let Some(replied) = message.reply_to_message() {
+            files.extend(files_of(replied));
+        }
+        Self { text: parts.join("\n\n"), files, album: message.media_group_id().map(|album| album.0.clone()) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.files.is_empty()
+    }
+
+    /// Whether one of its files is larger than Telegram gives out.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.files.iter().any(|file| file.size_bytes.is_some_and(|bytes| bytes > MAX_FILE_BYTES))
+    }
+}
+
+fn in_reply_to(replied: &Message) -> Option<String> {
+    let mut said: Vec<String> = replied.text().or(replied.caption()).map(shortened).into_iter().collect();
+    said.extend(in_words(replied));
+    let said = said.join(" ");
+    // A message of a topic replies to the notice that began the topic, which says nothing.
+    (!said.is_empty()).then(|| {
+        let who = replied.from.as_ref().map_or_else(|| "a message".to_owned(), |user| user.full_name());
+        format!("[In reply to {who:?}: {said:?}]")
+    })
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What a message without a text says.
+fn in_words(message: &Message) -> Option<String> {
+    if let Some(venue) = message.venue() {
+        let (title, address, place) = (&venue.title, &venue.address, &venue.location);
+        let (latitude, longitude) = (place.latitude, place.longitude);
+        return Some(format!(
+            "[Place: {title:?}, {address:?}, at latitude {latitude}, longitude {longitude}]"
+        ));
+    }
+    if let Some(place) = message.location() {
+        return Some(format!("[Location: latitude {}, longitude {}]", place.latitude, place.longitude));
+    }
+    if let Some(contact) = message.contact() {
+        let name = [Some(contact.first_name.as_str()), contact.last_name.as_deref()];
+        let name = name.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        return Some(format!("[Contact: {name:?}, phone number {:?}]", contact.phone_number));
+    }
+    if let Some(poll) = message.poll() {
+        let options = poll.options.iter().map(|option| format!("{:?} ({})", option.text, option.voter_count));
+        let options = options.collect::<Vec<_>>().join(", ");
+        return Some(format!("[Poll: {:?} Options with votes: {options}]", poll.question));
+    }
+    let sticker = message.sticker()?;
+    Some(format!("[Sticker: {}]", sticker.emoji.as_deref().unwrap_or("without an emoji")))
+}
+
+fn files_of(message: &Message) -> Vec<Attachment> {
+    let file = |kind, file: &FileMeta, media_type: Option<String>, name: Option<&String>| Attachment {
+        source: file.id.0.clone(),
+        kind,
+        media_type,
+        file_name: name.cloned(),
+        // The client's word for a size that Telegram did not tell.
+        size_bytes: (file.size < u32::MAX).then_some(u64::from(file.size)),
+    };
+    let mut files = Vec::new();
+    if let Some(photo) = message.photo().and_then(largest) {
+        files.push(file("photo", &photo.file, Some("image/jpeg".to_owned()), None));
+    }
+    if let Some(voice) = message.voice() {
+        files.push(file("voice message", &voice.file, typed(&voice.mime_type, "audio/ogg"), None));
+    }
+    if let Some(audio) = message.audio() {
+        let media_type = typed(&audio.mime_type, "audio/mpeg");
+        files.push(file("audio", &audio.file, media_type, audio.file_name.as_ref()));
+    }
+    if let Some(note) = message.video_note() {
+        files.push(file("video note", &note.file, Some("video/mp4".to_owned()), None));
+    }
+    if let Some(video) = message.video() {
+        let media_type = typed(&video.mime_type, "video/mp4");
+        files.push(file("video", &video.file, media_type, video.file_name.as_ref()));
+    }
+    if let Some(animation) = message.animation() {
+        let media_type = typed(&animation.mime_type, "video/mp4");
+        files.push(file("animation", &animation.file, media_type, animation.file_name.as_ref()));
+    } else if let Some(document) = message.document() {
+        let media_type = document.mime_type.as_ref().map(ToString::to_string);
+        files.push(file("document", &document.file, media_type, document.file_name.as_ref()));
+    }
+    files
+}
+
+fn typed(media_type: &Option<impl ToString>, default: &str) -> Option<String> {
+    Some(media_type.as_ref().map_or_else(|| default.to_owned(), ToString::to_string))
+}
+
+fn largest(sizes: &[PhotoSize]) -> Option<&PhotoSize> {
+    sizes.iter().max_by_key(|size| u64::from(size.width) * u64::from(size.height))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn incoming(fields: Value) -> Incoming {
+        let mut message = json!({
+            "message_id": 1, "date": 1000,
+            "chat": {"id": 7, "type": "private", "first_name": "A"},
+            "from": {"id": 7, "is_bot": false, "first_name": "Ada"},
+        });
+        message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let bot = Identity { id: 5, username: "played_bot".to_owned() };
+        Incoming::of(&serde_json::from_str(&message.to_string()).unwrap(), &bot)
+    }
+
+    fn file(name: &str, size: u64) -> Value {
+        json!({"file_id": name, "file_unique_id": name, "file_size": size})
+    }
+
+    #[test]
+    fn of_a_photo_the_largest_size_is_taken_and_its_caption_is_the_text() {
+        let size = |name: &str, edge: u32| json!({"file_id": name, "file_unique_id": name, "width": edge, "height": edge, "file_size": edge});
+        let photo = json!([size("s", 90), size("l", 1280), size("m", 320)]);
+        let found = incoming(json!({"photo": photo, "caption": "who?", "media_group_id": "g"}));
+        assert_eq!((found.text.as_str(), found.album.as_deref()), ("who?", Some("g")));
+        let [photo] = found.files.try_into().unwrap();
+        assert_eq!((photo.source.as_str(), photo.kind, photo.size_bytes), ("l", "photo", Some(1280)));
+    }
+
+    #[test]
+    fn each_kind_of_file_is_named_and_typed() {
+        let check =
+            |field: &str, mut value: Value, more: Value, expected: (&str, Option<&str>, Option<&str>)| {
+                value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                let found = incoming(json!({field: value}));
+                let [file] = found.files.try_into().unwrap();
+                assert_eq!((file.kind, file.media_type.as_deref(), file.file_name.as_deref()), expected);
+            };
+        let timed = json!({"duration": 1, "mime_type": "audio/ogg"});
+        check("voice", file("f", 9), timed, ("voice message", Some("audio/ogg"), None));
+        let audio = json!({"duration": 1, "mime_type": "audio/mpeg", "file_name": "a.mp3"});
+        check("audio", file("f", 9), audio, ("audio", Some("audio/mpeg"), Some("a.mp3")));
+        let note = json!({"duration": 1, "length": 240});
+        check("video_note", file("f", 9), note, ("video note", Some("video/mp4"), None));
+        let video = json!({"duration": 1, "width": 1, "height": 1});
+        check("video", file("f", 9), video, ("video", Some("video/mp4"), None));
+        let document = json!({"file_name": "r.pdf", "mime_type": "application/pdf"});
+        check("document", file("f", 9), document, ("document", Some("application/pdf"), Some("r.pdf")));
+    }
+
+    #[test]
+    fn what_is_no_text_is_put_into_words_and_a_reply_repeats_what_it_answers() {
+        let place = json!({"latitude": 52.5, "longitude": 13.25});
+        let contact = json!({"phone_number": "+49 1", "first_name": "B", "last_name": "C"});
+        let replied = json!({
+            "message_id": 9, "date": 900, "chat": {"id": 7, "type": "private", "first_name": "A"},
+            "from": {"id": 8, "is_bot": false, "first_name": "Bob"},
+            "document": {"file_id": "f", "file_unique_id": "f", "file_size": 3, "file_name": "plan.txt"},
+            "caption": "the plan",
+        });
+        for (fields, expected) in [
+            (json!({"location": place}), "[Location: latitude 52.5, longitude 13.25]"),
+            (json!({"contact": contact}), "[Contact: \"B C\", phone number \"+49 1\"]"),
+            (
+                json!({"text": "and now?", "reply_to_message": replied}),
+                "[In reply to \"Bob\": \"the plan\"]\n\nand now?",
+            ),
+        ] {
+            let found = incoming(fields.clone());
+            assert_eq!(found.text, expected, "{fields}");
+            assert_eq!(found.files.len(), usize::from(fields.get("reply_to_message").is_some()));
+        }
+        assert!(incoming(json!({"new_chat_title": "x"})).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_telegram_does_not_give_out_is_known_by_its_size() {
+        for (size, is_too_large) in [(20_000_000, false), (20_000_001, true), (26_214_400, true)] {
+            assert_eq!(incoming(json!({"document": file("f", size)})).is_too_large(), is_too_large, "{size}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Messages that their senders change after they were stored.
+
+use protocol::TaskId;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::StoreError;
+use super::columns::task_id;
+use crate::channel::Chat;
+
+/// The task of a message that was changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Edited {
+    pub(crate) task: TaskId,
+    /// Whether somebody has worked on it, or it has ended.
+    pub(crate) has_begun: bool,
+}
+
+/// The newest task of a message. One that was skipped is none, whatever became of it.
+pub(crate) fn task_of(
+    connection: &Connection,
+    chat: &Chat,
+    message_id: i64,
+) -> Result<Option<Edited>, StoreError> {
+    let sql = "select id, state <> 'queued' or attempt > 0 from inbox
+               where channel = ?1 and chat_id = ?2 and message_id = ?3 and state <> 'skipped'
+               order by seq desc limit 1";
+    let mut query = connection.prepare_cached(sql)?;
+    let found = query.query_row(params![chat.channel.as_str(), chat.id, message_id], |row| {
+        Ok(Edited { task: task_id(row, 0)?, has_begun: row.get(1)? })
+    });
+    Ok(found.optional()?)
+}
+
+/// Replaces the text of a task that has not begun.
+pub(crate) fn replace_text(connection: &Connection, task: &TaskId, text: &str) -> Result<(), StoreError> {
+    let sql = "update inbox set text = ?2 where id = ?1 and state = 'queued' and attempt = 0";
+    connection.prepare_cached(sql)?.execute(params![task.as_str(), text])?;
+    Ok(())
+}

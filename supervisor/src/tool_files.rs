@@ -1,0 +1,126 @@
+//! The tool server, for what comes in: the supervisor has no roots of its own, and executes nothing.
+
+use process::Secret;
+use protocol::{Envelope, SessionId, TaskId};
+use reqwest::header::{CONTENT_LENGTH, IF_NONE_MATCH};
+use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
+
+/// Where incoming files lie, beneath the root that they are kept in.
+const INBOX: &str = "inbox";
+
+/// The name of the root for what the agent keeps.
+const STATE_ROOT: &str = "state";
+
+/// A client for one tool server.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolFiles {
+    client: Client,
+    server: String,
+    token: Secret,
+    /// The directory of all incoming files.
+    inbox: String,
+}
+
+/// Why a file was not stored.
+#[derive(Debug)]
+pub(crate) enum PutError {
+    /// It will not be, in words.
+    Refused(String),
+    /// Another time, perhaps.
+    NotNow(String),
+}
+
+impl ToolFiles {
+    /// A client for the server at this address with these roots. Nothing is sent yet.
+    pub(crate) fn new(url: &str, token: Secret, roots: &[String]) -> Result<Self, reqwest::Error> {
+        let named = roots.iter().find(|root| root.rsplit('/').next() == Some(STATE_ROOT));
+        let root = named.or(roots.first()).map_or("", |root| root.trim_end_matches('/'));
+        let client = Client::builder().no_proxy().build()?;
+        Ok(Self {
+            client,
+            server: url.trim_end_matches('/').to_owned(),
+            token,
+            inbox: format!("{root}/{INBOX}"),
+        })
+    }
+
+    /// The directory of what comes in with a session.
+    pub(crate) fn inbox_of(&self, session: &SessionId) -> String {
+        format!("{}/{}", self.inbox, session.as_str().replace(':', "-"))
+    }
+
+    /// Stores a new file and returns its size. One that is there already was stored by an earlier attempt,
+    /// because nobody else makes these names.
+    pub(crate) async fn put(
+        &self,
+        path: &str,
+        session: &SessionId,
+        task: &TaskId,
+        body: Body,
+    ) -> Result<u64, PutError> {
+        let request = self.request(Method::PUT, path, session).header("X-Task-Id", task.as_str());
+        let answer = request.header(IF_NONE_MATCH, "*").body(body).send().await.map_err(not_now)?;
+        let status = answer.status();
+        if status == StatusCode::PRECONDITION_FAILED {
+            return self.size(path, session).await;
+        }
+        let envelope: Envelope = answer.json().await.map_err(not_now)?;
+        match envelope.meta.error {
+            None => Ok(envelope.meta.data["bytes_after"].as_u64().unwrap_or(0)),
+            Some(error) if status.is_server_error() || error.retryable => {
+                Err(PutError::NotNow(error.message))
+            }
+            Some(error) => Err(PutError::Refused(error.message)),
+        }
+    }
+
+    /// Begins to fetch a file.
+    pub(crate) async fn get(&self, path: &str, session: &SessionId) -> Result<Response, String> {
+        let answer = self.request(Method::GET, path, session).send().await.map_err(in_words)?;
+        match answer.status() {
+            StatusCode::OK => Ok(answer),
+            status => Err(format!("the tool server answered with {status}")),
+        }
+    }
+
+    /// Runs a command line in the tool server's sandbox, and returns what it prints.
+    pub(crate) async fn run(
+        &self,
+        command: &str,
+        timeout_seconds: u64,
+        session: &SessionId,
+        task: &TaskId,
+    ) -> Result<String, String> {
+        let arguments = serde_json::json!({"cmd": command, "timeout_seconds": timeout_seconds});
+        let request = self.client.post(format!("{}/tools/bash", self.server)).json(&arguments);
+        let request = request.bearer_auth(self.token.expose()).header("X-Task-Id", task.as_str());
+        let answer = request.header("X-Session-Id", session.as_str()).send().await.map_err(in_words)?;
+        let envelope: Envelope = answer.json().await.map_err(in_words)?;
+        match envelope.meta.error {
+            None => Ok(envelope.stdout),
+            Some(error) => Err(error.message),
+        }
+    }
+
+    async fn size(&self, path: &str, session: &SessionId) -> Result<u64, PutError> {
+        let answer = self.request(Method::HEAD, path, session).send().await.map_err(not_now)?;
+        let length =
+            answer.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        length.filter(|_| answer.status().is_success()).ok_or_else(|| {
+            PutError::NotNow(format!("the tool server answered a HEAD with {}", answer.status()))
+        })
+    }
+
+    fn request(&self, method: Method, path: &str, session: &SessionId) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}/files", self.server)).query(&[("path", path)]);
+        request.bearer_auth(self.token.expose()).header("X-Session-Id", session.as_str())
+    }
+}
+
+fn not_now(error: reqwest::Error) -> PutError {
+    PutError::NotNow(in_words(error))
+}
+
+fn in_words(error: reqwest::Error) -> String {
+    crate::error_chain::error_chain(&error.without_url())
+}

@@ -1,0 +1,147 @@
+//! What is said in a voice message: by a command of the operator, or by a service.
+//!
+//! The command runs in the tool server's sandbox like any other, because the supervisor executes nothing. To a
+//! service the bytes go as they come from the tool server.
+
+use std::time::Duration;
+
+use process::{Secret, VariableError, Variables};
+use protocol::{SessionId, TaskId};
+use reqwest::Body;
+use reqwest::multipart::{Form, Part};
+use serde::Deserialize;
+
+use crate::error_chain::error_chain;
+use crate::tool_files::ToolFiles;
+
+const VARIABLE: &str = "AUTONOUS_TRANSCRIBE";
+
+const DEFAULT_MODEL: &str = "whisper-1";
+
+/// How long either may take.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// The longest transcript that a task is told.
+const MAX_CHARS: usize = 20_000;
+
+/// How voice messages are transcribed.
+#[derive(Debug, Clone)]
+pub(crate) enum Transcription {
+    /// `AUTONOUS_TRANSCRIBE`: a command line; the path is its last argument.
+    Command(String),
+    /// `AUTONOUS_TRANSCRIBE`: the base address, with `/v1`, of an OpenAI-compatible service.
+    Service {
+        url: reqwest::Url,
+        /// `AUTONOUS_TRANSCRIBE_MODEL` (`whisper-1`).
+        model: String,
+        /// `AUTONOUS_TRANSCRIBE_API_KEY` (none).
+        key: Option<Secret>,
+    },
+}
+
+impl Transcription {
+    pub(crate) fn from_variables(variables: &Variables) -> Result<Option<Self>, VariableError> {
+        let Some(text) = variables.text(VARIABLE) else { return Ok(None) };
+        if !text.starts_with("http://") && !text.starts_with("https://") {
+            return Ok(Some(Self::Command(text.to_owned())));
+        }
+        let address = format!("{}/audio/transcriptions", text.trim_end_matches('/'));
+        let url = address.parse().map_err(|_| {
+            VariableError::new(VARIABLE, text, "a command line, or an address such as https://host/v1")
+        })?;
+        let model = variables.text("AUTONOUS_TRANSCRIBE_MODEL").unwrap_or(DEFAULT_MODEL).to_owned();
+        Ok(Some(Self::Service { url, model, key: variables.secret("AUTONOUS_TRANSCRIBE_API_KEY") }))
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Transcriber {
+    how: Option<Transcription>,
+    files: ToolFiles,
+}
+
+/// What a service answers.
+#[derive(Deserialize)]
+struct Answer {
+    text: String,
+}
+
+impl Transcriber {
+    pub(crate) fn new(how: Option<Transcription>, files: ToolFiles) -> Self {
+        Self { how, files }
+    }
+
+    /// What is said in a stored file, or in words why nobody knows.
+    pub(crate) async fn words_of(
+        &self,
+        path: &str,
+        session: &SessionId,
+        task: &TaskId,
+    ) -> Result<String, String> {
+        let heard = match &self.how {
+            None => return Err(format!("no transcription is set up ({VARIABLE}).")),
+            Some(Transcription::Command(command)) => {
+                let line = format!("{command} {}", quoted(path));
+                self.files.run(&line, PATIENCE.as_secs(), session, task).await
+            }
+            Some(Transcription::Service { url, model, key }) => {
+                self.ask(url, model, key.as_ref(), path, session).await
+            }
+        };
+        match heard.as_deref().map(str::trim) {
+            Ok("") => Err("the transcription is empty.".to_owned()),
+            Ok(words) => Ok(words.chars().take(MAX_CHARS).collect()),
+            Err(why) => {
+                tracing::warn!(why, task_id = %task, "a voice message could not be transcribed");
+                Err(format!("the transcription failed: {why}"))
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        url: &reqwest::Url,
+        model: &str,
+        key: Option<&Secret>,
+        path: &str,
+        session: &SessionId,
+    ) -> Result<String, String> {
+        let in_words = |error: reqwest::Error| error_chain(&error.without_url());
+        let file = self.files.get(path, session).await?;
+        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+        let length = file.content_length();
+        let body = Body::wrap_stream(file.bytes_stream());
+        let part = match length {
+            Some(length) => Part::stream_with_length(body, length),
+            None => Part::stream(body),
+        };
+        let form = Form::new().text("model", model.to_owned()).text("response_format", "json");
+        let form = form.part("file", part.file_name(name));
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let request = client.map_err(in_words)?.post(url.clone()).timeout(PATIENCE).multipart(form);
+        let request = match key {
+            Some(key) => request.bearer_auth(key.expose()),
+            None => request,
+        };
+        let answer = request.send().await.map_err(in_words)?;
+        if !answer.status().is_success() {
+            return Err(format!("the service answered with {}", answer.status()));
+        }
+        answer.json::<Answer>().await.map(|answer| answer.text).map_err(in_words)
+    }
+}
+
+/// One word of a command line, whatever is in it.
+fn quoted(path: &str) -> String {
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_the_command_line() {
+        assert_eq!(quoted("/a b/c'd"), "'/a b/c'\\''d'");
+    }
+}

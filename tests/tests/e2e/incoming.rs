@@ -1,0 +1,296 @@
+//! What comes in over Telegram besides text: files that are fetched and stored, and what is put into words.
+
+use std::fs;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use harness::fake_telegram::texts;
+use harness::fake_telegram::update::ADA;
+use harness::{
+    FakeModel, FakeTelegram, FakeTranscriber, Fault, ModelReply, System, fake_transcriber, leftovers, wait,
+};
+use serde_json::{Value, json};
+
+use crate::assert_says;
+
+/// A PNG of one pixel.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+const MEGABYTE: usize = 1 << 20;
+
+fn says(text: &str) -> ModelReply {
+    ModelReply::Text(text.to_owned())
+}
+
+fn started(telegram: &FakeTelegram, model: &FakeModel) -> System {
+    System::builder()
+        .telegram(telegram, "4711")
+        .model(model)
+        .variable("AUTONOUS_MODEL_VISION", "true")
+        .start()
+}
+
+/// The directory of what came in with Ada's chat.
+fn inbox(system: &System) -> PathBuf {
+    system.dir().data().join("state/inbox/telegram-4711")
+}
+
+fn stored(system: &System) -> Vec<(String, Vec<u8>)> {
+    let Ok(entries) = fs::read_dir(inbox(system)) else { return Vec::new() };
+    let file = |entry: std::io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap())
+    };
+    let mut files: Vec<_> = entries.map(file).collect();
+    files.sort();
+    files
+}
+
+/// The last message of the user in a request.
+fn asked(request: &Value) -> String {
+    let messages = request["messages"].as_array().unwrap();
+    messages
+        .iter()
+        .filter(|message| message["role"] == "user")
+        .map(|message| message["content"].to_string())
+        .collect()
+}
+
+#[test]
+fn a_model_that_sees_is_shown_the_photo_that_it_is_asked_about() {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("A single dot.")]));
+    telegram.add_file("large", STANDARD.decode(PIXEL).unwrap());
+    let system = started(&telegram, &model);
+    telegram.push(ADA.photo_of("large", "what is on it?"));
+    assert_eq!(texts(&telegram.wait_for_sent(1)), ["A single dot."]);
+    let request = &model.requests()[0];
+    let said = asked(request);
+    assert_says(
+        &said,
+        &["what is on it?", "- photo: ", "/state/inbox/telegram-4711/", "image/jpeg", "70 bytes"],
+    );
+    assert_says(&said, &["image_url", &format!("base64,{PIXEL}")]);
+    let [(name, content)] = stored(&system).try_into().unwrap();
+    assert!(name.ends_with(".jpg") && said.contains(&name), "{name}: {said}");
+    assert_eq!(content, STANDARD.decode(PIXEL).unwrap());
+}
+
+#[test]
+fn a_document_is_stored_under_a_name_of_ours_and_read_by_a_command() {
+    let telegram = FakeTelegram::start();
+    let read = ModelReply::call(
+        "bash",
+        &json!({"cmd": "head -c 8 ../state/inbox/telegram-4711/*.pdf | tr -d '\\n'"}),
+    );
+    let model = FakeModel::answering(vec![read, says("It is a PDF.")]);
+    telegram.add_file("pdf", [b"%PDF-1.7\n".as_slice(), &[0; 5000]].concat());
+    let system = started(&telegram, &model);
+    telegram.push(ADA.document("pdf", "../../.git/hooks/evil\n.pdf", "application/pdf", 5009));
+    assert_eq!(texts(&telegram.wait_for_sent(1)), ["It is a PDF."]);
+    assert_says(
+        &asked(&model.requests()[0]),
+        &["- document: ", "application/pdf, 5009 bytes", "its sender calls"],
+    );
+    assert_says(&model.requests()[1]["messages"].to_string(), &["%PDF-1.7"]);
+    let [(name, _)] = stored(&system).try_into().unwrap();
+    assert!(name.ends_with(".pdf") && !name.contains("evil"), "{name}");
+    let calls = system
+        .database()
+        .texts("select payload ->> 'tool_name' from events where type = 'tool_call.completed'");
+    assert!(calls.contains(&"file_upload".to_owned()), "{calls:?}");
+}
+
+#[test]
+fn a_file_that_telegram_does_not_give_out_is_refused_with_words() {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("I see.")]));
+    let system = started(&telegram, &model);
+    telegram.push(ADA.document("large", "film.mp4", "video/mp4", 25 * MEGABYTE));
+    assert_says(&telegram.wait_for_sent(1)[0].text, &["too large", "20 MB"]);
+    assert_eq!(system.database().task_states(), ["skipped"]);
+    // One whose size was told wrongly, and one that is gone.
+    telegram.add_file("wrong", vec![0; 25 * MEGABYTE]);
+    telegram.push(ADA.document("wrong", "a.bin", "application/octet-stream", 10));
+    assert_says(&telegram.wait_for_sent(3)[1].text, &["could not store the document", "file is too big"]);
+    assert_says(&asked(&model.requests()[0]), &["document", "not stored", "file is too big"]);
+    assert_eq!((stored(&system), telegram.downloads()), (Vec::new(), 0));
+}
+
+#[test]
+fn an_album_is_one_task_with_all_of_its_photos() {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("Three dots.")]));
+    let system = started(&telegram, &model);
+    for (number, caption) in [(1, "count them"), (2, ""), (3, "")] {
+        let id = format!("photo-{number}");
+        telegram.add_file(&id, STANDARD.decode(PIXEL).unwrap());
+        let mut update = ADA.photo_of(&id, caption);
+        update["message"]["media_group_id"] = "album".into();
+        update["message"]["message_id"] = number.into();
+        telegram.push(update);
+    }
+    assert_eq!(texts(&telegram.wait_for_sent(1)), ["Three dots."]);
+    let said = asked(&model.requests()[0]);
+    assert_eq!(said.matches("- photo: ").count(), 3, "{said}");
+    assert_eq!(said.matches(PIXEL).count(), 3, "{said}");
+    assert_eq!((model.requests().len(), stored(&system).len()), (1, 3));
+    assert_eq!(system.database().task_states(), ["done", "skipped", "skipped"]);
+}
+
+/// What the model is told of a voice message, with these settings.
+fn told_of_a_voice_message(variables: &[(&str, &str)]) -> String {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("ok")]));
+    telegram.add_file("voice", "spoken words");
+    let builder = System::builder().telegram(&telegram, "4711").model(&model);
+    let builder = variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value));
+    let system = builder.start();
+    let voice = json!({
+        "file_id": "voice", "file_unique_id": "v", "file_size": 12, "duration": 2, "mime_type": "audio/ogg",
+    });
+    telegram.push(ADA.saying(&json!({"voice": voice})));
+    assert_eq!(texts(&telegram.wait_for_sent(1)), ["ok"]);
+    assert_eq!(stored(&system).len(), 1);
+    asked(&model.requests()[0]).replace('\\', "")
+}
+
+#[test]
+fn a_voice_message_comes_in_words_or_as_a_file_that_nobody_has_listened_to() {
+    let service = FakeTranscriber::hearing("Buy milk.");
+    let told = told_of_a_voice_message(&[
+        ("AUTONOUS_TRANSCRIBE", &service.url()),
+        ("AUTONOUS_TRANSCRIBE_API_KEY", fake_transcriber::KEY),
+    ]);
+    assert_says(&told, &["- voice message: ", "audio/ogg, 12 bytes", "It says: \"Buy milk.\""]);
+    let [form] = service.heard().try_into().unwrap();
+    assert_says(&String::from_utf8_lossy(&form), &["spoken words", "whisper-1", ".ogg"]);
+
+    let refused = told_of_a_voice_message(&[("AUTONOUS_TRANSCRIBE", &service.url())]);
+    assert_says(&refused, &["- voice message: ", "Nobody has listened to it", "401"]);
+    let told = told_of_a_voice_message(&[("AUTONOUS_TRANSCRIBE", "sed -e s/spoken/heard/")]);
+    assert_says(&told, &["It says: \"heard words\""]);
+    let told = told_of_a_voice_message(&[("AUTONOUS_TRANSCRIBE", "false")]);
+    assert_says(&told, &["Nobody has listened to it: the transcription failed"]);
+    let told = told_of_a_voice_message(&[]);
+    assert_says(&told, &["- voice message: ", "no transcription is set up (AUTONOUS_TRANSCRIBE)"]);
+}
+
+#[test]
+fn what_is_no_file_is_put_into_words_and_a_reply_brings_what_it_answers() {
+    let telegram = FakeTelegram::start();
+    let model = FakeModel::answering((0..4).map(|_| says("ok")).collect());
+    telegram.add_file("plan", "the plan");
+    let _system = started(&telegram, &model);
+    let document = json!({"file_id": "plan", "file_unique_id": "p", "file_name": "plan.txt", "file_size": 8});
+    let answered = json!({
+        "message_id": 5, "date": 1, "chat": {"id": 4711, "type": "private", "first_name": "Ada"},
+        "from": {"id": 9, "is_bot": false, "first_name": "Bob"}, "document": document, "caption": "read this",
+    });
+    let option = |text: &str| json!({"text": text, "voter_count": 2});
+    let poll = json!({
+        "id": "1", "question": "Where?", "options": [option("here"), option("there")], "total_voter_count": 4,
+        "is_closed": false, "is_anonymous": true, "type": "regular", "allows_multiple_answers": false,
+    });
+    for (fields, parts) in [
+        (json!({"location": {"latitude": 52.5, "longitude": 13.25}}), vec!["latitude 52.5, longitude 13.25"]),
+        (json!({"contact": {"phone_number": "+491", "first_name": "Bob"}}), vec!["Bob", "+491"]),
+        (json!({"poll": poll}), vec!["Where?", "here", "there"]),
+        (
+            json!({"text": "is it good?", "reply_to_message": answered}),
+            vec!["In reply to", "Bob", "read this", "is it good?", "- document: ", "8 bytes"],
+        ),
+    ] {
+        let number = model.requests().len();
+        telegram.push(ADA.saying(&fields));
+        telegram.wait_for_sent(number + 1);
+        assert_says(&asked(&model.requests()[number]).replace('\\', ""), &parts);
+    }
+}
+
+/// A photo whose download has stopped in the middle.
+fn held() -> (FakeTelegram, FakeModel, System) {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("I see it.")]));
+    telegram.add_file("large", STANDARD.decode(PIXEL).unwrap().repeat(20_000));
+    telegram.hold_downloads(true);
+    let system = started(&telegram, &model);
+    telegram.push(ADA.document("large", "a.bin", "application/octet-stream", 9));
+    wait::until_true("the download has begun", || telegram.downloads() > 0);
+    (telegram, model, system)
+}
+
+fn assert_stored_once(telegram: &FakeTelegram, model: &FakeModel, system: &System) {
+    assert_eq!(texts(&telegram.wait_for_sent(1)), ["I see it."]);
+    let [(_, content)] = stored(system).try_into().unwrap();
+    assert_eq!(content, STANDARD.decode(PIXEL).unwrap().repeat(20_000));
+    leftovers::assert_no_temporary_file(&system.dir().data().join("state"));
+    assert_eq!((model.requests().len(), system.database().task_states()), (1, vec!["done".to_owned()]));
+}
+
+#[test]
+fn a_kill_of_any_process_during_a_download_leaves_nothing_half_and_nothing_twice() {
+    let (telegram, model, mut system) = held();
+    system.kill();
+    telegram.hold_downloads(false);
+    system.restart();
+    assert_stored_once(&telegram, &model, &system);
+
+    let (telegram, model, system) = held();
+    system.kill_child("tool-server");
+    telegram.hold_downloads(false);
+    assert_stored_once(&telegram, &model, &system);
+
+    let (telegram, model, system) = held();
+    system.kill_child("agent-worker");
+    telegram.hold_downloads(false);
+    assert_stored_once(&telegram, &model, &system);
+}
+
+#[test]
+fn a_download_that_fails_is_tried_again_while_others_go_on() {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("one"), says("two")]));
+    telegram.add_file("f", "content");
+    telegram.fail("getFile", Fault::ServerError);
+    let system = started(&telegram, &model);
+    telegram.push(ADA.document("f", "a.txt", "text/plain", 7));
+    assert_eq!(texts(&telegram.wait_for_sent(1)), ["one"]);
+    let [(_, content)] = stored(&system).try_into().unwrap();
+    assert_eq!((content, telegram.calls("getFile").len()), (b"content".to_vec(), 2));
+}
+
+#[test]
+fn an_edit_replaces_what_has_not_begun_and_corrects_what_has() {
+    let telegram = FakeTelegram::start();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let mut is_first = true;
+    let model = FakeModel::start(move |_| {
+        if std::mem::take(&mut is_first) {
+            let _ = held.recv_timeout(wait::SOON);
+        }
+        says("ok")
+    });
+    let _system = started(&telegram, &model);
+    let numbered = |mut update: Value, kind: &str, number: i64| {
+        update[kind]["message_id"] = number.into();
+        update
+    };
+    telegram.push(numbered(ADA.text("first"), "message", 1));
+    wait::until_true("the model works on it", || !model.requests().is_empty());
+    telegram.push(numbered(ADA.text("secnod"), "message", 2));
+    telegram.push(numbered(ADA.edited("second"), "edited_message", 2));
+    telegram.push(numbered(ADA.edited("the first, corrected"), "edited_message", 1));
+    telegram.push(numbered(ADA.edited("of an unknown message"), "edited_message", 3));
+    wait::until_true("the edits are stored", || telegram.unconfirmed() == 0);
+    let _ = release.send(());
+    telegram.wait_for_sent(3);
+    let said: Vec<String> = model
+        .requests()
+        .iter()
+        .map(|request| {
+            let messages = request["messages"].as_array().unwrap();
+            messages.last().unwrap()["content"].to_string()
+        })
+        .collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert_says(&said[1], &["second"]);
+    assert_says(&said[2], &["A correction of an earlier message", "the first, corrected"]);
+    assert!(!said.concat().contains("secnod") && !said.concat().contains("unknown"), "{said:?}");
+}
