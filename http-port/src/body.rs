@@ -21,8 +21,8 @@ use crate::progress::Progress;
 #[error("The body did not arrive within {} s.", .0.as_secs())]
 pub struct BodyTimeout(pub Duration);
 
-/// A long body has a second more for each so many bytes that have arrived, so that a slow line can send a file.
-/// A client that sends a byte now and then gains nothing.
+/// A long body has a second more for each so many bytes that have arrived, so that a slow line can send a
+/// file. A client that sends a byte now and then gains nothing.
 pub const SLOWEST_BYTES_PER_SECOND: u32 = 256 * 1024;
 
 /// Whether a body could not be read because it took too long.

@@ -13,8 +13,8 @@ use toolkit::{Bounds, DEFAULT_MAX_COMMANDS};
 
 use crate::control_files::ControlFiles;
 use crate::journal::DEFAULT_MAX_BYTES;
+use crate::raw_files::{DEFAULT_MAX_UPLOAD_BYTES, RawFiles};
 use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
-use crate::transfers::{DEFAULT_MAX_UPLOAD_BYTES, RawFiles};
 
 /// The variables with secrets; they are removed from the environment first of all.
 pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];

@@ -16,6 +16,7 @@ pub mod journal;
 pub mod output_store;
 pub mod policy;
 mod private_key_lines;
+mod raw_files;
 pub mod roots;
 pub mod search;
 pub mod self_check;

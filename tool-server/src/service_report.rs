@@ -7,8 +7,8 @@ use sandbox::{Capabilities, Finding, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::raw_files::RawFiles;
 use crate::self_check::Check;
-use crate::transfers::RawFiles;
 
 /// The self-checks and the active layers.
 #[derive(Debug)]
@@ -204,8 +204,8 @@ impl ServiceReport {
 const ROOTS: &str =
     "Every path is resolved by the kernel beneath a root's directory handle; no link and no race leads out.";
 
-const RAW_FILES: &str = "Files go in and out over /files byte by byte: secrets in them are not redacted. Withheld \
-     paths stay withheld.";
+const RAW_FILES: &str = "Files go in and out over /files byte by byte: secrets in them are not redacted. \
+     Withheld paths stay withheld.";
 
 const NO_RAW_FILES: &str = "Files are shown by tools alone, redacted.";
 

@@ -9,10 +9,10 @@ use crate::command::{Commands, Environment};
 use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
 use crate::output_store::OutputStore;
 use crate::policy::{Policy, PolicySettings};
+use crate::raw_files::RawFiles;
 use crate::roots::Roots;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
-use crate::transfers::RawFiles;
 
 /// What a tool may use; files can be reached only through it.
 #[derive(Debug, Clone)]

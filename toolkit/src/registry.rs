@@ -143,8 +143,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// The registry with a transfer: it runs like any tool, past the same guards and into the same journal, but
-    /// is in no catalogue and is called only with an [`Attachment`](crate::Attachment).
+    /// The registry with a transfer: it runs like any tool, past the same guards and into the same journal,
+    /// but is in no catalogue and is called only with an [`Attachment`](crate::Attachment).
     pub fn with_transfer<T: Tool>(mut self, tool: T) -> Result<Self, RegistryError> {
         if self.transfers.insert(T::NAME, Arc::new(Registered::new(tool)?)).is_some() {
             return Err(RegistryError::DuplicateName(T::NAME));

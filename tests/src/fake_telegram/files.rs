@@ -20,7 +20,8 @@ pub(super) fn describe(shared: &Shared, id: &str) -> Response {
         None => refusal(400, "Bad Request: invalid file_id", None),
         Some(content) if content.len() > MAX_BYTES => refusal(400, "Bad Request: file is too big", None),
         Some(content) => result(&json!({
-            "file_id": id, "file_unique_id": id, "file_size": content.len(), "file_path": format!("files/{id}"),
+            "file_id": id, "file_unique_id": id, "file_size": content.len(),
+            "file_path": format!("files/{id}"),
         })),
     }
 }

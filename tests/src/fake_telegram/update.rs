@@ -41,14 +41,19 @@ impl Chat {
 
     /// A message whose largest photo has this file ID.
     pub fn photo_of(self, id: &str, caption: &str) -> Value {
-        let size = |id: &str, edge: u32| json!({"file_id": id, "file_unique_id": id, "width": edge, "height": edge, "file_size": edge});
+        let size = |id: &str, edge: u32| {
+            json!({
+                "file_id": id, "file_unique_id": id, "width": edge, "height": edge, "file_size": edge,
+            })
+        };
         self.saying(&json!({"photo": [size("thumbnail", 90), size(id, 1280)], "caption": caption}))
     }
 
     /// A document of this size.
     pub fn document(self, id: &str, name: &str, media_type: &str, size: usize) -> Value {
         let document = json!({
-            "file_id": id, "file_unique_id": id, "file_name": name, "mime_type": media_type, "file_size": size,
+            "file_id": id, "file_unique_id": id, "file_name": name, "mime_type": media_type,
+            "file_size": size,
         });
         self.saying(&json!({"document": document}))
     }

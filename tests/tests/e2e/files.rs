@@ -1,4 +1,5 @@
-//! `/files`: whole files in and out, with ranges, conditions and refusals; and what a kill leaves of an upload.
+//! `/files`: whole files in and out, with ranges, conditions and refusals; and what a kill leaves of an
+//! upload.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -22,7 +22,8 @@ const BLOCK_BYTES: usize = 128 * 1024;
 /// How many hashes are remembered: a client that fetches a file in parts asks for the same one each time.
 const MAX_KEPT: usize = 64;
 
-/// Two changes within one tick of the file system's clock look like one; a hash younger than this is not kept.
+/// Two changes within one tick of the file system's clock look like one; a hash younger than this is not
+/// kept.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
 /// The hash of a file in hex, and how many bytes it is of; fails at the call's deadline.

@@ -2,8 +2,8 @@
 //!
 //! A change reads the file, checks the optimistic lock, makes the new content, shows the difference, and
 //! renames a whole new file over the old one: nobody ever sees half of it, and nobody else's change is
-//! overwritten. A dry run does all of that but the last step. An upload is written as it arrives, and hashed on
-//! the way, so that it never lies in memory as a whole.
+//! overwritten. A dry run does all of that but the last step. An upload is written as it arrives, and hashed
+//! on the way, so that it never lies in memory as a whole.
 
 mod apply;
 mod changer;

@@ -1,7 +1,7 @@
 //! An upload: a file's new content as it arrives, written beside the file and renamed over it at its end.
 //!
-//! Whether it is allowed is decided before the first byte is awaited, and once more just before the rename. No
-//! lock is held while a client sends.
+//! Whether it is allowed is decided before the first byte is awaited, and once more just before the rename.
+//! No lock is held while a client sends.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -12,15 +12,15 @@ const PATH: &str = "/files";
 
 const BYTES: &str = "application/octet-stream";
 
-const ABOUT_GET: &str = "Sends a file as it is; secrets in it are not redacted. The `ETag` is its SHA-256. It counts as \
-     a read of the file: the session may change it afterwards. A file that changes while it is sent ends the \
-     connection early.";
+const ABOUT_GET: &str = "Sends a file as it is; secrets in it are not redacted. The `ETag` is its SHA-256. \
+     It counts as a read of the file: the session may change it afterwards. A file that changes while it is \
+     sent ends the connection early.";
 
 const ABOUT_HEAD: &str = "The headers of a GET without the file. It does not count as a read.";
 
-const ABOUT_PUT: &str = "Stores the body as a file, with the directories that are missing. The file appears as a whole or \
-     not at all. `If-Match` names the SHA-256 that is replaced, and `If-None-Match: *` creates. Without either, an \
-     existing file must have been read in the session, as for `write`.";
+const ABOUT_PUT: &str = "Stores the body as a file, with the directories that are missing. The file appears \
+     as a whole or not at all. `If-Match` names the SHA-256 that is replaced, and `If-None-Match: *` \
+     creates. Without either, an existing file must have been read in the session, as for `write`.";
 
 pub(super) fn add_to(document: &mut ApiDocument) {
     document.add_result_of::<ChangeData>("FileUpload");

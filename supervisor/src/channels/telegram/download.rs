@@ -1,7 +1,7 @@
 //! Fetches the files that messages bring, and stores them through the tool server.
 //!
-//! Which files wait is in the database, so that a kill loses none: one that was being fetched is fetched again.
-//! The bytes go from one connection to the other and are never here as a whole.
+//! Which files wait is in the database, so that a kill loses none: one that was being fetched is fetched
+//! again. The bytes go from one connection to the other and are never here as a whole.
 
 use std::collections::HashSet;
 use std::io;

@@ -159,7 +159,11 @@ mod tests {
 
     #[test]
     fn of_a_photo_the_largest_size_is_taken_and_its_caption_is_the_text() {
-        let size = |name: &str, edge: u32| json!({"file_id": name, "file_unique_id": name, "width": edge, "height": edge, "file_size": edge});
+        let size = |name: &str, edge: u32| {
+            json!({
+                "file_id": name, "file_unique_id": name, "width": edge, "height": edge, "file_size": edge,
+            })
+        };
         let photo = json!([size("s", 90), size("l", 1280), size("m", 320)]);
         let found = incoming(json!({"photo": photo, "caption": "who?", "media_group_id": "g"}));
         assert_eq!((found.text.as_str(), found.album.as_deref()), ("who?", Some("g")));

@@ -1,5 +1,5 @@
-//! `If-Match`, `If-None-Match` and `If-Range`: what the caller knows of the file, by its SHA-256 as entity tag
-//! (RFC 9110, 13.1).
+//! `If-Match`, `If-None-Match` and `If-Range`: what the caller knows of the file, by its SHA-256 as entity
+//! tag (RFC 9110, 13.1).
 
 use axum::http::{HeaderMap, header};
 use protocol::{ErrorCode, ToolError};

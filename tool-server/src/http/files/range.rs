@@ -1,5 +1,5 @@
-//! `Range: bytes=…` of a download (RFC 9110, 14.1.2). Several ranges at once, and other units, are answered with
-//! the whole file, as the standard allows.
+//! `Range: bytes=…` of a download (RFC 9110, 14.1.2). Several ranges at once, and other units, are answered
+//! with the whole file, as the standard allows.
 
 use axum::http::HeaderValue;
 use protocol::ToolError;

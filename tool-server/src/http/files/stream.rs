@@ -18,8 +18,8 @@ use crate::transfers::{OpenFile, Part};
 /// How much of a file is in memory at once.
 const BLOCK_BYTES: u64 = 128 * 1024;
 
-/// Passes a request's body on. What nobody takes any more is read and discarded up to a limit, because a client
-/// that sends reads the answer only afterwards.
+/// Passes a request's body on. What nobody takes any more is read and discarded up to a limit, because a
+/// client that sends reads the answer only afterwards.
 pub(super) async fn receive(mut body: Body, parts: mpsc::Sender<Part>) {
     let mut discarded = 0;
     loop {
@@ -47,8 +47,8 @@ pub(super) async fn receive(mut body: Body, parts: mpsc::Sender<Part>) {
     }
 }
 
-/// A part of a file. A file that changes meanwhile ends the connection early: what was sent is not what the tag
-/// says.
+/// A part of a file. A file that changes meanwhile ends the connection early: what was sent is not what the
+/// tag says.
 pub(super) fn send(file: OpenFile, part: FilePart) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let (file, end) = (Arc::new(file), part.first + part.length);
     try_unfold(part.first, move |at| {
