@@ -17,6 +17,7 @@ use tool_server::output_store::OutputStore;
 use tool_server::roots::Roots;
 use tool_server::tool_context::ToolContext;
 use toolkit::runner::CallIds;
+use toolkit::runner::WorkingDirectory;
 use toolkit::{Recorder, Redactor, Registry, Request, Runner, RunnerSettings, arguments};
 
 use crate::measure::Durations;
@@ -34,7 +35,7 @@ impl InProcess {
             max_commands: config.limits.max_commands,
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
-            cwd: config.files.roots[0].display().to_string(),
+            cwd: WorkingDirectory::Shared(config.files.roots[0].display().to_string()),
             state_dir: config.files.journal_dir().to_owned(),
         };
         let redactor = Arc::new(Redactor::new([]));

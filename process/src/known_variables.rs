@@ -67,6 +67,7 @@ pub const TOOL_SERVER: &[&str] = &[
     "AUTONOUS_TOOL_ENV",
     "AUTONOUS_TOOL_MAX_MEMORY_MB",
     "AUTONOUS_TOOL_MIN_FREE_MB",
+    "AUTONOUS_WORKSPACES",
 ];
 
 /// Read by the worker, and set by the supervisor for its own.

@@ -20,6 +20,7 @@ pub mod secrets;
 pub mod self_check;
 pub mod shutdown;
 pub mod variables;
+pub mod workspaces;
 
 pub use secrets::Secret;
 pub use variables::{VariableError, Variables};

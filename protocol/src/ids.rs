@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::hash::sha256;
+
 /// The most characters of an ID.
 pub const MAX_ID_CHARS: usize = 128;
 
@@ -87,6 +89,48 @@ impl SessionId {
     pub fn default_session() -> Self {
         Self("default".to_owned())
     }
+
+    /// The name of the session's own directory, where sessions have their own: at most 255 bytes, safe as one
+    /// name of a path, and no two sessions share one.
+    ///
+    /// A colon becomes a hyphen: `telegram-4711` for `telegram:4711`. If the session cannot be read back from
+    /// that, or has anything but lower-case letters, digits and hyphens, a part of it is followed by a dot
+    /// and a digest of the whole.
+    pub fn directory_name(&self) -> String {
+        let hyphenated = self.0.replace(':', "-");
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_short = hyphenated.len() <= MAX_PLAIN_NAME_BYTES;
+        if is_short && hyphenated.bytes().all(is_plain) && read_back(&hyphenated) == self.0 {
+            return hyphenated;
+        }
+        let mut name: String = hyphenated
+            .bytes()
+            .take(MAX_PLAIN_NAME_BYTES)
+            .map(|byte| if is_plain(byte) { byte as char } else { '_' })
+            .collect();
+        name.push('.');
+        name.push_str(&sha256(self.0.as_bytes())[..DIGEST_CHARS]);
+        name
+    }
+}
+
+/// A longer name is cut, and gets a digest.
+const MAX_PLAIN_NAME_BYTES: usize = 64;
+
+/// 128 bits: nobody finds two sessions with the same digest.
+const DIGEST_CHARS: usize = 32;
+
+/// The session that a plain name stands for: a hyphen at the beginning or after another one is itself, as in
+/// the ID of a group; any other is a colon.
+fn read_back(name: &str) -> String {
+    let mut before = '-';
+    name.chars()
+        .map(|character| {
+            let is_colon = character == '-' && before != '-';
+            before = character;
+            if is_colon { ':' } else { character }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -107,5 +151,52 @@ mod tests {
             assert_eq!(bad.parse::<SessionId>(), Err(InvalidId), "{bad:?}");
         }
         assert!("telegram:-100123".parse::<SessionId>().is_ok());
+    }
+
+    fn directory_name(session: &str) -> String {
+        session.parse::<SessionId>().unwrap().directory_name()
+    }
+
+    #[test]
+    fn the_directory_of_a_chat_is_readable() {
+        for (session, name) in [
+            ("telegram:4711", "telegram-4711"),
+            ("telegram:-100123", "telegram--100123"),
+            ("telegram:-100123:12", "telegram--100123-12"),
+            ("local:default", "local-default"),
+            ("default", "default"),
+        ] {
+            assert_eq!(directory_name(session), name);
+        }
+        assert!(directory_name("local:a-b").starts_with("local-a-b."), "it is not the one of local:a:b");
+        assert!(directory_name("../../etc").starts_with("______etc."));
+    }
+
+    #[test]
+    fn no_two_sessions_share_a_directory_and_each_is_one_safe_name() {
+        // All words of up to six of these, and some that are long or differ in letter case alone.
+        let mut sessions = vec![String::new()];
+        let mut last = sessions.clone();
+        for _ in 0..6 {
+            last = last
+                .iter()
+                .flat_map(|word| ["a", "-", ":", ".", "/"].map(|more| format!("{word}{more}")))
+                .collect();
+            sessions.extend(last.iter().cloned());
+        }
+        sessions.remove(0);
+        sessions.extend((60..=MAX_ID_CHARS).map(|length| "x".repeat(length)));
+        sessions.extend(
+            ["A", "Aa", "aA", "telegram_1", "telegram.1", "telegram-1", "telegram:1"].map(str::to_owned),
+        );
+        let mut names: Vec<String> = sessions.iter().map(|session| directory_name(session)).collect();
+        for name in &names {
+            let is_safe =
+                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
+            assert!(name.len() <= 255 && name.bytes().all(is_safe) && !name.starts_with('.'), "{name}");
+        }
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), sessions.len());
     }
 }

@@ -3,7 +3,8 @@
 //! It does what the tool server does, in the same order: open the roots, fork the spawner, run the
 //! self-check, put Landlock on itself, run the command. `--plain` runs the program without the sandbox, so
 //! that a test can show the difference; `--hide`, `--protect` and `--pin` cover a path, and `--replace`
-//! replaces a file right before; `--without` disables a layer by a system call filter around everything;
+//! replaces a file right before; `--own` divides the roots and names the part of the first that the program
+//! sees; `--without` disables a layer by a system call filter around everything;
 //! `--each-line` runs the program once for each line of stdin; `--unprepared` prepares no sandbox before;
 //! `--cost` compares 200 plain and sandboxed runs of the program, in turns.
 #![expect(unsafe_code, reason = "a layer can be disabled only by a filter, which has no safe form")]
@@ -12,15 +13,15 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use process::confinement::{Powers, confine};
 use sandbox::{
-    Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Network, Root, Running, SandboxError,
-    Spawner, SpawnerSettings,
+    Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Network, OwnDirectory, Root, Running,
+    SandboxError, Spawner, SpawnerSettings,
 };
 
 /// How much of the output is shown.
@@ -41,6 +42,7 @@ struct Options {
     readonly: Vec<PathBuf>,
     covers: Vec<(CoverKind, PathBuf)>,
     replace: Option<PathBuf>,
+    own: Option<PathBuf>,
     scratch: PathBuf,
     mode: Mode,
     network: Network,
@@ -86,6 +88,7 @@ fn options() -> Options {
             "--protect" => options.covers.push((CoverKind::ReadOnly, value().into())),
             "--pin" => options.covers.push((CoverKind::Pin, value().into())),
             "--replace" => options.replace = Some(value().into()),
+            "--own" => options.own = Some(value().into()),
             "--scratch" => options.scratch = value().into(),
             "--full" => options.mode = Mode::Full,
             "--landlock" => options.mode = Mode::Landlock,
@@ -160,6 +163,7 @@ fn settings(options: &Options) -> SpawnerSettings {
     };
     SpawnerSettings {
         roots: options.roots.iter().map(open).collect(),
+        divided: options.own.is_some(),
         readonly_roots: options.readonly.iter().map(open).collect(),
         home_files: Vec::new(),
         mode: options.mode,
@@ -190,10 +194,16 @@ fn start(spawner: &Spawner, options: &Options) -> Result<Running, SandboxError> 
         program: options.program[0].clone().into(),
         arguments: options.program[1..].iter().map(Into::into).collect(),
         environment: VARIABLES.iter().filter_map(variable).collect(),
-        workdir: options.roots[0].clone(),
+        workdir: options.own.as_ref().unwrap_or(&options.roots[0]).clone(),
         limits: Limits { memory_bytes: options.memory_bytes, ..Limits::for_timeout(options.timeout) },
         covers: covers(options),
+        own_directories: options.own.as_deref().map(own_directory).into_iter().collect(),
     })
+}
+
+fn own_directory(path: &Path) -> OwnDirectory {
+    let found = path.symlink_metadata().expect("the own directory exists");
+    OwnDirectory { path: path.to_owned(), device: found.dev(), inode: found.ino() }
 }
 
 /// The covers as they are now, after which another file takes the place of the one in `--replace`.

@@ -64,6 +64,21 @@ pub struct CommandSpec {
     pub limits: Limits,
     /// What is mounted over parts of the roots before it starts, in this order. Tier B ignores them.
     pub covers: Vec<Cover>,
+    /// All that it sees of the roots, if these are divided; see [`crate::SpawnerSettings::divided`].
+    pub own_directories: Vec<OwnDirectory>,
+}
+
+/// The part of a divided root that a command sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnDirectory {
+    /// Its absolute path: a name directly below a root. If another directory is there by now, the command
+    /// does not start.
+    #[serde(with = "raw_path")]
+    pub path: PathBuf,
+    /// The device that it is on.
+    pub device: u64,
+    /// Its inode number.
+    pub inode: u64,
 }
 
 /// A file or directory of a root that a command must not see or not change.

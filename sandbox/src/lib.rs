@@ -18,7 +18,7 @@ mod step;
 mod syscalls;
 
 pub use capabilities::{Capabilities, Finding, Layer, Verdict};
-pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits};
+pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits, OwnDirectory};
 pub use running::{Exit, Lifeline, PendingExit, Running};
 pub use self_check::Depth;
 pub use settings::{Mode, Network, Root, SpawnerSettings, Tier};

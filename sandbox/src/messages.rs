@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 use serde::{Deserialize, Serialize};
 
-use crate::command::{CommandSpec, Cover, Limits, raw_path};
+use crate::command::{CommandSpec, Cover, Limits, OwnDirectory, raw_path};
 use crate::step::{During as _, Failure, Step, StepError};
 
 /// More than any report has; the longest has a path.
@@ -51,6 +51,14 @@ impl Job {
             Self::Trial(_) | Self::Probe(_) => &[],
         }
     }
+
+    pub(crate) fn own_directories(&self) -> &[OwnDirectory] {
+        match self {
+            Self::Execute(spec) => &spec.own_directories,
+            Self::Probe(plan) => &plan.own_directories,
+            Self::Trial(_) => &[],
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -60,6 +68,7 @@ pub(crate) struct ProbePlan {
     pub(crate) outside: PathBuf,
     #[serde(with = "raw_path")]
     pub(crate) root: PathBuf,
+    pub(crate) own_directories: Vec<OwnDirectory>,
     pub(crate) server_pid: i32,
     pub(crate) tcp_port: u16,
     pub(crate) udp_port: u16,
@@ -154,6 +163,7 @@ mod tests {
     fn messages_arrive_as_they_were_sent() {
         let not_utf8 = OsString::from_vec(vec![0xff, b'\n']);
         let limits = Limits::for_timeout(Duration::from_secs(30));
+        let own = OwnDirectory { path: not_utf8.clone().into(), device: 3, inode: u64::MAX };
         let spec = CommandSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), not_utf8.clone()],
@@ -166,10 +176,12 @@ mod tests {
                 inode: u64::MAX,
                 kind: CoverKind::Pin,
             }],
+            own_directories: vec![own.clone()],
         };
         let plan = ProbePlan {
             outside: "/o/secret".into(),
             root: not_utf8.clone().into(),
+            own_directories: vec![own],
             server_pid: 77,
             tcp_port: 8701,
             udp_port: 8702,

@@ -7,15 +7,15 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::capabilities::{Capabilities, Finding, Verdict};
-use crate::command::{CommandSpec, Limits};
+use crate::command::{CommandSpec, Limits, OwnDirectory};
 use crate::inside::probe;
 use crate::messages::{Job, ProbePlan};
 use crate::running::Running;
@@ -34,6 +34,9 @@ pub enum Depth {
 
 /// Attempts that succeed in tier B, by name; its stated losses.
 const STATED_LOSSES_OF_TIER_B: &[&str] = &["stat", "chmod"];
+
+/// The probe's own directory, where the roots are divided.
+const OWN_DIRECTORY: &str = ".autonous-self-check";
 
 /// How long a probe may take before it counts as broken.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -93,6 +96,7 @@ impl Spawner {
             workdir: plan.root.clone(),
             limits: plan.limits,
             covers: Vec::new(),
+            own_directories: plan.own_directories.clone(),
         };
         let attempt = "run bash, and end it with all its processes".to_owned();
         let finding = |verdict, detail| Finding { attempt, verdict, detail };
@@ -144,12 +148,14 @@ impl Targets {
         let abstract_name = format!("autonous-self-check-{server}");
         let address = SocketAddr::from_abstract_name(&abstract_name)?;
         let root = spawner.root.clone().ok_or(io::ErrorKind::NotFound)?;
+        let (root, own) = if spawner.divided { own_directory_in(&root)? } else { (root, None) };
         Ok(Self {
             _unix: UnixListener::bind(&socket)?,
             _abstract: UnixListener::bind_addr(&address)?,
             plan: ProbePlan {
                 outside,
                 root,
+                own_directories: own.into_iter().collect(),
                 server_pid: i32::try_from(server).map_err(io::Error::other)?,
                 tcp_port: tcp.local_addr()?.port(),
                 udp_port: udp.local_addr()?.port(),
@@ -181,7 +187,23 @@ impl Targets {
 impl Drop for Targets {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
+        for own in &self.plan.own_directories {
+            let _ = fs::remove_dir(&own.path);
+        }
     }
+}
+
+/// The probe's own directory in a divided root.
+fn own_directory_in(root: &Path) -> io::Result<(PathBuf, Option<OwnDirectory>)> {
+    let path = root.join(OWN_DIRECTORY);
+    match DirBuilder::new().mode(0o700).create(&path) {
+        // A server that was killed left it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    let facts = fs::symlink_metadata(&path)?;
+    let own = OwnDirectory { path: path.clone(), device: facts.dev(), inode: facts.ino() };
+    Ok((path, Some(own)))
 }
 
 /// Reads the output of a confined process to its end, and kills the process at the deadline.

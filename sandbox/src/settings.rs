@@ -67,6 +67,9 @@ pub struct Root {
 pub struct SpawnerSettings {
     /// Directories that commands may change.
     pub roots: Vec<Root>,
+    /// Whether a command sees only those directories of the roots that it names as its own. This needs
+    /// tier A: without namespaces a command could look at and change the mode of what belongs to others.
+    pub divided: bool,
     /// Directories that commands may read and execute from, such as toolchains.
     pub readonly_roots: Vec<Root>,
     /// Files of each command's private home: their names and contents.

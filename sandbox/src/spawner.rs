@@ -40,6 +40,7 @@ pub struct Spawner {
     pub(crate) network: Network,
     pub(crate) scratch: PathBuf,
     pub(crate) root: Option<PathBuf>,
+    pub(crate) divided: bool,
     pub(crate) tier_a_error: Option<String>,
 }
 
@@ -54,6 +55,12 @@ impl Spawner {
             return Err(SandboxError::ThreadsExist(threads));
         }
         match settings.mode {
+            Mode::Landlock if settings.divided => {
+                Err(SandboxError::DividedRoots(StepError::new(Step::OwnDirectories, libc::EOPNOTSUPP)))
+            }
+            Mode::Full | Mode::Auto if settings.divided => {
+                Self::fork(settings, Tier::A).map_err(SandboxError::DividedRoots)
+            }
             Mode::Full => Self::fork(settings, Tier::A).map_err(SandboxError::TierUnavailable),
             Mode::Landlock => Self::fork(settings, Tier::B).map_err(SandboxError::TierUnavailable),
             Mode::Auto => Self::fork(settings, Tier::A).or_else(|tier_a| {
@@ -93,6 +100,7 @@ impl Spawner {
             network: settings.network.within(tier),
             scratch: settings.scratch.clone(),
             root: settings.roots.first().map(|root| root.path.clone()),
+            divided: settings.divided,
             tier_a_error: None,
         };
         spawner.try_all_steps()?;

@@ -38,6 +38,7 @@ steps! {
     SystemView = "mount the system directories read-only",
     RootView = "mount an allowed root",
     RootMoved = "find an allowed root where it was opened",
+    OwnDirectories = "show of the roots only what belongs to the command",
     DeviceView = "mount the devices",
     EtcView = "mount the files of /etc",
     Pivot = "leave the machine's file tree",
@@ -126,6 +127,8 @@ pub enum SandboxError {
     NoTier { tier_a: StepError, tier_b: StepError },
     #[error("the required sandbox is not available here")]
     TierUnavailable(#[source] StepError),
+    #[error("commands cannot be kept to directories of their own here, which needs tier A (namespaces)")]
+    DividedRoots(#[source] StepError),
     #[error("the command did not run")]
     Setup(#[source] StepError),
     /// All layers are in force, but the program could not be executed.

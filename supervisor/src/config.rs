@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use http_port::allowed_hosts;
 use process::models::{self, CONFIG_DIR};
+use process::workspaces::Division;
 use process::{Secret, VariableError, Variables};
 
 use crate::children::environment::ChildSettings;
@@ -56,6 +57,8 @@ pub(crate) struct Config {
     pub tool_listen: SocketAddr,
     /// `AUTONOUS_TOOL_ALLOWED_ROOTS` (the data directory's `workspace` and `state`).
     pub roots: Vec<String>,
+    /// `AUTONOUS_WORKSPACES` (`shared`): whether each chat has its own directory in each root.
+    pub division: Division,
     /// `AUTONOUS.md` in `AUTONOUS_CONFIG_DIR`: replaces the worker's system prompt.
     pub system_prompt: Option<String>,
     /// The models of `models.toml` that can be used, the first one first; empty without that file.
@@ -99,6 +102,7 @@ impl Config {
             control_token: control_token(variables)?,
             tool_listen: listen(variables, "AUTONOUS_TOOL_LISTEN", "127.0.0.1:8701")?,
             roots: roots(variables, &data)?,
+            division: Division::from_variables(variables)?,
             system_prompt: system_prompt(variables)?,
             models: models::selectable_names(variables)?,
             stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
@@ -121,6 +125,7 @@ impl Config {
             ("AUTONOUS_CONTROL_LISTEN", self.control_listen.to_string()),
             ("AUTONOUS_TOOL_LISTEN", self.tool_listen.to_string()),
             ("AUTONOUS_TOOL_ALLOWED_ROOTS", self.roots.join(",")),
+            ("AUTONOUS_WORKSPACES", self.division.name().to_owned()),
             ("AUTONOUS_WORKERS", self.workers.to_string()),
             ("AUTONOUS_STOP_SECONDS", seconds(self.stop_patience)),
             ("AUTONOUS_TASK_MAX_ATTEMPTS", self.tasks.max_attempts.to_string()),

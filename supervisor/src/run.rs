@@ -109,6 +109,7 @@ pub(crate) async fn run(
             &tokens.tool_url,
             Secret::from(tokens.tool_token.as_str()),
             &config.roots,
+            config.division,
         )?),
         files_came: Arc::default(),
     };
@@ -253,6 +254,7 @@ impl System {
             task_template: Arc::new(TaskTemplate {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
+                division: self.config.division,
             }),
         }
     }
@@ -340,6 +342,7 @@ impl System {
     ) {
         let (tokens, stop, began) = (self.tokens.clone(), self.stop.clone(), std::time::Instant::now());
         let (roots, workers) = (self.config.roots.clone(), self.config.workers);
+        let division = self.config.division;
         self.tracker.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -348,6 +351,7 @@ impl System {
                     tracing::info!(control, tools, after_ms = began.elapsed().as_millis(), "ready");
                     tracing::info!(workers, "tasks at once");
                     tracing::info!(?roots, "tools reach these directories");
+                    tracing::info!("{}", division.meaning());
                     monitor.announce().await;
                     announce(&tokens);
                 }

@@ -1,6 +1,7 @@
 //! The tool server, for what comes in: the supervisor has no roots of its own, and executes nothing.
 
 use process::Secret;
+use process::workspaces::Division;
 use protocol::{Envelope, SessionId, TaskId};
 use reqwest::header::{CONTENT_LENGTH, IF_NONE_MATCH};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
@@ -17,8 +18,10 @@ pub(crate) struct ToolFiles {
     client: Client,
     server: String,
     token: Secret,
-    /// The directory of all incoming files.
-    inbox: String,
+    /// The root that incoming files are kept in.
+    root: String,
+    /// What a session sees of it.
+    division: Division,
 }
 
 /// Why a file was not stored.
@@ -32,7 +35,12 @@ pub(crate) enum PutError {
 
 impl ToolFiles {
     /// A client for the server at this address with these roots. Nothing is sent yet.
-    pub(crate) fn new(url: &str, token: Secret, roots: &[String]) -> Result<Self, reqwest::Error> {
+    pub(crate) fn new(
+        url: &str,
+        token: Secret,
+        roots: &[String],
+        division: Division,
+    ) -> Result<Self, reqwest::Error> {
         let named = roots.iter().find(|root| root.rsplit('/').next() == Some(STATE_ROOT));
         let root = named.or(roots.first()).map_or("", |root| root.trim_end_matches('/'));
         let client = Client::builder().no_proxy().build()?;
@@ -40,13 +48,18 @@ impl ToolFiles {
             client,
             server: url.trim_end_matches('/').to_owned(),
             token,
-            inbox: format!("{root}/{INBOX}"),
+            root: root.to_owned(),
+            division,
         })
     }
 
     /// The directory of what comes in with a session.
     pub(crate) fn inbox_of(&self, session: &SessionId) -> String {
-        format!("{}/{}", self.inbox, session.as_str().replace(':', "-"))
+        let (root, chat) = (&self.root, session.as_str().replace(':', "-"));
+        match self.division {
+            Division::Shared => format!("{root}/{INBOX}/{chat}"),
+            Division::PerChat => format!("{root}/{}/{INBOX}/{chat}", session.directory_name()),
+        }
     }
 
     /// Stores a new file and returns its size. One that is there already was stored by an earlier attempt,

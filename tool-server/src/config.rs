@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http_port::allowed_hosts;
 use process::exit::BadSetting;
+use process::workspaces::{Division, WORKSPACES};
 use process::{Secret, VariableError, Variables};
 use sandbox::{Mode, Network};
 use toolkit::{Bounds, DEFAULT_MAX_COMMANDS};
@@ -86,6 +87,8 @@ pub struct Files {
     pub data_dir: PathBuf,
     /// `AUTONOUS_TOOL_ALLOWED_ROOTS` (required): the directories that tools may use.
     pub roots: Vec<PathBuf>,
+    /// `AUTONOUS_WORKSPACES` (`shared`): `per-chat` gives each session a directory of its own in each root.
+    pub division: Division,
     /// `AUTONOUS_TOOL_DENY_PATHS`: names that are withheld beneath the roots.
     pub denied: DeniedPaths,
     /// `AUTONOUS_TOOL_PROTECTED`: control files, which tools never write.
@@ -130,8 +133,15 @@ impl Config {
     /// Reads all settings for a check, which may have no roots.
     pub fn for_check(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
         variables.refuse_unknown()?;
+        let files = Files::from_variables(variables, current_dir)?;
+        let commands = CommandSettings::from_variables(variables, current_dir)?;
+        if files.division == Division::PerChat && commands.sandbox == Mode::Landlock {
+            let expected = "shared, or AUTONOUS_TOOL_SANDBOX=auto or full: only with namespaces (tier A) can \
+                            commands be kept to a directory of their own";
+            anyhow::bail!(VariableError::new(WORKSPACES, "per-chat", expected));
+        }
         Ok(Self {
-            files: Files::from_variables(variables, current_dir)?,
+            files,
             limits: Limits::from_variables(variables)?,
             raw_files: raw_files(variables)?,
             disabled: variables
@@ -139,7 +149,7 @@ impl Config {
                 .unwrap_or_else(|| vec!["delete".to_owned(), "run_script".to_owned()])
                 .into_iter()
                 .collect(),
-            commands: CommandSettings::from_variables(variables, current_dir)?,
+            commands,
         })
     }
 
@@ -274,6 +284,7 @@ impl Files {
         };
         Ok(Self {
             roots: roots.into_iter().map(PathBuf::from).collect(),
+            division: Division::from_variables(variables)?,
             denied: denied(variables)?,
             protected: protected(variables),
             journal: place("AUTONOUS_TOOL_JOURNAL", DEFAULT_JOURNAL),

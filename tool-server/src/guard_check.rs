@@ -56,18 +56,20 @@ impl Trial {
     fn set_up(config: Config) -> anyhow::Result<Self> {
         let scratch = tempfile::tempdir()?;
         let config = config.with_scratch(scratch.path())?;
-        let StartupResources { roots, spawner, capabilities, .. } =
+        let StartupResources { workspaces, spawner, capabilities, .. } =
             StartupResources::acquire(&config, Depth::Quick)?;
         let spawner = spawner.map_err(anyhow::Error::msg)?;
-        let (roots, files, settings) = (Arc::new(roots), &config.files, &config.commands);
-        let guard = ControlGuard::open(Arc::clone(&roots), &files.output_dir, Box::new(|_, _| {}))?;
-        let spawner = GuardedSpawner::new(spawner, Arc::clone(&roots), Vec::new(), guard)?;
+        let (files, settings) = (&config.files, &config.commands);
+        let call = Call::own(TIMEOUT);
+        let guard = ControlGuard::open(Arc::clone(&workspaces), &files.output_dir, Box::new(|_, _| {}))?;
+        let spawner = GuardedSpawner::new(spawner, Arc::clone(&workspaces), Vec::new(), guard)?;
         let output = Arc::new(OutputStore::open(&files.output_dir)?);
+        let roots = workspaces.of(&call.session).map_err(|error| anyhow::anyhow!(error.message))?;
         let environment = Environment::new(&settings.search_path, None, roots.paths(), &settings.variables);
         let root = roots.first().to_owned();
         let denied = files.denied.example().map(str::to_owned);
         let memory_bytes = settings.max_memory_bytes.min(MEMORY_BYTES);
-        let commands = Commands::new(Ok(spawner), roots, environment, output, 0, memory_bytes);
+        let commands = Commands::new(Ok(spawner), workspaces, environment, output, 0, memory_bytes);
         Ok(Self { root, commands, tier: capabilities.tier, denied, _scratch: scratch })
     }
 

@@ -17,10 +17,11 @@ use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
 use process::VariableError;
 use process::confinement::{Powers, confine};
+use process::workspaces::Division;
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
 use sandbox::{Network, Spawner};
-use toolkit::runner::CallIds;
+use toolkit::runner::{CallIds, WorkingDirectory};
 use toolkit::{Recorder as _, Redactor, Registry, Runner, RunnerSettings};
 
 use crate::change::Durability;
@@ -31,7 +32,7 @@ use crate::http::{self, AppState, Catalogue, api_document};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
 use crate::policy::{Policy, PolicySettings};
-use crate::roots::Roots;
+use crate::roots::{Roots, Workspaces};
 use crate::search::SearchLimits;
 use crate::self_check;
 use crate::service_report::ServiceReport;
@@ -53,6 +54,7 @@ pub struct Server {
     journal: Arc<Journal>,
     output: Arc<OutputStore>,
     spawner: Option<Arc<Spawner>>,
+    division: Division,
 }
 
 impl Server {
@@ -65,14 +67,20 @@ impl Server {
     ) -> anyhow::Result<Self> {
         let listener = bind(&listen)?;
         let journal = Journal::open_with_max_bytes(&config.files.journal, config.files.journal_max_bytes)?;
-        let StartupResources { roots, readonly_roots, spawner, capabilities } = resources;
+        let StartupResources { workspaces, readonly_roots, spawner, capabilities } = resources;
         let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
-        let context =
-            tool_context(config, roots, readonly_roots, &spawner, Arc::clone(&output), Arc::clone(&journal))
-                .context("cannot open the files of the tools")?;
+        let context = tool_context(
+            config,
+            workspaces,
+            readonly_roots,
+            &spawner,
+            Arc::clone(&output),
+            Arc::clone(&journal),
+        )
+        .context("cannot open the files of the tools")?;
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;
-        let roots = &context.roots;
+        let roots = context.workspaces.whole();
         let confinement = confine(&powers(config, roots))?;
         context.commands.watch_roots().context("cannot start a thread")?;
         recover(Arc::clone(&context.commands)).context("cannot start a thread")?;
@@ -84,7 +92,7 @@ impl Server {
             max_commands: config.limits.max_commands,
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
-            cwd: roots.first().display().to_string(),
+            cwd: working_directory(&context.workspaces),
             state_dir: config.files.journal_dir().to_owned(),
         };
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
@@ -97,7 +105,7 @@ impl Server {
             access,
             report,
         });
-        Ok(Self { app, listener, journal, output, spawner: spawner.ok() })
+        Ok(Self { app, listener, journal, output, spawner: spawner.ok(), division: config.files.division })
     }
 
     /// Serves until `end` resolves, then waits for running calls as long as it says.
@@ -105,6 +113,7 @@ impl Server {
         let address = self.listener.local_addr()?;
         let token = if self.app.access.has_token() { "with a token" } else { "without a token" };
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        tracing::info!("{}", self.division.meaning());
         tracing::info!("listening on http://{address} ({token}), docs at http://{address}/docs/");
         let spawner_gone = watch(self.spawner);
         let stop = async move {
@@ -124,6 +133,15 @@ impl Server {
         }
         self.journal.sync()?;
         Ok(())
+    }
+}
+
+fn working_directory(workspaces: &Workspaces) -> WorkingDirectory {
+    let first = workspaces.whole().first().display().to_string();
+    if workspaces.are_divided() {
+        WorkingDirectory::PerSession(first)
+    } else {
+        WorkingDirectory::Shared(first)
     }
 }
 
@@ -152,7 +170,7 @@ fn powers(config: &Config, roots: &Roots) -> Powers {
 
 fn tool_context(
     config: &Config,
-    roots: Roots,
+    workspaces: Arc<Workspaces>,
     readonly_roots: Vec<sandbox::Root>,
     spawner: &Result<Arc<Spawner>, String>,
     output: Arc<OutputStore>,
@@ -161,34 +179,39 @@ fn tool_context(
     let files = &config.files;
     let pending = files.journal_dir().join("pending");
     let alone = ToolContext::files_only(
-        roots,
+        workspaces,
         &pending,
         Arc::clone(&output),
         config.limits.max_edit_bytes,
         Durability::Synced,
     )?;
     let commands = &config.commands;
-    let visible = commands.readonly_roots.iter().map(PathBuf::as_path).chain(alone.roots.paths());
-    let mut variables = commands.variables.clone();
-    variables.push(("WORKSPACE".to_owned(), alone.roots.first().display().to_string()));
+    let visible =
+        commands.readonly_roots.iter().map(PathBuf::as_path).chain(alone.workspaces.whole().paths());
     let environment =
-        Environment::new(&commands.search_path, commands.language.as_deref(), visible, &variables);
+        Environment::new(&commands.search_path, commands.language.as_deref(), visible, &commands.variables);
     let policy = Policy::new(PolicySettings {
         network: commands.network != Network::Off,
         extra_denied: commands.denied_words.clone(),
-        roots: alone.roots.paths().map(Path::to_owned).collect(),
+        roots: alone.workspaces.whole().to_paths(),
         disabled_tools: config.disabled.clone(),
     });
     let spawner = match spawner {
         Ok(spawner) => {
-            let guard = ControlGuard::open(Arc::clone(&alone.roots), &files.output_dir, recorded(journal))?;
-            Ok(GuardedSpawner::new(Arc::clone(spawner), Arc::clone(&alone.roots), readonly_roots, guard)?)
+            let guard =
+                ControlGuard::open(Arc::clone(&alone.workspaces), &files.output_dir, recorded(journal))?;
+            Ok(GuardedSpawner::new(
+                Arc::clone(spawner),
+                Arc::clone(&alone.workspaces),
+                readonly_roots,
+                guard,
+            )?)
         }
         Err(reason) => Err(reason.clone()),
     };
     let commands = Commands::new(
         spawner,
-        Arc::clone(&alone.roots),
+        Arc::clone(&alone.workspaces),
         environment,
         output,
         commands.min_free_bytes,

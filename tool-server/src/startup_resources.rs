@@ -10,18 +10,19 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use process::VariableError;
 use process::exit::BadSetting;
+use process::workspaces::{Division, WORKSPACES};
 use rustix::fs::{Mode as FileMode, OFlags};
 use sandbox::{Capabilities, Depth, Mode, SandboxError, Spawner, SpawnerSettings};
 
 use crate::command::{error_chain, git_settings};
 use crate::config::Config;
-use crate::roots::Roots;
+use crate::roots::{Roots, Workspaces};
 use crate::self_check;
 
 /// What the server acquires at its start.
 #[derive(Debug)]
 pub struct StartupResources {
-    pub(crate) roots: Roots,
+    pub(crate) workspaces: Arc<Workspaces>,
     /// What commands may read besides the roots.
     pub(crate) readonly_roots: Vec<sandbox::Root>,
     /// Runs commands, or says why none can run.
@@ -43,22 +44,26 @@ impl StartupResources {
         .and_then(|roots| roots.with_output(&files.output_dir))
         .context(BadSetting("AUTONOUS_TOOL_ALLOWED_ROOTS cannot be used"))?;
         let readonly_roots = readonly_roots(config)?;
+        if files.division == Division::PerChat {
+            refuse_nested(&roots, &readonly_roots)?;
+        }
         if config.commands.disable_exec {
             let reason = "commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned();
             let capabilities = Capabilities::switched_off(&reason);
-            return Ok(Self { roots, readonly_roots: Vec::new(), spawner: Err(reason), capabilities });
+            let workspaces = Arc::new(Workspaces::new(roots, files.division));
+            return Ok(Self { workspaces, readonly_roots: Vec::new(), spawner: Err(reason), capabilities });
         }
         let started = settings(config, &roots, readonly_roots).and_then(|settings| {
             let spawner = Spawner::start(&settings)?;
             let capabilities = spawner.self_check(depth)?;
             Ok((spawner, capabilities, settings.readonly_roots))
         });
-        Self::with(config.commands.sandbox, roots, started)
+        Self::with(config.commands.sandbox, Workspaces::new(roots, files.division), started)
     }
 
     fn with(
         mode: Mode,
-        roots: Roots,
+        workspaces: Workspaces,
         started: Result<(Spawner, Capabilities, Vec<sandbox::Root>), SandboxError>,
     ) -> anyhow::Result<Self> {
         let (spawner, capabilities, readonly_roots) = match started {
@@ -83,7 +88,7 @@ impl StartupResources {
                 "AUTONOUS_TOOL_SANDBOX={mode:?} is not possible on this machine: {reason}. {remedy}"
             );
         }
-        Ok(Self { roots, readonly_roots, spawner, capabilities })
+        Ok(Self { workspaces: Arc::new(workspaces), readonly_roots, spawner, capabilities })
     }
 }
 
@@ -107,6 +112,21 @@ fn readonly_roots(config: &Config) -> anyhow::Result<Vec<sandbox::Root>> {
     Ok(roots)
 }
 
+/// A session sees nothing of a root but its own directory, so nothing else can lie in one.
+fn refuse_nested(roots: &Roots, readonly: &[sandbox::Root]) -> Result<(), VariableError> {
+    let all: Vec<&Path> = roots.paths().chain(readonly.iter().map(|root| root.path.as_path())).collect();
+    let nested = roots.paths().find_map(|outer| {
+        let inner = all.iter().find(|inner| **inner != outer && inner.starts_with(outer))?;
+        Some(format!(
+            "shared, or no root or directory that commands may read in another: {inner:?} is in {outer:?}"
+        ))
+    });
+    match nested {
+        None => Ok(()),
+        Some(expected) => Err(VariableError::new(WORKSPACES, "per-chat", expected)),
+    }
+}
+
 fn settings(
     config: &Config,
     roots: &Roots,
@@ -114,6 +134,7 @@ fn settings(
 ) -> Result<SpawnerSettings, SandboxError> {
     Ok(SpawnerSettings {
         roots: roots.for_sandbox().map_err(SandboxError::Unreachable)?,
+        divided: config.files.division == Division::PerChat,
         readonly_roots,
         home_files: vec![(".gitconfig", git_settings(&config.commands.variables).into_bytes())],
         mode: config.commands.sandbox,

@@ -10,14 +10,14 @@ use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
 use crate::output_store::OutputStore;
 use crate::policy::{Policy, PolicySettings};
 use crate::raw_files::RawFiles;
-use crate::roots::Roots;
+use crate::roots::Workspaces;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
 
 /// What a tool may use; files can be reached only through it.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
-    pub(crate) roots: Arc<Roots>,
+    pub(crate) workspaces: Arc<Workspaces>,
     /// The only code that changes files.
     pub(crate) changer: Arc<Changer>,
     /// The largest file that is hashed and edited, in bytes.
@@ -41,24 +41,24 @@ impl ToolContext {
     ///
     /// `pending` and `output` are directories outside the roots; leftovers of an earlier server are removed.
     pub fn files_only(
-        roots: Roots,
+        workspaces: impl Into<Arc<Workspaces>>,
         pending: &Path,
         output: Arc<OutputStore>,
         max_edit_bytes: u64,
         durability: Durability,
     ) -> std::io::Result<Self> {
-        let roots = Arc::new(roots);
-        let changer = Changer::open(Arc::clone(&roots), pending, max_edit_bytes, durability)?;
+        let workspaces = workspaces.into();
+        let changer = Changer::open(Arc::clone(&workspaces), pending, max_edit_bytes, durability)?;
         let no_commands = Commands::new(
             Err("commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned()),
-            Arc::clone(&roots),
+            Arc::clone(&workspaces),
             Environment::new("", None, std::iter::empty(), &[]),
             output,
             0,
             0,
         );
         Ok(Self {
-            roots,
+            workspaces,
             changer: Arc::new(changer),
             max_edit_bytes,
             file_hashes: Arc::default(),

@@ -20,6 +20,7 @@ use super::context::CommandContext;
 use super::fd_passing::{self, HAND_OVER};
 use super::memory::MemoryWatch;
 use super::networks::{self, NetworkWatch};
+use super::own_directories::{self, HiddenRoot};
 use super::private_home::PrivateHome;
 use super::{command_mounts, covers, descriptors, landlock_rules, launch, limits, namespaces};
 use crate::messages::{Outcome, Report, read_job, socket_pair};
@@ -60,6 +61,7 @@ struct WaitingCommand {
     pid: i32,
     socket: OwnedFd,
     child_signals: OwnedFd,
+    hidden_roots: Vec<HiddenRoot>,
 }
 
 /// Sets up the command's surroundings, and forks the process that will be the command.
@@ -68,7 +70,7 @@ fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
     let kept = [context.control, context.leash.as_fd()];
     descriptors::close_all_but(&kept).during(Step::Descriptors)?;
     setsid().during(Step::Session)?;
-    match context.spawner.tier {
+    let hidden_roots = match context.spawner.tier {
         Tier::A => {
             // Now, because /proc will be read-only. If the kernel kills init, the whole command ends.
             limits::prefer_for_oom_kill();
@@ -76,19 +78,21 @@ fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
             namespaces::write_id_maps(context.user, context.group)?;
             namespaces::set_host_name()?;
             command_mounts::set_up(context.spawner)?;
+            own_directories::hide_roots(context.spawner)?
         }
         Tier::B => {
             set_child_subreaper(Some(getpid())).during(Step::Reaper)?;
             landlock_rules::scope_signals()?;
             confirm_signal_scope()?;
+            Vec::new()
         }
-    }
+    };
     // Nobody inside may look into this process: its memory once was the server's.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).during(Step::Reaper)?;
     let child_signals = syscalls::child_signals().during(Step::Reaper)?;
     let (socket, theirs) = socket_pair().during(Step::Socket)?;
     match syscalls::fork().during(Step::Fork)? {
-        ForkResult::Parent(pid) => Ok(WaitingCommand { pid, socket, child_signals }),
+        ForkResult::Parent(pid) => Ok(WaitingCommand { pid, socket, child_signals, hidden_roots }),
         ForkResult::Child => {
             drop(socket);
             launch::run(context, &theirs)
@@ -107,7 +111,7 @@ fn confirm_signal_scope() -> Result<(), StepError> {
 
 /// Waits for the job, covers what it says, and hands it to the command. None if there will be no job.
 fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option<RunningCommand>, Failure> {
-    let WaitingCommand { pid, socket, child_signals } = waiting;
+    let WaitingCommand { pid, socket, child_signals, hidden_roots } = waiting;
     match Report::receive(&socket).during(Step::Request)? {
         Some(Report::Started) => {}
         Some(Report::Failed(failure)) => return Err(failure),
@@ -127,7 +131,10 @@ fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option
     };
     let job = read_job(&descriptors[0])?;
     match context.spawner.tier {
-        Tier::A => covers::mount(job.covers())?,
+        Tier::A => {
+            own_directories::show(&hidden_roots, job.own_directories())?;
+            covers::mount(job.covers())?;
+        }
         Tier::B => context
             .home
             .map_or(Ok(()), |home| home.create(&context.spawner.settings.home_files))
@@ -135,7 +142,7 @@ fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option
     }
     fd_passing::send(&socket, descriptors.each_ref().map(OwnedFd::as_fd)).during(Step::Request)?;
     // Only the command's own processes may hold its output open: the server reads it to its end.
-    drop((descriptors, socket));
+    drop((descriptors, socket, hidden_roots));
     let memory = MemoryWatch::new(context.spawner.tier, job.limits().memory_bytes);
     Ok(Some(RunningCommand { pid, child_signals, memory, network }))
 }

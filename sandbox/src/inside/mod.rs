@@ -29,6 +29,7 @@ mod memory;
 mod mounts;
 mod namespaces;
 mod networks;
+mod own_directories;
 mod private_home;
 mod privileges;
 pub(crate) mod probe;

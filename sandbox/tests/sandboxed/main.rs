@@ -13,4 +13,5 @@ mod fixture;
 mod layers;
 mod limits;
 mod network;
+mod own_directories;
 mod prepared;

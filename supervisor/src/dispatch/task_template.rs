@@ -1,6 +1,7 @@
 //! Builds the message that gives a task to the worker.
 
-use protocol::{EarlierAttempts, EventId, HistoryMessage, Task};
+use process::workspaces::Division;
+use protocol::{EarlierAttempts, EventId, HistoryMessage, SessionId, Task};
 use rusqlite::Connection;
 
 use crate::store::claim::Claimed;
@@ -10,7 +11,10 @@ use crate::store::{StoreError, attachments, conversation, history, prior_context
 pub(crate) struct TaskTemplate {
     /// Replaces the worker's system prompt.
     pub system_prompt: Option<String>,
+    /// The roots of the tool server.
     pub roots: Vec<String>,
+    /// What of them a chat sees.
+    pub division: Division,
 }
 
 #[derive(Debug)]
@@ -38,10 +42,12 @@ impl PriorContext {
 impl TaskTemplate {
     /// The message for the worker. The parent of its events is `run`.
     pub(crate) fn task(&self, task: &Claimed, prior: PriorContext, run: &EventId) -> Task {
+        let session = task.chat.session();
+        let roots = self.roots_of(&session);
         Task {
             task_id: task.id.clone(),
             attempt: task.attempt,
-            session_id: task.chat.session(),
+            session_id: session,
             parent_event_id: run.clone(),
             text: task.text.clone(),
             origin: task.origin.clone(),
@@ -50,8 +56,18 @@ impl TaskTemplate {
             history: prior.history,
             earlier: prior.earlier,
             system_prompt: self.system_prompt.clone(),
-            roots: self.roots.clone(),
+            roots,
             date: task.date.clone(),
+        }
+    }
+
+    fn roots_of(&self, session: &SessionId) -> Vec<String> {
+        match self.division {
+            Division::Shared => self.roots.clone(),
+            Division::PerChat => {
+                let own = session.directory_name();
+                self.roots.iter().map(|root| format!("{}/{own}", root.trim_end_matches('/'))).collect()
+            }
         }
     }
 }

@@ -57,6 +57,7 @@ mod hidden;
 mod layers;
 mod load;
 mod powers;
+mod workspaces;
 
 // Crashes and full disks.
 mod bugfix;

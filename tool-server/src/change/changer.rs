@@ -1,4 +1,4 @@
-//! The changer: the roots, locks, temporary files and hashes that every change of a file uses.
+//! The changer: the workspaces, locks, temporary files and hashes that every change of a file uses.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use super::content_hash::HashCache;
 use super::current_file::CurrentFile;
 use super::error::{CommitError, io_error};
 use super::temp_files::TempFiles;
-use crate::roots::{Roots, Target};
+use crate::roots::{Target, Workspaces};
 
 /// Whether a change is on the disk before it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Durability {
 
 #[derive(Debug)]
 pub(crate) struct Changer {
-    pub(super) roots: Arc<Roots>,
+    pub(super) workspaces: Arc<Workspaces>,
     pub(super) temp_files: TempFiles,
     pub(super) max_edit_bytes: u64,
     pub(super) hash_cache: HashCache,
@@ -32,16 +32,16 @@ pub(crate) struct Changer {
 }
 
 impl Changer {
-    /// Opens a changer for these roots. `pending` is a directory outside them, where each change records
-    /// its temporary file; leftovers of an earlier server are removed.
+    /// Opens a changer for these workspaces. `pending` is a directory outside the roots, where each change
+    /// records its temporary file; leftovers of an earlier server are removed.
     pub(crate) fn open(
-        roots: Arc<Roots>,
+        workspaces: Arc<Workspaces>,
         pending: &Path,
         max_edit_bytes: u64,
         durability: Durability,
     ) -> io::Result<Self> {
-        let temp_files = TempFiles::open(pending, &roots)?;
-        Ok(Self { roots, temp_files, max_edit_bytes, hash_cache: HashCache::default(), durability })
+        let temp_files = TempFiles::open(pending, workspaces.whole())?;
+        Ok(Self { workspaces, temp_files, max_edit_bytes, hash_cache: HashCache::default(), durability })
     }
 
     pub(super) fn read_current(&self, target: &Target, path: &str) -> Result<Option<CurrentFile>, ToolError> {

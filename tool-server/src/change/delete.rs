@@ -23,7 +23,7 @@ impl Changer {
         call: &Call,
         request: &ChangeRequest<'_>,
     ) -> Result<Success<ChangeData>, ToolError> {
-        let entry = self.roots.entry(request.path)?;
+        let entry = self.workspaces.of(&call.session)?.entry(request.path)?;
         match entry.file_type {
             FileType::RegularFile => self.delete_file(call, request),
             FileType::Directory => self.delete_entry(request, &entry, AtFlags::REMOVEDIR, "directory"),
@@ -37,7 +37,7 @@ impl Changer {
         call: &Call,
         request: &ChangeRequest<'_>,
     ) -> Result<Success<ChangeData>, ToolError> {
-        let target = self.roots.target(request.path, Missing::Refuse)?;
+        let target = self.workspaces.of(&call.session)?.target(request.path, Missing::Refuse)?;
         let _lock = self.temp_files.lock(&target.path);
         let Some(current) = self.read_current(&target, request.path)? else {
             return Err(ToolError::new(ErrorCode::NotFound, "The file is gone."));

@@ -55,8 +55,10 @@ impl Environment {
         Self { variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
     }
 
-    pub(crate) fn variables(&self) -> Vec<(OsString, OsString)> {
-        self.variables.clone()
+    /// All variables of a command whose relative paths start in `workspace`.
+    pub(crate) fn variables(&self, workspace: &Path) -> Vec<(OsString, OsString)> {
+        let workspace = ("WORKSPACE".into(), workspace.into());
+        self.variables.iter().cloned().chain([workspace]).collect()
     }
 
     pub(crate) fn search_path(&self) -> &str {
@@ -106,7 +108,7 @@ mod tests {
         assert_eq!(environment.search_path(), "/usr/bin:/srv/toolchain/bin");
         let value = |name: &str| {
             environment
-                .variables()
+                .variables(Path::new("/work"))
                 .into_iter()
                 .filter(|(own, _)| own == name)
                 .map(|(_, value)| value)
@@ -114,9 +116,11 @@ mod tests {
         };
         assert_eq!(value("TERM"), ["xterm"]);
         assert_eq!(value("RUST_LOG"), ["debug"]);
+        assert_eq!(value("WORKSPACE"), ["/work"]);
         assert_eq!(value("GIT_CONFIG_NOSYSTEM"), ["1"]);
         assert_eq!(value("LC_CTYPE"), ["C.UTF-8"]);
-        let german = Environment::new("/usr/bin", Some("de_DE.UTF-8"), std::iter::empty(), &[]).variables();
+        let german = Environment::new("/usr/bin", Some("de_DE.UTF-8"), std::iter::empty(), &[])
+            .variables(Path::new("/work"));
         assert!(german.contains(&("LANG".into(), "de_DE.UTF-8".into())), "{german:?}");
         assert_eq!(value("HOME"), [""; 0], "the sandbox sets it");
     }

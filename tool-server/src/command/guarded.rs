@@ -3,7 +3,7 @@
 //! What to cover is looked up just before, and the sandbox covers exactly the files that were seen. If one of
 //! them moved in between, nothing runs and we look again. A cover stays on its file wherever that moves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use protocol::{ErrorCode, ToolError};
@@ -12,7 +12,7 @@ use toolkit::Call;
 
 use super::{covers, error_chain, sandbox_failed};
 use crate::control_files::{ControlGuard, Found, FoundKind, GuardError, GuardedCall, LeftBehind};
-use crate::roots::Roots;
+use crate::roots::{Roots, Workspaces};
 use crate::watch::{EntryKind, Rules, Snapshot, Watch, WatchError, WatchedRoot};
 
 /// How often a command is tried whose files to cover moved in between.
@@ -22,6 +22,7 @@ const MAX_TRIES: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct GuardedSpawner {
     pub(super) spawner: Arc<Spawner>,
+    workspaces: Arc<Workspaces>,
     watch: Watch,
     guard: ControlGuard,
 }
@@ -38,16 +39,16 @@ impl GuardedSpawner {
     /// `readonly` are the directories that commands may read besides the roots.
     pub(crate) fn new(
         spawner: Arc<Spawner>,
-        roots: Arc<Roots>,
+        workspaces: Arc<Workspaces>,
         readonly: Vec<sandbox::Root>,
         guard: ControlGuard,
     ) -> std::io::Result<Self> {
         let as_watched =
             |root: sandbox::Root, writable| WatchedRoot { path: root.path, handle: root.handle, writable };
-        let writable = roots.for_sandbox()?.into_iter().map(|root| as_watched(root, true));
+        let writable = workspaces.whole().for_sandbox()?.into_iter().map(|root| as_watched(root, true));
         let watched = writable.chain(readonly.into_iter().map(|root| as_watched(root, false))).collect();
-        let watch = Watch::new(watched, rules(&roots));
-        Ok(Self { spawner, watch, guard })
+        let watch = Watch::new(watched, rules(&workspaces));
+        Ok(Self { spawner, workspaces, watch, guard })
     }
 
     pub(super) fn watch_roots(&self) -> std::io::Result<()> {
@@ -65,10 +66,11 @@ impl GuardedSpawner {
         }
     }
 
-    /// Starts a command.
+    /// Starts a command, which sees these roots.
     pub(super) fn start(
         &self,
         call: &Call,
+        roots: &Roots,
         tool: &str,
         command: &mut CommandSpec,
     ) -> Result<(Running, GuardedCommand<'_>), StartError> {
@@ -80,12 +82,25 @@ impl GuardedSpawner {
             let snapshot = self.watch.refresh().map_err(StartError::Watch)?;
             let kept = self.guard.before(&guarded.call, found(&snapshot)).map_err(StartError::Guard)?;
             command.covers = covers::of(&snapshot, kept);
+            // The rest is not there.
+            if self.workspaces.are_divided() {
+                command.covers.retain(|cover| self.is_seen(roots, &cover.path));
+            }
             match self.spawner.run(command) {
                 Err(SandboxError::CoverMoved(_)) if tries < MAX_TRIES => tries += 1,
                 Err(error) => return Err(StartError::Sandbox(error)),
                 Ok(running) => return Ok((running, guarded)),
             }
         }
+    }
+}
+
+impl GuardedSpawner {
+    /// Whether a path is there for a command that sees these roots: in them, or in no root at all but in a
+    /// directory that all commands may read.
+    fn is_seen(&self, roots: &Roots, path: &Path) -> bool {
+        let has = |roots: &Roots| roots.paths().any(|root| path.starts_with(root));
+        has(roots) || !has(self.workspaces.whole())
     }
 }
 
@@ -129,14 +144,18 @@ fn found(snapshot: &Snapshot) -> impl Iterator<Item = Found<'_>> + Clone {
     })
 }
 
-pub(super) fn rules(roots: &Arc<Roots>) -> Rules {
-    let [a, b, c, d, e] = std::array::from_fn(|_| Arc::clone(roots));
+fn rules(workspaces: &Arc<Workspaces>) -> Rules {
+    let [a, b, c, d, e] = std::array::from_fn(|_| Arc::clone(workspaces));
     Rules {
-        may_be_denied: Box::new(move |name| a.denied().may_cover_name(name)),
-        is_denied: Box::new(move |path| b.denied().covers_entry(path)),
-        naming_parents: Box::new(move |path| c.denied().naming_parents(path)),
-        may_be_control: Box::new(move |name| d.control_files().may_be_name(name)),
-        is_control: Box::new(move |path| e.control_files().names_entry(path)),
+        may_be_denied: Box::new(move |name| a.whole().denied().may_cover_name(name)),
+        is_denied: Box::new(move |path| {
+            b.ways_to_see(path).any(|path| b.whole().denied().covers_entry(path))
+        }),
+        naming_parents: Box::new(move |path| {
+            c.ways_to_see(path).map(|path| c.whole().denied().naming_parents(path)).max().unwrap_or(0)
+        }),
+        may_be_control: Box::new(move |name| d.whole().control_files().may_be_name(name)),
+        is_control: Box::new(move |path| e.whole().control_files().names_entry(path)),
     }
 }
 

@@ -25,8 +25,9 @@ use serde::Serialize;
 use toolkit::output::Full;
 use toolkit::{Call, Failure, Outcome, Success};
 
+use crate::change::io_error;
 use crate::output_store::OutputStore;
-use crate::roots::Roots;
+use crate::roots::Workspaces;
 use capture::Capture;
 use report::ControlFileReport;
 use room::{Bound, Level, Room};
@@ -54,7 +55,7 @@ const STOPPING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct Commands {
     spawner: Result<GuardedSpawner, String>,
-    roots: Arc<Roots>,
+    workspaces: Arc<Workspaces>,
     environment: Environment,
     output: Arc<OutputStore>,
     room: Room,
@@ -104,14 +105,14 @@ impl Commands {
     /// `Err` says why no commands run.
     pub(crate) fn new(
         spawner: Result<GuardedSpawner, String>,
-        roots: Arc<Roots>,
+        workspaces: Arc<Workspaces>,
         environment: Environment,
         output: Arc<OutputStore>,
         min_free_bytes: u64,
         max_memory_bytes: u64,
     ) -> Self {
-        let room = Room::new(Arc::clone(&roots), min_free_bytes);
-        Self { spawner, roots, environment, output, room, max_memory_bytes }
+        let room = Room::new(Arc::clone(workspaces.whole()), min_free_bytes);
+        Self { spawner, workspaces, environment, output, room, max_memory_bytes }
     }
 
     /// Whether commands can be sandboxed here.
@@ -131,16 +132,11 @@ impl Commands {
         self.spawner.as_ref().map_or(Ok(()), GuardedSpawner::watch_roots)
     }
 
-    /// The directory that a call names, absolute; the first root when it names none.
-    pub(crate) fn workdir(&self, workdir: Option<&str>) -> Result<PathBuf, ToolError> {
-        self.roots.open_directory(workdir.unwrap_or(".")).map(|directory| directory.path)
-    }
-
     /// An empty directory that is deleted after the command; in tier B, the first root.
-    pub(crate) fn private_workdir(&self) -> Result<PathBuf, ToolError> {
+    pub(crate) fn private_workdir(&self, call: &Call) -> Result<PathBuf, ToolError> {
         match &self.spawner {
             Ok(guarded) if guarded.spawner.tier() == Tier::A => Ok(PathBuf::from(sandbox::HOME)),
-            Ok(_) | Err(_) => self.workdir(None),
+            Ok(_) | Err(_) => Ok(self.workspaces.of(&call.session)?.first().to_owned()),
         }
     }
 
@@ -157,18 +153,21 @@ impl Commands {
             ToolError::new(ErrorCode::ToolNotAllowed, format!("Commands cannot be sandboxed here: {reason}"))
                 .with_hint("GET /capabilities says what is missing and how to fix it; the file tools work.")
         })?;
+        let roots = self.workspaces.of(&call.session)?;
         let bound = self.room.bound();
         let since = Instant::now();
         let mut command = CommandSpec {
             program: request.program.to_owned(),
             arguments: request.arguments,
-            environment: self.environment.variables(),
+            environment: self.environment.variables(roots.first()),
             workdir: request.workdir,
             limits: self.limits(request.timeout, &bound),
             covers: Vec::new(),
+            own_directories: roots.own_directories().map_err(|error| io_error(".", "open", &error))?,
         };
-        let (running, guarded) =
-            spawner.start(call, request.tool, &mut command).map_err(|error| error.into_tool_error(call))?;
+        let (running, guarded) = spawner
+            .start(call, &roots, request.tool, &mut command)
+            .map_err(|error| error.into_tool_error(call))?;
         let mut command = RunningCommand {
             call,
             until: since + request.timeout,
@@ -189,7 +188,8 @@ impl Commands {
     }
 
     fn capture(&self, call: &Call) -> Capture {
-        Capture::new(call.bounds, Arc::clone(&self.output), call.id.as_str())
+        let name = self.workspaces.output_name(&call.session, &call.id);
+        Capture::new(call.bounds, Arc::clone(&self.output), &name)
     }
 
     /// Reads a command's output until it exits, and kills it when it must.

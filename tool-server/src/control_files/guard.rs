@@ -1,8 +1,8 @@
 //! The guard: remembers what was there before a command, and takes back what came with it.
 //!
 //! What is in the roots while no command runs is the operator's own. From the first command that starts to
-//! the last that ends, everything new is the commands': whoever ends first takes back what is there. What
-//! counts is the state that is left, not the way it came.
+//! the last that ends, everything new is the commands': whoever ends first takes back what is there, of what
+//! its session may use. What counts is the state that is left, not the way it came.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,7 +16,7 @@ use super::quarantine::Quarantine;
 use super::records::{GuardedCall, Records};
 use super::take_back::{LeftBehind, take_back};
 use super::tree::Tree;
-use crate::roots::Roots;
+use crate::roots::Workspaces;
 
 /// How often we look again after taking something back, since it may have hidden something else.
 const MAX_PASSES: usize = 4;
@@ -60,7 +60,7 @@ pub(crate) enum Keep {
 pub(crate) type Recovered = Box<dyn Fn(&GuardedCall, &[LeftBehind]) + Send + Sync>;
 
 pub(crate) struct ControlGuard {
-    roots: Arc<Roots>,
+    workspaces: Arc<Workspaces>,
     recovered: Recovered,
     quarantine: Quarantine,
     records: Records,
@@ -81,18 +81,18 @@ struct State {
 
 impl ControlGuard {
     /// `output` is the directory of the quarantine and of the guard's records, outside the roots.
-    pub(crate) fn open(roots: Arc<Roots>, output: &Path, recovered: Recovered) -> io::Result<Self> {
+    pub(crate) fn open(workspaces: Arc<Workspaces>, output: &Path, recovered: Recovered) -> io::Result<Self> {
         let records = Records::open(output)?;
         let quarantine = Quarantine::open(output)?;
         quarantine.sweep(SystemTime::now())?;
         let state = State {
-            tree: Tree::open(Arc::clone(&roots))?,
+            tree: Tree::open(Arc::clone(workspaces.whole()))?,
             known: None,
             running: BTreeSet::new(),
             unchecked: records.unchecked(),
             stuck: BTreeMap::new(),
         };
-        Ok(Self { roots, recovered, quarantine, records, state: Mutex::new(state) })
+        Ok(Self { workspaces, recovered, quarantine, records, state: Mutex::new(state) })
     }
 
     /// Checks what commands left that were not checked when they ended, such as those of a killed server.
@@ -142,7 +142,7 @@ impl ControlGuard {
         }
         let mut state = self.state();
         let state = &mut *state;
-        self.retry_stuck(state, found.clone())?;
+        self.retry_stuck(state, call, found.clone())?;
         let inspection = if state.running.iter().all(|other| other == call) {
             let inspection = Inspector::inspect(&mut state.tree, Allowed::All, found);
             state.tree.forget_unused();
@@ -162,7 +162,8 @@ impl ControlGuard {
         Ok(kept(state, &inspection))
     }
 
-    /// Takes back what came since the first of the running commands started.
+    /// Takes back what came since the first of the running commands started, as far as the command could
+    /// reach.
     pub(crate) fn after<'f>(
         &self,
         call: &GuardedCall,
@@ -184,7 +185,7 @@ impl ControlGuard {
 
     /// Where the things of a call lie.
     pub(crate) fn quarantine_of(&self, call: &GuardedCall) -> PathBuf {
-        self.quarantine.of_call(call.call_id.as_str())
+        self.quarantine.of_call(&self.output_name(call))
     }
 
     fn check<'f>(
@@ -196,6 +197,7 @@ impl ControlGuard {
         let before = state.known.take();
         let nothing = BTreeSet::new();
         let known = before.as_ref().unwrap_or(&nothing);
+        let is_own = self.workspaces.belongs_to(&call.session_id);
         let mut left = Vec::new();
         for _ in 0..MAX_PASSES {
             let inspection = Inspector::inspect(&mut state.tree, Allowed::Only(known), found.clone());
@@ -203,11 +205,12 @@ impl ControlGuard {
                 .hazards
                 .into_iter()
                 .filter(|(hazard, _)| !known.contains(hazard) && !state.stuck.contains_key(hazard))
+                .filter(|(hazard, _)| is_own(&hazard.path))
                 .collect();
             if new.is_empty() {
                 break;
             }
-            let (more, stuck) = take_back(&state.tree, &self.quarantine, call.call_id.as_str(), &new);
+            let (more, stuck) = take_back(&state.tree, &self.quarantine, &self.output_name(call), &new);
             left.extend(more);
             state.stuck.extend(stuck.into_iter().map(|hazard| (hazard, call.clone())));
         }
@@ -224,10 +227,12 @@ impl ControlGuard {
         left
     }
 
-    /// Tries once more to take back what is stuck; as long as something is, no command runs.
+    /// Tries once more to take back what is stuck; as long as something is that the command could use, it
+    /// does not run.
     fn retry_stuck<'f>(
         &self,
         state: &mut State,
+        next: &GuardedCall,
         found: impl Iterator<Item = Found<'f>> + Clone,
     ) -> Result<(), GuardError> {
         for (hazard, call) in std::mem::take(&mut state.stuck) {
@@ -236,21 +241,28 @@ impl ControlGuard {
             }
             tracing::debug!(path = %hazard.path.display(), "tried again to take a control file back");
         }
-        if state.stuck.is_empty() {
-            return Ok(());
-        }
+        let is_own = self.workspaces.belongs_to(&next.session_id);
         let paths: BTreeSet<String> = state
             .stuck
             .keys()
+            .filter(|hazard| is_own(&hazard.path))
             .map(|hazard| format!("{:?}", state.tree.absolute(hazard.root, &hazard.path)))
             .collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
         Err(GuardError::Stuck(paths.into_iter().take(8).collect::<Vec<_>>().join(", ")))
+    }
+
+    /// What the things of a call are called in the quarantine.
+    fn output_name(&self, call: &GuardedCall) -> String {
+        self.workspaces.output_name(&call.session_id, &call.call_id)
     }
 
     /// Tells the file tools what git reads and runs because a setting names it.
     fn protect(&self, state: &State, inspection: &Inspection) {
         let named = inspection.named.iter().map(|(root, path)| state.tree.absolute(*root, path));
-        self.roots.set_named_by_git(named.collect());
+        self.workspaces.whole().set_named_by_git(named.collect());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

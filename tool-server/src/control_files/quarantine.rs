@@ -20,6 +20,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::output_store::{KEEP, MAX_FILE_BYTES, MAX_TOTAL_BYTES};
+use crate::roots::QUARANTINE;
 
 /// How many entries of one directory are kept when they must be copied to another file system.
 const MAX_COPIED: usize = 1000;
@@ -35,7 +36,7 @@ pub(super) struct Quarantine {
 
 impl Quarantine {
     pub(super) fn open(output: &Path) -> io::Result<Self> {
-        let path = output.join("quarantine");
+        let path = output.join(QUARANTINE);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         let handle = File::open(&path)?.into();
         Ok(Self { path, handle })

@@ -30,7 +30,7 @@ fn guard_of(root: &Path, output: &Path) -> (ControlGuard, Recoveries) {
     let note = move |call: &GuardedCall, left: &[LeftBehind]| {
         noted.lock().unwrap().push((call.clone(), left.to_vec()));
     };
-    (ControlGuard::open(Arc::new(roots), output, Box::new(note)).unwrap(), recoveries)
+    (ControlGuard::open(roots.into(), output, Box::new(note)).unwrap(), recoveries)
 }
 
 fn call() -> GuardedCall {

@@ -25,6 +25,9 @@ mod terminal;
 mod word;
 mod wrappers;
 
+use std::borrow::Cow;
+use std::path::PathBuf;
+
 use protocol::{ErrorCode, ToolError};
 
 pub use markdown::markdown;
@@ -42,6 +45,14 @@ impl Policy {
     /// A policy with these settings.
     pub fn new(settings: PolicySettings) -> Self {
         Self { settings }
+    }
+
+    /// The same policy in other roots, the first of which relative paths start at.
+    pub fn within(&self, roots: &[PathBuf]) -> Cow<'_, Self> {
+        if self.settings.roots == roots {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { settings: PolicySettings { roots: roots.to_vec(), ..self.settings.clone() } })
     }
 
     /// Judges one command line, as it would be given to `bash -c` in `workdir`, which is absolute or

@@ -17,7 +17,7 @@ const LAYOUT: [&str; 3] = ["commondir", "objects", "refs"];
 impl Roots {
     /// Sets the files and directories that the settings of git directories name, absolute.
     pub(crate) fn set_named_by_git(&self, named: Vec<PathBuf>) {
-        let mut current = self.named_by_git.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut current = self.rules.named_by_git.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         if *current != named {
             *current = named;
         }
@@ -25,7 +25,7 @@ impl Roots {
 
     /// Why writing a path, absolute and without links, would make git run something.
     pub(super) fn why_git_runs(&self, path: &Path) -> Option<&'static str> {
-        let named = self.named_by_git.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let named = self.rules.named_by_git.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         if named.iter().any(|named| path.starts_with(named)) {
             return Some("is a control file: a git setting names it");
         }

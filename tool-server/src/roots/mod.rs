@@ -2,7 +2,8 @@
 //!
 //! A root is held as a directory handle, opened once at the start. The kernel resolves every path beneath a
 //! handle (`openat2`), so there is no moment between a check and its use, and a link that leads out is
-//! refused wherever it is in the path. No other module of this crate opens what a caller named.
+//! refused wherever it is in the path. Which part of the roots that is depends on the session of the call
+//! ([`Workspaces`]). No other module of this crate opens what a caller named.
 
 mod child;
 mod control_names;
@@ -15,14 +16,16 @@ mod open;
 mod resolve;
 mod root;
 mod target;
+mod workspaces;
 
 pub(crate) use child::{open_child_directory, open_child_file};
 pub use control_names::ControlFiles;
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
 pub use open::Roots;
-pub(crate) use open::{Opened, lexically_clean};
+pub(crate) use open::{Opened, QUARANTINE, lexically_clean};
 pub(crate) use root::RootsError;
 pub(crate) use target::{Entry, Missing, Target};
+pub use workspaces::Workspaces;
 
 /// The default of AUTONOUS_TOOL_PROTECTED: the control files that file tools never write.
 pub const DEFAULT_PROTECTED: &str =

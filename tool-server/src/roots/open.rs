@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::RwLock;
+use std::sync::{Arc, RwLock};
 
 use protocol::ToolError;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
@@ -14,10 +14,14 @@ use super::control_names::ControlFiles;
 use super::denied::DeniedPaths;
 use super::error::{open_error, outside, path_denied};
 use super::root::{Root, RootsError, real_path, root_of};
+use super::workspaces::owner_prefix;
 use super::{names, resolve};
 
 /// How the kernel marks the path of a deleted file.
 const GONE: &[u8] = b" (deleted)";
+
+/// Where what was taken back from commands lies in the output directory.
+pub(crate) const QUARANTINE: &str = "quarantine";
 
 /// How often we retry a path that was replaced while it was opened.
 pub(super) const MAX_TRIES: usize = 16;
@@ -25,10 +29,18 @@ pub(super) const MAX_TRIES: usize = 16;
 /// The longest path that the kernel accepts, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// The allowed directories. Relative paths start at the first.
+/// The directories that a caller may use. Relative paths start at the first.
 #[derive(Debug)]
 pub struct Roots {
     pub(super) roots: Vec<Root>,
+    pub(super) rules: Arc<Rules>,
+    /// The name of the session's directory, if these are the parts of one session.
+    pub(super) owner: Option<String>,
+}
+
+/// What holds in all roots, whoever asks.
+#[derive(Debug)]
+pub(super) struct Rules {
     pub(super) denied: DeniedPaths,
     pub(super) protected: ControlFiles,
     output: Option<Root>,
@@ -67,13 +79,15 @@ impl Roots {
         if roots.is_empty() {
             Err(RootsError::None)
         } else {
-            Ok(Self { roots, denied, protected, output: None, named_by_git: RwLock::default() })
+            let rules = Rules { denied, protected, output: None, named_by_git: RwLock::default() };
+            Ok(Self { roots, rules: Arc::new(rules), owner: None })
         }
     }
 
     /// Adds a directory whose files can only be read: the output of commands.
     pub(crate) fn with_output(mut self, directory: &Path) -> Result<Self, RootsError> {
-        self.output = Some(Root::open(directory)?);
+        let rules = Arc::get_mut(&mut self.rules).expect("no session has a part of these roots yet");
+        rules.output = Some(Root::open(directory)?);
         Ok(self)
     }
 
@@ -94,11 +108,11 @@ impl Roots {
     }
 
     pub(crate) fn control_files(&self) -> &ControlFiles {
-        &self.protected
+        &self.rules.protected
     }
 
     pub(crate) fn denied(&self) -> &DeniedPaths {
-        &self.denied
+        &self.rules.denied
     }
 
     pub(crate) fn open_directory(&self, path: &str) -> Result<Opened, ToolError> {
@@ -123,23 +137,37 @@ impl Roots {
 
     /// Opens a file of the output directory, if the path lies there.
     fn open_output(&self, path: &str, flags: OFlags) -> Option<Result<Opened, ToolError>> {
-        let output = self.output.as_ref()?;
+        let output = self.rules.output.as_ref()?;
         let beneath = Path::new(path).strip_prefix(&output.path).ok()?;
+        if !self.owns_output(beneath) {
+            return Some(Err(open_error(path, Errno::NOENT)));
+        }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let handle = rustix::fs::openat2(&output.handle, beneath, flags, Mode::empty(), resolve);
         let opened = |handle| Opened { path: path.into(), beneath: beneath.to_owned(), handle };
         Some(handle.map(opened).map_err(|errno| open_error(path, errno)))
     }
 
+    /// Whether the caller may know of a path in the output directory. What lies there is named after its
+    /// session and call, directly or in the quarantine.
+    fn owns_output(&self, beneath: &Path) -> bool {
+        let Some(owner) = &self.owner else { return true };
+        let prefix = owner_prefix(owner);
+        let is_plain = beneath.components().all(|part| matches!(part, Component::Normal(_)));
+        let below = beneath.strip_prefix(QUARANTINE).unwrap_or(beneath);
+        let first = below.iter().next();
+        is_plain && first.is_some_and(|name| name.as_bytes().starts_with(prefix.as_bytes()))
+    }
+
     fn open_named(&self, path: &str, flags: OFlags) -> Result<Opened, ToolError> {
         let (root, beneath) = self.place(path)?;
-        if self.denied.covers(&lexically_clean(&beneath)) {
+        if self.rules.denied.covers(&lexically_clean(&beneath)) {
             return Err(path_denied(path));
         }
         let opened = self
             .open_settled(path, root, &beneath, flags)
             .map_err(|error| self.with_near_names(path, root, &beneath, error))?;
-        if self.denied.covers(&opened.beneath) { Err(path_denied(path)) } else { Ok(opened) }
+        if self.rules.denied.covers(&opened.beneath) { Err(path_denied(path)) } else { Ok(opened) }
     }
 
     /// Opens a path and asks the kernel what was opened. Retries when it was replaced in between, since a

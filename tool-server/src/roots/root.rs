@@ -13,7 +13,7 @@ pub(super) struct Root {
     /// With links resolved.
     pub(super) path: PathBuf,
     pub(super) handle: OwnedFd,
-    configured: PathBuf,
+    pub(super) configured: PathBuf,
 }
 
 /// Why the roots cannot be opened.

@@ -80,10 +80,10 @@ impl Roots {
 
     /// Refuses denied paths and control files.
     pub(super) fn permit_change(&self, path: &str, beneath: &Path) -> Result<(), ToolError> {
-        if self.denied.covers(beneath) {
+        if self.rules.denied.covers(beneath) {
             return Err(path_denied(path));
         }
-        if self.protected.covers(beneath) {
+        if self.rules.protected.covers(beneath) {
             let why = "is a control file: other programs run what it says";
             return Err(refused(ErrorCode::ProtectedPath, path, why));
         }

@@ -80,8 +80,9 @@ impl Tool for Bash {
         if arguments.allow_control_files {
             return Err(not_approved().into());
         }
-        self.0.policy.judge(&arguments.cmd, arguments.workdir.as_deref())?;
-        let workdir = self.0.commands.workdir(arguments.workdir.as_deref())?;
+        let roots = self.0.workspaces.of(&call.session)?;
+        self.0.policy.within(&roots.to_paths()).judge(&arguments.cmd, arguments.workdir.as_deref())?;
+        let workdir = roots.open_directory(arguments.workdir.as_deref().unwrap_or("."))?.path;
         let bash: PathBuf = self.0.commands.program("bash")?;
         let request = CommandRequest {
             program: &bash,

@@ -110,7 +110,8 @@ impl Tool for Find {
     }
 
     fn run(&self, arguments: FindArguments, call: &Call) -> Outcome<FindData> {
-        let directory = self.0.roots.open_directory(&arguments.path)?;
+        let roots = self.0.workspaces.of(&call.session)?;
+        let directory = roots.open_directory(&arguments.path)?;
         let path = names::path_to_text(&directory.path);
         let searched = arguments.describe(&path);
         let after =
@@ -118,8 +119,7 @@ impl Tool for Find {
         let glob =
             arguments.name_pattern.as_deref().map(|glob| PathGlob::new("name_pattern", glob)).transpose()?;
 
-        let mut scope =
-            Scope::of(&self.0.roots, &directory, arguments.include_hidden, arguments.include_ignored);
+        let mut scope = Scope::of(&roots, &directory, arguments.include_hidden, arguments.include_ignored);
         scope.max_depth = arguments.max_depth.unwrap_or(usize::MAX);
         let page = Page::new(arguments.limit, call.bounds);
         let room = PageUsage { items: page.room(), bytes: usize::MAX };

@@ -104,7 +104,8 @@ impl Tool for Ls {
     }
 
     fn run(&self, arguments: LsArguments, call: &Call) -> Outcome<LsData> {
-        let directory = self.0.roots.open_directory(&arguments.path)?;
+        let roots = self.0.workspaces.of(&call.session)?;
+        let directory = roots.open_directory(&arguments.path)?;
         let listed = format!(
             "ls {} {} {}",
             names::path_to_text(&directory.path),
@@ -113,7 +114,7 @@ impl Tool for Ls {
         );
         let after = arguments.cursor.as_deref().map(|cursor| cursor::decode(&listed, cursor)).transpose()?;
         let mut listing = Listing {
-            roots: &self.0.roots,
+            roots: &roots,
             call,
             recursive: arguments.recursive,
             include_hidden: arguments.include_hidden,

@@ -80,7 +80,7 @@ impl Tool for RunScript {
         let request = CommandRequest {
             program: &program,
             arguments: passed.chain(arguments.args.into_iter().map(Into::into)).collect(),
-            workdir: self.0.commands.private_workdir()?,
+            workdir: self.0.commands.private_workdir(call)?,
             timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
         };

@@ -86,7 +86,7 @@ impl Tool for FileDownload {
         let download = call.attachment::<Download>().ok_or_else(no_attachment)?;
         self.0.raw_files.require()?;
         let path = &arguments.path;
-        let opened = self.0.roots.open_file(path)?;
+        let opened = self.0.workspaces.of(&call.session)?.open_file(path)?;
         let stat = fstat(&opened.handle).map_err(|errno| io_error(path, "read", &errno.into()))?;
         let (sha256, size_bytes) = self.hash(&opened.handle, &stat, path, call)?;
         let fingerprint = if size_bytes <= self.0.max_edit_bytes {

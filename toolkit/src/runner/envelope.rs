@@ -18,14 +18,19 @@ const REDACTED: &str =
     "Secrets in this answer were replaced by ***REDACTED***. Do not write that back; edit around it.";
 
 /// The redacted answer to a call.
-pub(super) fn envelope(info: &CallInfo, cwd: &str, outcome: Outcome<Value>, redactor: &Redactor) -> Envelope {
+pub(super) fn envelope(
+    info: &CallInfo,
+    cwd: String,
+    outcome: Outcome<Value>,
+    redactor: &Redactor,
+) -> Envelope {
     let shown = info.shown_arguments();
     let header = Header {
         tool: info.tool.clone(),
         call_id: info.ids.call.clone(),
         risk: info.risk,
         stats: Stats { time_ms: u64::try_from(info.since.elapsed().as_millis()).unwrap_or(u64::MAX) },
-        context: Context { cwd: cwd.to_owned(), params_input: shown.arguments, path_resolved: None },
+        context: Context { cwd, params_input: shown.arguments, path_resolved: None },
     };
     let mut envelope = header.answer(outcome);
     if redact(&mut envelope, redactor) || shown.redacted || envelope.meta.redacted {

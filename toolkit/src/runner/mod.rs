@@ -127,9 +127,27 @@ pub struct RunnerSettings {
     /// How much `stdout` may hold.
     pub bounds: Bounds,
     /// Where relative paths start.
-    pub cwd: String,
+    pub cwd: WorkingDirectory,
     /// Where the runner keeps what outlives the server: idempotency keys and the tool allow-lists of tasks.
     pub state_dir: PathBuf,
+}
+
+/// Where relative paths start.
+#[derive(Debug, Clone)]
+pub enum WorkingDirectory {
+    /// The same for all sessions.
+    Shared(String),
+    /// Each session's own directory in this one.
+    PerSession(String),
+}
+
+impl WorkingDirectory {
+    fn of(&self, session: &SessionId) -> String {
+        match self {
+            Self::Shared(directory) => directory.clone(),
+            Self::PerSession(directory) => format!("{directory}/{}", session.directory_name()),
+        }
+    }
 }
 
 /// Runs calls of the registry's tools.
@@ -308,7 +326,8 @@ impl Runner {
 
     /// Answers a call and records its end, unless that was done at its deadline.
     fn finalise(&self, info: &CallInfo, outcome: Outcome<Value>) -> Envelope {
-        let envelope = envelope::envelope(info, &self.settings.cwd, outcome, &self.redactor);
+        let envelope =
+            envelope::envelope(info, self.settings.cwd.of(&info.ids.session), outcome, &self.redactor);
         if info.end() {
             self.guards.iter().for_each(|guard| guard.ended(info, &envelope));
             self.recorder.ended(&info.ids, envelope::record(&envelope));
@@ -379,7 +398,8 @@ mod tests {
 
     impl RunnerSettings {
         pub(super) fn of_test(state_dir: PathBuf) -> Self {
-            let (disabled, bounds, cwd) = (BTreeSet::new(), Bounds::default(), String::new());
+            let (disabled, bounds) = (BTreeSet::new(), Bounds::default());
+            let cwd = WorkingDirectory::Shared(String::new());
             let (timeout, max_commands) = (Duration::from_secs(30), DEFAULT_MAX_COMMANDS);
             Self { disabled, timeout, max_commands, bounds, cwd, state_dir }
         }

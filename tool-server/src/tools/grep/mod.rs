@@ -14,7 +14,7 @@ use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use self::files::{Files, Tree};
 use self::page::Position;
-use crate::roots::{Opened, names};
+use crate::roots::{Opened, Roots, names};
 use crate::search::{
     self, AbortedReason, FileSearcher, PageCollector, PathDisplay, PathGlob, Scope, SearchBudget, SearchMode,
     Skipped, walk,
@@ -156,7 +156,8 @@ impl Tool for Grep {
     fn run(&self, arguments: GrepArguments, call: &Call) -> Outcome<GrepData> {
         let matcher = search::compile(&arguments.pattern, arguments.literal, arguments.case_sensitive)?;
         let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
-        let (opened, is_file) = self.open(&arguments.path)?;
+        let roots = self.0.workspaces.of(&call.session)?;
+        let (opened, is_file) = open(&roots, &arguments.path)?;
         let path = names::path_to_text(&opened.path);
         let searched = arguments.describe(&path);
         let position = Position::read(&searched, arguments.cursor.as_deref())?;
@@ -166,15 +167,14 @@ impl Tool for Grep {
         let found = PageCollector::new(position.bound(arguments.output), room);
         let files = || FileSearcher::new(matcher.clone(), arguments.mode(), room, &budget);
         let (shown, mut skipped) = if is_file {
-            let shown = PathDisplay::beneath(&self.0.roots, opened.path.parent().unwrap_or(&opened.path));
+            let shown = PathDisplay::beneath(&roots, opened.path.parent().unwrap_or(&opened.path));
             let mut files = Files { files: files(), position: &position, found: &found, shown: &shown };
             let mut skipped = Skipped::default();
             let name = opened.path.file_name().unwrap_or_default().as_bytes();
             files.search(name, File::from(opened.handle), &mut skipped);
             (shown, skipped)
         } else {
-            let scope =
-                Scope::of(&self.0.roots, &opened, arguments.include_hidden, arguments.include_ignored);
+            let scope = Scope::of(&roots, &opened, arguments.include_hidden, arguments.include_ignored);
             let visitors = (0..self.0.search.threads.get())
                 .map(|_| Files { files: files(), position: &position, found: &found, shown: &scope.shown })
                 .map(|files| Tree { files, glob: glob.as_ref() })
@@ -190,15 +190,11 @@ impl Tool for Grep {
     }
 }
 
-impl Grep {
-    /// Opens the file or directory to search; true for a file.
-    fn open(&self, path: &str) -> Result<(Opened, bool), ToolError> {
-        match self.0.roots.open_file(path) {
-            Err(error) if error.code == ErrorCode::IsDirectory => {
-                Ok((self.0.roots.open_directory(path)?, false))
-            }
-            opened => Ok((opened?, true)),
-        }
+/// Opens the file or directory to search; true for a file.
+fn open(roots: &Roots, path: &str) -> Result<(Opened, bool), ToolError> {
+    match roots.open_file(path) {
+        Err(error) if error.code == ErrorCode::IsDirectory => Ok((roots.open_directory(path)?, false)),
+        opened => Ok((opened?, true)),
     }
 }
 

@@ -126,7 +126,7 @@ impl Tool for Read {
              `limit_bytes`), not both.";
             return Err(invalid(message).into());
         }
-        let file = ReadFile::open(&self.0, &arguments.path)?;
+        let file = ReadFile::open(&self.0, call, &arguments.path)?;
         let mut output = match file.kind()? {
             _ if by_bytes => bytes::read(&file, &arguments, call)?,
             Kind::Text(encoding) => lines::read(&file, encoding, &arguments, call)?,
@@ -161,8 +161,8 @@ struct ReadFile<'a> {
 }
 
 impl<'a> ReadFile<'a> {
-    fn open(context: &ToolContext, path: &'a str) -> Result<Self, ToolError> {
-        let opened = context.roots.open_file(path)?;
+    fn open(context: &ToolContext, call: &Call, path: &'a str) -> Result<Self, ToolError> {
+        let opened = context.workspaces.of(&call.session)?.open_file(path)?;
         let failed = |error: std::io::Error| io_error(path, "read", &error);
         let stat = fstat(&opened.handle).map_err(|errno| failed(errno.into()))?;
         let content = read_whole(&opened.handle, context.max_edit_bytes).map_err(failed)?;

@@ -26,6 +26,7 @@ use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::tool_context::ToolContext;
 use tool_server::transfers::RawFiles;
+use toolkit::runner::WorkingDirectory;
 use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, Runner, RunnerSettings};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
@@ -105,7 +106,7 @@ impl TestServer {
             max_commands: DEFAULT_MAX_COMMANDS,
             timeout: settings.timeout,
             bounds: settings.bounds,
-            cwd: root.display().to_string(),
+            cwd: WorkingDirectory::Shared(root.display().to_string()),
             state_dir: directory.path().join("state"),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
