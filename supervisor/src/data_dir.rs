@@ -68,6 +68,11 @@ impl DataDir {
         self.0.join("state")
     }
 
+    /// What was typed in conversations.
+    pub(crate) fn chat_history(&self) -> PathBuf {
+        self.0.join("chat-history")
+    }
+
     pub(crate) fn skills(&self) -> PathBuf {
         self.0.join("skills")
     }

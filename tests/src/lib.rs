@@ -25,6 +25,7 @@ pub mod http;
 pub mod leftovers;
 pub mod program;
 pub mod project_copy;
+pub mod pty;
 pub mod random;
 mod serving;
 pub mod small_disk;

@@ -42,9 +42,23 @@ impl Launch {
 
     /// Runs the same binary with the same variables and other arguments, and waits for it to end.
     pub(crate) fn output(&self, dir: &TestDir, arguments: &[&str]) -> Output {
+        self.command(dir, arguments).output().expect("the binary starts")
+    }
+
+    /// The same, with something on its stdin.
+    pub(crate) fn output_for(&self, dir: &TestDir, arguments: &[&str], input: &[u8]) -> Output {
+        let mut command = self.command(dir, arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        // One that does not read it closes the pipe.
+        let _ = child.stdin.take().expect("stdin is a pipe").write_all(input);
+        child.wait_with_output().expect("the binary ends")
+    }
+
+    fn command(&self, dir: &TestDir, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(arguments).env_clear().envs(self.variables.iter().cloned()).current_dir(dir.path());
-        command.output().expect("the binary starts")
+        command
     }
 }
 

@@ -12,7 +12,7 @@ use crate::queries::audit::{Call, Question, calls};
 use crate::queries::short_id::shown;
 use crate::queries::{self, QueryError};
 use crate::terminal::age::Span;
-use crate::terminal::{COLUMNS, Colour, Column, Paint, Table};
+use crate::terminal::{Colour, Column, Screen, Table};
 
 /// How many changed lines are shown below a change.
 const LINES_SHOWN: usize = 4;
@@ -60,7 +60,7 @@ pub(super) fn run(
     data: &DataDir,
     arguments: &AuditArguments,
     file: &[PathBuf],
-    paint: Paint,
+    screen: Screen,
 ) -> Result<String, QueryError> {
     let connection = queries::open(&data.database())?;
     let since_ms = arguments.since.map_or(i64::MIN, |span| span.before(now_ms()));
@@ -68,7 +68,7 @@ pub(super) fn run(
     if arguments.json {
         return Ok(super::pretty(&json!(calls)));
     }
-    Ok(report(&calls, arguments.file.is_some(), paint))
+    Ok(report(&calls, arguments.file.is_some(), screen))
 }
 
 fn question(arguments: &AuditArguments, file: &[PathBuf]) -> Question {
@@ -86,7 +86,7 @@ fn without_dot(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).display().to_string()
 }
 
-fn report(calls: &[Call], is_about_a_file: bool, paint: Paint) -> String {
+fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
     if calls.is_empty() {
         return "No matching calls.".to_owned();
     }
@@ -110,7 +110,7 @@ fn report(calls: &[Call], is_about_a_file: bool, paint: Paint) -> String {
             add_change(&mut table, call);
         }
     }
-    table.lines(COLUMNS, paint).join("\n")
+    table.lines(screen.columns, screen.paint).join("\n")
 }
 
 /// How the call ended, in a word.
@@ -188,8 +188,8 @@ mod tests {
             status: "done",
             end: Some(completed.into()),
         };
-        let text = report(&[call], true, Paint(false));
-        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
+        let text = report(&[call], true, Screen::PLAIN);
+        assert!(text.lines().all(|line| width::of(line) <= Screen::PLAIN.columns), "{text}");
         for expected in ["update", "sha256 aaaaaaaaaaaa to bbbbbbbbbbbb, session telegram:7", "-old", "+new"]
         {
             assert!(text.contains(expected), "{expected}:\n{text}");

@@ -28,6 +28,16 @@ pub(super) enum CommandError {
     Response(#[source] reqwest::Error),
     #[error("no reply after {0} s; task {1} continues: see `supervisor tree --task {1}`")]
     TooLate(u64, String),
+    #[error("no message: write one after `chat`, pass `-` to read it from stdin, or use a terminal to talk")]
+    NoMessage,
+    #[error("could not read stdin")]
+    Stdin(#[source] std::io::Error),
+    #[error("stdin is not UTF-8 text")]
+    StdinNotText,
+    #[error("could not catch Ctrl-C")]
+    Signals(#[source] std::io::Error),
+    #[error("could not read from the terminal")]
+    Keys(#[source] rustyline::error::ReadlineError),
     #[error("deleted the old tasks, but could not shrink the database file")]
     Vacuum(#[source] StoreError),
 }

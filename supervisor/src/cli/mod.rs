@@ -8,6 +8,7 @@ mod check;
 mod control_client;
 mod database_access;
 mod error;
+mod follow;
 mod journal;
 mod next_steps;
 pub(crate) mod program;
@@ -17,6 +18,7 @@ mod resend;
 mod tasks;
 mod tree;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -43,10 +45,16 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Start everything and run until SIGTERM or Ctrl-C.
     Run(RunArguments),
-    /// Send a message to the running supervisor and print the reply.
+    /// Send a message and print the reply; without a message, hold a conversation.
     ///
-    /// Exits with 0 if the task is done, and with 1 if it failed or the supervisor does not answer.
+    /// It goes to the running supervisor. On a terminal, a line shows what the task does. Ctrl-C stops the
+    /// task; a second one leaves it running. Exits with 0 if the task is done, and with 1 if it failed or
+    /// the supervisor does not answer.
     Chat(chat::ChatArguments),
+    /// Print events as they come: those of a task until it ends, or all.
+    ///
+    /// Works whether or not the supervisor is running. Ctrl-C ends it.
+    Follow(follow::FollowArguments),
     /// List tasks with their states, ages, attempts and last errors, newest last.
     ///
     /// Works whether or not the supervisor is running. TASK is the end of a task ID; every command accepts
@@ -125,6 +133,17 @@ pub(crate) enum WhichToken {
     Control,
     /// For the tool server.
     Tool,
+}
+
+/// Prints a line; a closed pipe is not an error.
+fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+}
+
+/// Prints a line to stderr, for people who read stdout as data.
+fn print_error(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", visible::escaped(text));
 }
 
 /// A value as JSON for people and programs.

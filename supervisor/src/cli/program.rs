@@ -2,22 +2,23 @@
 //!
 //! Secrets are removed from the environment first, before any thread starts.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 
 use crate::children::launcher;
 use crate::cli::audit::AuditArguments;
 use crate::cli::backup::BackupArguments;
-use crate::cli::chat::{ChatArguments, chat};
+use crate::cli::chat::{self, Terminals};
 use crate::cli::next_steps::next_steps;
 use crate::cli::queue::CommandOutput;
-use crate::cli::{self, Arguments, Command, RunArguments, TokenArguments, WhichToken};
+use crate::cli::{self, Arguments, Command, RunArguments, TokenArguments, WhichToken, print};
 use crate::config::{Config, data_dir_from, secret_variables};
 use crate::data_dir::DataDir;
 use crate::run::RunError;
 use crate::startup_resources::StartupResources;
-use crate::terminal::Paint;
+use crate::terminal::{Paint, Screen};
 use crate::tokens::Tokens;
 use anyhow::Context;
 use clap::Parser;
@@ -25,7 +26,6 @@ use process::Variables;
 use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
 use process::shutdown::Requests;
-use protocol::visible;
 use tokio_util::sync::CancellationToken;
 
 /// Enough for one task at a time and a few clients.
@@ -48,9 +48,13 @@ fn run_command() -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Launcher => Ok(ExitCode::FAILURE),
         Command::Run(run) => run_all(&run, &variables, data.path()),
-        Command::Chat(chat) => send_chat(&data, chat),
-        Command::Tasks(tasks) => print_output(cli::tasks::run(&data, &tasks, paint(&variables))),
-        Command::Audit(audit) => show_audit(&data, &audit, paint(&variables)),
+        Command::Chat(arguments) => chat::run(&runtime()?, &data, arguments, terminals(&variables)),
+        Command::Follow(follow) => {
+            cli::follow::run(&data, &follow, terminals(&variables).stdout)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Tasks(tasks) => print_output(cli::tasks::run(&data, &tasks, screen(&variables))),
+        Command::Audit(audit) => show_audit(&data, &audit, screen(&variables)),
         Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
         Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
         Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(&data, &resend))?),
@@ -68,7 +72,7 @@ fn run_command() -> anyhow::Result<ExitCode> {
         Command::Backup(backup) => make_backup(&data, &backup),
         Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(&data, &prune))),
         Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(&data, &command))),
-        Command::Tree(tree) => print_output(cli::tree::run(&data, &tree)),
+        Command::Tree(tree) => print_output(cli::tree::run(&data, &tree, screen(&variables))),
         Command::Token(token) => show_token(&data, &token),
     }
 }
@@ -133,18 +137,6 @@ async fn cancel_on_request(mut requests: Requests, stop: CancellationToken) {
     stop.cancel();
 }
 
-fn send_chat(data: &DataDir, arguments: ChatArguments) -> anyhow::Result<ExitCode> {
-    let json = arguments.json;
-    let status = runtime()?.block_on(chat(data, arguments))?;
-    if json {
-        let status = serde_json::to_string(&status).context("could not encode the reply as JSON")?;
-        print(&visible::json(&status));
-    } else {
-        print(&visible::escaped(status.reply.as_deref().unwrap_or("(no reply)")));
-    }
-    Ok(if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
 fn print_output<E: std::error::Error + Send + Sync + 'static>(
     text: Result<String, E>,
 ) -> anyhow::Result<ExitCode> {
@@ -153,13 +145,13 @@ fn print_output<E: std::error::Error + Send + Sync + 'static>(
 }
 
 /// The path may be a symlink: both it and its target are looked up.
-fn show_audit(data: &DataDir, arguments: &AuditArguments, paint: Paint) -> anyhow::Result<ExitCode> {
+fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> anyhow::Result<ExitCode> {
     let mut paths = Vec::new();
     if let Some(file) = &arguments.file {
         paths.extend(std::fs::canonicalize(file));
         paths.push(std::path::absolute(file).context("--file has no absolute path")?);
     }
-    print_output(cli::audit::run(data, arguments, &paths, paint))
+    print_output(cli::audit::run(data, arguments, &paths, screen))
 }
 
 fn make_backup(data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
@@ -173,9 +165,27 @@ fn exit_with(output: CommandOutput) -> anyhow::Result<ExitCode> {
     Ok(if output.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Colours are for terminals without `NO_COLOR`.
+fn terminals(variables: &Variables) -> Terminals {
+    let screen = |stream: &dyn AsFd| screen_of(variables, stream);
+    let reads_keys = std::io::stdin().is_terminal();
+    Terminals { reads_keys, stdout: screen(&std::io::stdout()), stderr: screen(&std::io::stderr()) }
+}
+
+/// The terminal behind a stream, unless it takes no control characters. Colours are for those without
+/// `NO_COLOR`.
+fn screen_of(variables: &Variables, stream: &dyn AsFd) -> Option<Screen> {
+    let is_terminal = rustix::termios::isatty(stream) && variables.text("TERM") != Some("dumb");
+    let columns = || rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col);
+    is_terminal.then(|| Screen::of_terminal(columns(), Paint(variables.text("NO_COLOR").is_none())))
+}
+
 fn paint(variables: &Variables) -> Paint {
-    Paint(std::io::stdout().is_terminal() && variables.text("NO_COLOR").is_none())
+    screen(variables).paint
+}
+
+/// Where tables are printed.
+fn screen(variables: &Variables) -> Screen {
+    terminals(variables).stdout.unwrap_or(Screen::PLAIN)
 }
 
 fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<ExitCode> {
@@ -202,10 +212,4 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 /// How this program was called, for the commands it suggests.
 fn program_name() -> String {
     std::env::args().next().unwrap_or_else(|| "supervisor".to_owned())
-}
-
-/// Prints a line; a closed pipe is not an error.
-fn print(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
 }

@@ -10,7 +10,7 @@ use crate::queries::short_id::shown;
 use crate::queries::tasks::{Counts, Filter, STATES, Task, Undelivered, counts, tasks, undelivered};
 use crate::queries::{self, QueryError};
 use crate::terminal::age::since;
-use crate::terminal::{COLUMNS, Colour, Column, Paint, Table, width};
+use crate::terminal::{Colour, Column, Screen, Table, width};
 
 #[derive(Debug, Args)]
 pub(crate) struct TasksArguments {
@@ -47,7 +47,7 @@ const UNDELIVERED_COLUMNS: &[Column] = &[
     Column::text("NOT DELIVERED BECAUSE", 0),
 ];
 
-pub(super) fn run(data: &DataDir, arguments: &TasksArguments, paint: Paint) -> Result<String, QueryError> {
+pub(super) fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) -> Result<String, QueryError> {
     let connection = queries::open(&data.database())?;
     let filter = Filter {
         states: STATES.into_iter().filter(|state| arguments.state.iter().any(|s| s == state)).collect(),
@@ -63,20 +63,20 @@ pub(super) fn run(data: &DataDir, arguments: &TasksArguments, paint: Paint) -> R
         let counts = json!({"tasks": by_state, "undelivered": counts.undelivered});
         return Ok(super::pretty(&json!({"tasks": tasks, "undelivered": undelivered, "counts": counts})));
     }
-    Ok(report(&tasks, &undelivered, &counts, now_ms(), paint))
+    Ok(report(&tasks, &undelivered, &counts, now_ms(), screen))
 }
 
-fn report(tasks: &[Task], undelivered: &[Undelivered], counts: &Counts, now: i64, paint: Paint) -> String {
+fn report(tasks: &[Task], undelivered: &[Undelivered], counts: &Counts, now: i64, screen: Screen) -> String {
     let mut lines = Vec::new();
     if !tasks.is_empty() {
-        lines.extend(task_table(tasks, now).lines(COLUMNS, paint));
+        lines.extend(task_table(tasks, now).lines(screen.columns, screen.paint));
         lines.push(String::new());
     }
     if !undelivered.is_empty() {
-        lines.extend(undelivered_table(undelivered, now).lines(COLUMNS, paint));
+        lines.extend(undelivered_table(undelivered, now).lines(screen.columns, screen.paint));
         lines.push(String::new());
     }
-    lines.push(width::fitted(&summary(counts, tasks.len()), COLUMNS));
+    lines.push(width::fitted(&summary(counts, tasks.len()), screen.columns));
     lines.join("\n")
 }
 
@@ -189,9 +189,9 @@ deadbeef  dead    -1001234567890   2h      2  please look at 日本語 in every 
           no luck
 
 1 queued, 40 done, 1 dead, 1 undelivered (2 shown)";
-        let text = report(&tasks, &[], &counts, 7_200_000, Paint(false));
+        let text = report(&tasks, &[], &counts, 7_200_000, Screen::PLAIN);
         assert_eq!(text, expected);
-        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
+        assert!(text.lines().all(|line| width::of(line) <= Screen::PLAIN.columns), "{text}");
     }
 
     #[test]
@@ -206,8 +206,8 @@ deadbeef  dead    -1001234567890   2h      2  please look at 日本語 in every 
             error: Some("Forbidden: bot was blocked by the user, and a reason that is far longer".to_owned()),
             finished_at_ms: Some(0),
         };
-        let text = report(&[], &[message], &counted(&[("done", 1)]), 60_000, Paint(false));
+        let text = report(&[], &[message], &counted(&[("done", 1)]), 60_000, Screen::PLAIN);
         assert!(text.contains("deadbeef  7 ") && text.contains("Forbidden"), "{text}");
-        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
+        assert!(text.lines().all(|line| width::of(line) <= Screen::PLAIN.columns), "{text}");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::data_dir::DataDir;
 use crate::queries::QueryError;
-use crate::terminal::COLUMNS;
+use crate::terminal::Screen;
 use crate::tree::{Node, Scope, grow, load, render};
 
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(crate) struct TreeArguments {
     pub no_payload: bool,
 }
 
-pub(super) fn run(data: &DataDir, arguments: &TreeArguments) -> Result<String, QueryError> {
+pub(super) fn run(data: &DataDir, arguments: &TreeArguments, screen: Screen) -> Result<String, QueryError> {
     let scope = match (&arguments.task, &arguments.id) {
         (Some(task), _) => Scope::Task(task.clone()),
         (None, Some(event)) => Scope::Event(event.clone()),
@@ -45,5 +45,5 @@ pub(super) fn run(data: &DataDir, arguments: &TreeArguments) -> Result<String, Q
     if arguments.no_payload {
         trees = trees.into_iter().map(Node::without_payload).collect();
     }
-    Ok(if arguments.json { super::pretty(&json!(trees)) } else { render::render(&trees, COLUMNS) })
+    Ok(if arguments.json { super::pretty(&json!(trees)) } else { render::render(&trees, screen.columns) })
 }

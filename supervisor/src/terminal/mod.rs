@@ -4,11 +4,12 @@
 
 pub(crate) mod age;
 pub(crate) mod paint;
+pub(crate) mod progress;
+pub(crate) mod screen;
+pub(crate) mod styled;
 pub(crate) mod table;
 pub(crate) mod width;
 
 pub(crate) use paint::{Colour, Paint};
+pub(crate) use screen::{COLUMNS, Screen};
 pub(crate) use table::{Column, Table};
-
-/// The default width of a terminal.
-pub(crate) const COLUMNS: usize = 80;

@@ -29,11 +29,15 @@ pub(crate) fn render(trees: &[Node], columns: usize) -> String {
     lines.join("\n")
 }
 
-fn add(node: &Node, own: &str, rest: &str, columns: usize, lines: &mut Vec<String>) {
-    let Event { body, time_ms, .. } = &node.event;
-    let facts = facts(&body.payload());
+/// An event in one line, without its place in the tree.
+pub(crate) fn line(event: &Event) -> String {
+    let facts = facts(&event.body.payload());
     let gap = if facts.is_empty() { "" } else { "  " };
-    let line = format!("{} {own}{}{gap}{facts}", clock(*time_ms), body.event_type());
+    format!("{}{gap}{facts}", event.body.event_type())
+}
+
+fn add(node: &Node, own: &str, rest: &str, columns: usize, lines: &mut Vec<String>) {
+    let line = format!("{} {own}{}", clock(node.event.time_ms), line(&node.event));
     lines.push(fitted(&visible::escaped(&line), columns));
     let last = node.children.len().saturating_sub(1);
     for (number, child) in node.children.iter().enumerate() {
@@ -42,7 +46,7 @@ fn add(node: &Node, own: &str, rest: &str, columns: usize, lines: &mut Vec<Strin
     }
 }
 
-fn clock(time_ms: i64) -> String {
+pub(crate) fn clock(time_ms: i64) -> String {
     let ms = time_ms.rem_euclid(86_400_000);
     format!("{:02}:{:02}:{:02}.{:03}", ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000)
 }

@@ -142,6 +142,12 @@ impl System {
         launch.output(&self.dir, arguments)
     }
 
+    /// The same with something on its stdin.
+    pub fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
+        let launch = Launch { variables: self.dir.variables(), ..self.launch.clone() };
+        launch.output_for(&self.dir, arguments, input.as_ref())
+    }
+
     /// Runs a `tool-server` command with this data directory and no other variables.
     pub fn run_tool_server(&self, arguments: &[&str]) -> Output {
         Launch::new(&self.dir, "tool-server", "").output(&self.dir, arguments)

@@ -15,6 +15,7 @@ mod sender;
 mod telegram;
 mod telegram_commands;
 mod telegram_people;
+mod terminal;
 
 // The worker with real tools and a fake model.
 mod by_hand;

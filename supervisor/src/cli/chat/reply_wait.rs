@@ -1,0 +1,175 @@
+//! Waits for a reply. On a terminal it shows meanwhile what the task does, and Ctrl-C stops the task, a
+//! second one the waiting.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use protocol::TaskId;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::super::control_client::ControlClient;
+use super::super::error::CommandError;
+use crate::channels::local::messages::NewMessage;
+use crate::control::tasks::TaskState;
+use crate::data_dir::DataDir;
+use crate::queries::watch::Watcher;
+use crate::store::inbox::MessageStatus;
+use crate::terminal::progress::Progress;
+use crate::terminal::{Colour, Screen};
+
+/// How long one request waits before the next one.
+const WAIT_SECONDS: u64 = 30;
+
+/// How often the line is drawn.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// From the line's beginning, without what was there.
+const CLEAR_LINE: &str = "\r\u{1b}[K";
+
+pub(super) enum Waited {
+    Ended(MessageStatus),
+    /// Somebody does not want to wait; the task goes on.
+    Left(String),
+}
+
+pub(super) struct ReplyWait<'a> {
+    client: &'a ControlClient,
+    data: &'a DataDir,
+    /// Where the line is drawn.
+    screen: Option<Screen>,
+    interrupts: Option<Signal>,
+}
+
+impl<'a> ReplyWait<'a> {
+    /// `screen` is the terminal behind stderr. Needs a runtime.
+    pub(super) fn new(
+        client: &'a ControlClient,
+        data: &'a DataDir,
+        screen: Option<Screen>,
+    ) -> Result<Self, CommandError> {
+        let interrupts = screen.map(|_| signal(SignalKind::interrupt())).transpose();
+        Ok(Self { client, data, screen, interrupts: interrupts.map_err(CommandError::Signals)? })
+    }
+
+    /// Sends a message and waits until its task has ended, or the time is over.
+    pub(super) async fn for_reply(
+        mut self,
+        message: NewMessage,
+        patience: Option<Duration>,
+    ) -> Result<Waited, CommandError> {
+        let status: MessageStatus = self.client.send(self.client.post("/messages").json(&message)).await?;
+        let task = status.task_id;
+        let waited = self.until_ended(&task, patience).await;
+        self.draw("");
+        waited
+    }
+
+    async fn until_ended(
+        &mut self,
+        task: &TaskId,
+        patience: Option<Duration>,
+    ) -> Result<Waited, CommandError> {
+        let since = Instant::now();
+        let mut shown = self.screen.map(|screen| Shown::new(self.data, task, screen)).transpose()?;
+        let mut redraw = interval(REDRAW);
+        redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut reply = Box::pin(ask(self.client, task.clone(), WAIT_SECONDS.min(left(since, patience))));
+        loop {
+            tokio::select! {
+                status = &mut reply => {
+                    let status: MessageStatus = status?;
+                    if !status.is_open() {
+                        return Ok(Waited::Ended(status));
+                    }
+                    let left = left(since, patience);
+                    if left == 0 {
+                        let waited = patience.unwrap_or_default().as_secs();
+                        return Err(CommandError::TooLate(waited, task.to_string()));
+                    }
+                    reply.set(ask(self.client, task.clone(), WAIT_SECONDS.min(left)));
+                }
+                () = interrupted(&mut self.interrupts) => {
+                    let Some(shown) = &mut shown else { continue };
+                    if std::mem::replace(&mut shown.is_stopping, true) {
+                        return Ok(Waited::Left(task.to_string()));
+                    }
+                    self.stop(task).await?;
+                }
+                _ = redraw.tick(), if shown.is_some() => {
+                    if let Some(line) = shown.as_mut().map(|shown| shown.next(since.elapsed())).transpose()? {
+                        line.iter().for_each(|line| self.draw(line));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for the task's end. One that has ended meanwhile needs none.
+    async fn stop(&self, task: &TaskId) -> Result<(), CommandError> {
+        let request = self.client.post(&format!("/tasks/{task}/cancel"));
+        match self.client.send::<TaskState>(request).await {
+            Ok(_) | Err(CommandError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn draw(&self, line: &str) {
+        if self.screen.is_some() {
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "{CLEAR_LINE}{line}").and_then(|()| stderr.flush());
+        }
+    }
+}
+
+async fn interrupted(interrupts: &mut Option<Signal>) {
+    match interrupts {
+        Some(interrupts) => {
+            interrupts.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn ask(client: &ControlClient, task: TaskId, seconds: u64) -> Result<MessageStatus, CommandError> {
+    client.send(client.get(&format!("/messages/{task}?wait_seconds={seconds}"))).await
+}
+
+/// How many seconds are left.
+fn left(since: Instant, patience: Option<Duration>) -> u64 {
+    patience.map_or(u64::MAX, |patience| patience.saturating_sub(since.elapsed()).as_secs())
+}
+
+/// What is drawn while the task runs.
+struct Shown {
+    watcher: Watcher,
+    progress: Progress,
+    screen: Screen,
+    is_stopping: bool,
+    /// What is there.
+    line: String,
+}
+
+impl Shown {
+    fn new(data: &DataDir, task: &TaskId, screen: Screen) -> Result<Self, CommandError> {
+        let watcher = Watcher::of_task(&data.database(), task.as_str())?;
+        Ok(Self { watcher, progress: Progress::default(), screen, is_stopping: false, line: String::new() })
+    }
+
+    /// The line, if it is another one than before.
+    fn next(&mut self, waited: Duration) -> Result<Option<String>, CommandError> {
+        for event in self.watcher.next()? {
+            self.progress.take(&event);
+        }
+        // In the last column, some terminals begin a new line.
+        let columns = self.screen.columns - 1;
+        let line = if self.is_stopping {
+            "stopping · Ctrl-C again leaves".to_owned()
+        } else {
+            self.progress.line(waited, columns)
+        };
+        let is_new = line != self.line;
+        self.line = line;
+        Ok(is_new.then(|| self.screen.paint.paint(Colour::Faint, &self.line)))
+    }
+}

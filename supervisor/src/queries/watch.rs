@@ -1,0 +1,105 @@
+//! Events as they are stored, for somebody who watches. Works whether or not a supervisor runs.
+
+use std::path::Path;
+
+use protocol::Event;
+use rusqlite::{Connection, Row, params};
+
+use super::{QueryError, short_id};
+use crate::store::events::{self, COLUMNS};
+
+/// The most events that are read at once.
+const PAGE: usize = 500;
+
+/// The position of one who watches.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    connection: Connection,
+    /// None for all tasks, and what belongs to none.
+    task: Option<String>,
+    /// The last event that was read.
+    seq: i64,
+}
+
+impl Watcher {
+    /// Watches a task from its first event on; its ID may be shortened.
+    pub(crate) fn of_task(path: &Path, given: &str) -> Result<Self, QueryError> {
+        let connection = super::open(path)?;
+        let task = Some(short_id::resolve(&connection, given)?);
+        Ok(Self { connection, task, seq: 0 })
+    }
+
+    /// Watches everything from now on.
+    pub(crate) fn from_now(path: &Path) -> Result<Self, QueryError> {
+        let connection = super::open(path)?;
+        let seq = connection.query_row("select coalesce(max(seq), 0) from events", [], |row| row.get(0))?;
+        Ok(Self { connection, task: None, seq })
+    }
+
+    /// What came since the last time, and nothing if nothing did.
+    pub(crate) fn next(&mut self) -> Result<Vec<Event>, QueryError> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.page()?;
+            let is_last = page.len() < PAGE;
+            for (event, seq) in page {
+                self.seq = seq;
+                all.push(event);
+            }
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Whether the task has ended; false for everything.
+    pub(crate) fn has_ended(&self) -> Result<bool, QueryError> {
+        let Some(task) = &self.task else { return Ok(false) };
+        let sql = "select state not in ('queued', 'in_progress') from inbox where id = ?1";
+        Ok(self.connection.prepare_cached(sql)?.query_row([task], |row| row.get(0))?)
+    }
+
+    fn page(&self) -> rusqlite::Result<Vec<(Event, i64)>> {
+        let read = |row: &Row<'_>| Ok((events::from_row(row)?, row.get(6)?));
+        match &self.task {
+            Some(task) => {
+                let sql = format!(
+                    "select {COLUMNS}, seq from events where task_id = ?1 and seq > ?2
+                     order by seq limit {PAGE}"
+                );
+                let mut statement = self.connection.prepare_cached(&sql)?;
+                statement.query_map(params![task, self.seq], read)?.collect()
+            }
+            None => {
+                let sql =
+                    format!("select {COLUMNS}, seq from events where seq > ?1 order by seq limit {PAGE}");
+                let mut statement = self.connection.prepare_cached(&sql)?;
+                statement.query_map([self.seq], read)?.collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::event::TaskClaimed;
+
+    use super::*;
+    use crate::store::fixture::TestDatabase;
+
+    #[test]
+    fn each_event_is_read_once_and_in_order_however_many_there_are() {
+        let database = TestDatabase::new();
+        let mut watcher = Watcher::from_now(&database.path()).unwrap();
+        assert!(watcher.next().unwrap().is_empty());
+        for attempt in 1..=1201 {
+            database.append(TaskClaimed { attempt }, None, None);
+        }
+        let read = watcher.next().unwrap();
+        let attempts: Vec<u64> = read.iter().map(|e| e.body.payload()["attempt"].as_u64().unwrap()).collect();
+        assert_eq!(attempts, (1..=1201).collect::<Vec<_>>());
+        assert!(watcher.next().unwrap().is_empty() && !watcher.has_ended().unwrap());
+        database.append(TaskClaimed { attempt: 7 }, None, None);
+        assert_eq!(watcher.next().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,142 @@
+//! What a task is doing, in one line for somebody who waits.
+
+use std::time::Duration;
+
+use protocol::event::RetryScheduled;
+use protocol::{Event, EventBody, EventId};
+use serde_json::{Map, Value};
+
+use super::age::short;
+use super::width::{fitted, in_one_line};
+
+/// Put together from a task's events, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    attempt: u32,
+    turn: u32,
+    tokens: u64,
+    /// The tool calls that run, by the IDs of their starts.
+    running: Vec<(EventId, String)>,
+    is_claimed: bool,
+}
+
+impl Progress {
+    pub(crate) fn take(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::TaskClaimed(claimed) => {
+                *self = Self {
+                    attempt: claimed.attempt,
+                    tokens: self.tokens,
+                    is_claimed: true,
+                    ..Self::default()
+                };
+            }
+            EventBody::TaskQueued(_) | EventBody::RetryScheduled(RetryScheduled::Attempt { .. }) => {
+                self.is_claimed = false;
+                self.running.clear();
+            }
+            EventBody::TurnStarted(started) => self.turn = started.turn,
+            EventBody::TurnCompleted(turn) => self.tokens += turn.input_tokens + turn.output_tokens,
+            EventBody::ToolCallStarted(started) => {
+                let call = &started.call;
+                let shown = in_one_line(&format!("{} {}", call.tool_name, words(&call.arguments)));
+                self.running.push((event.id.clone(), shown));
+            }
+            EventBody::ToolCallCompleted(_)
+            | EventBody::ToolCallFailed(_)
+            | EventBody::ToolCallInterrupted(_) => {
+                self.running.retain(|(id, _)| Some(id) != event.parent_id.as_ref());
+            }
+            _ => {}
+        }
+    }
+
+    /// The line, at most `columns` wide.
+    pub(crate) fn line(&self, waited: Duration, columns: usize) -> String {
+        let mut parts = vec![short(waited)];
+        if self.attempt > 1 {
+            parts.push(format!("attempt {}", self.attempt));
+        }
+        if self.turn > 0 {
+            parts.push(format!("turn {}", self.turn));
+        }
+        if self.tokens > 0 {
+            parts.push(format!("{} tokens", self.tokens));
+        }
+        parts.push(match (self.is_claimed, self.running.as_slice()) {
+            (false, _) => "waiting".to_owned(),
+            (true, []) => "thinking".to_owned(),
+            (true, [(_, call)]) => call.clone(),
+            (true, [.., (_, call)]) => format!("{} calls, {call}", self.running.len()),
+        });
+        fitted(&parts.join(" · "), columns)
+    }
+}
+
+/// The arguments as somebody would say them.
+fn words(arguments: &Map<String, Value>) -> String {
+    let word = |(name, value): (&String, &Value)| match value.as_str() {
+        Some(text) => format!("{name}={text}"),
+        None => format!("{name}={value}"),
+    };
+    arguments.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(id: &str, parent: Option<&str>, event_type: &str, payload: Value) -> Event {
+        Event {
+            id: id.parse().unwrap(),
+            parent_id: parent.map(|parent| parent.parse().unwrap()),
+            task_id: None,
+            body: EventBody::new(event_type.to_owned(), payload),
+            time_ms: 0,
+        }
+    }
+
+    #[test]
+    fn the_line_says_what_runs_and_what_it_took() {
+        let mut progress = Progress::default();
+        let shown = |progress: &Progress| progress.line(Duration::from_secs(75), 60);
+        assert_eq!(shown(&progress), "1m · waiting");
+        progress.take(&event("c", None, "task.claimed", json!({"attempt": 2})));
+        assert_eq!(shown(&progress), "1m · attempt 2 · thinking");
+        progress.take(&event("t", None, "turn.started", json!({"turn": 3, "model_name": "m"})));
+        let used = json!({"model_name": "m", "latency_ms": 1, "input_tokens": 1200, "cached_input_tokens": 0,
+                          "output_tokens": 34, "tool_calls": 2, "cut": false});
+        progress.take(&event("u", None, "turn.completed", used));
+        for (id, cmd) in
+            [("a", "cargo test"), ("b", "echo \u{1b}[2J\n一二三四五六七八九十一二三四五六七八九十")]
+        {
+            let call =
+                json!({"tool_name": "bash", "arguments": {"cmd": cmd}, "risk": "medium", "session_id": "s"});
+            progress.take(&event(id, None, "tool_call.started", call));
+        }
+        assert!(shown(&progress).starts_with("1m · attempt 2 · turn 3 · 1234 tokens · 2 calls, bash cmd="));
+        let ended = json!({"tool_name": "bash", "latency_ms": 1, "exit_code": 0, "truncated_lines": false,
+                           "truncated_bytes": false, "output_text": "", "session_id": "s"});
+        progress.take(&event("x", Some("b"), "tool_call.completed", ended));
+        assert_eq!(shown(&progress), "1m · attempt 2 · turn 3 · 1234 tokens · bash cmd=cargo test");
+    }
+
+    #[test]
+    fn nothing_in_the_line_steers_the_terminal_and_it_is_never_wider() {
+        let mut progress = Progress::default();
+        progress.take(&event("c", None, "task.claimed", json!({"attempt": 1})));
+        let cmd = "\u{1b}[2J\r\n\u{202e}一二三四五六七八九十".repeat(9);
+        let call = json!({"tool_name": "bash", "arguments": {"cmd": cmd},
+                          "risk": "medium", "session_id": "s"});
+        progress.take(&event("a", None, "tool_call.started", call));
+        for columns in 0..100 {
+            let line = progress.line(Duration::ZERO, columns);
+            assert!(
+                super::super::width::of(&line) <= columns && !line.contains(char::is_control),
+                "{line:?}"
+            );
+        }
+    }
+}

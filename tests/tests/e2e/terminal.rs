@@ -1,0 +1,187 @@
+//! The terminal as a channel: what a person types and sees, in a real terminal.
+
+use std::path::PathBuf;
+
+use harness::program::signal;
+use harness::pty::Terminal;
+use harness::system::direct_ls;
+use harness::{FakeModel, ModelReply, System, binaries, wait};
+use rustix::process::Signal;
+
+use crate::{assert_says, short, with_model};
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+const UP: &str = "\u{1b}[A";
+const LEFT: &str = "\u{1b}[D";
+const BACKSPACE: &str = "\u{7f}";
+const ENTER: &str = "\r";
+
+const PROMPT: &str = "> ";
+const LONG: &str = r#"/bash {"cmd": "sleep 300", "timeout_seconds": 300}"#;
+
+fn terminal(system: &System, arguments: &[&str], columns: u16) -> Terminal {
+    let variables = system.dir().variables();
+    let program: PathBuf = binaries::path_of("supervisor");
+    Terminal::start(&program, arguments, &variables, system.dir().path(), columns)
+}
+
+fn conversation(system: &System) -> Terminal {
+    let terminal = terminal(system, &["chat"], 100);
+    terminal.wait_for(PROMPT, 0);
+    terminal
+}
+
+/// Types a line and returns what is shown until the next prompt.
+fn answer(terminal: &mut Terminal, line: &str, reply: &str) -> String {
+    let before = terminal.shown().len();
+    terminal.type_in(line);
+    terminal.type_in(ENTER);
+    terminal.wait_for(reply, before)
+}
+
+#[test]
+fn a_conversation_has_line_editing_and_a_history_that_outlives_it() {
+    let system = System::start();
+    std::fs::write(system.workspace().join("hello.txt"), "x").unwrap();
+    let mut first = conversation(&system);
+    answer(&mut first, "ls\\\rpath=none", "none");
+    let typed = format!("ls path=x{BACKSPACE}{LEFT}{LEFT}\u{b}h=.");
+    answer(&mut first, &typed, "hello.txt");
+    answer(&mut first, UP, "hello.txt");
+    first.type_in(CTRL_D);
+    assert!(first.end().success());
+
+    let mut second = conversation(&system);
+    answer(&mut second, UP, "hello.txt");
+    second.type_in(CTRL_C);
+    second.wait_for("Nothing runs", 0);
+    second.type_in(CTRL_C);
+    assert!(second.end().success());
+    let asked = system.database().texts("select text from inbox order by seq");
+    assert_eq!(asked, ["ls\npath=none", "ls path=.", "ls path=.", "ls path=."]);
+}
+
+#[test]
+fn ctrl_c_stops_the_task_and_the_conversation_goes_on() {
+    let system = System::start();
+    let mut terminal = conversation(&system);
+    answer(&mut terminal, LONG, "bash cmd=sleep 300");
+    let before = terminal.shown().len();
+    terminal.type_in(CTRL_C);
+    terminal.wait_for(PROMPT, before);
+    assert_eq!(system.database().task_states(), ["cancelled"]);
+    answer(&mut terminal, "ls path=.", "exit 0");
+    terminal.type_in(CTRL_D);
+    assert!(terminal.end().success());
+}
+
+#[test]
+fn ctrl_c_twice_leaves_and_says_how_to_see_the_task() {
+    let system = System::start();
+    for arguments in [&["chat"][..], &["chat", LONG]] {
+        let mut terminal = terminal(&system, arguments, 100);
+        if arguments.len() == 1 {
+            terminal.wait_for(PROMPT, 0);
+            terminal.type_in(&format!("{LONG}{ENTER}"));
+        }
+        terminal.wait_for("bash cmd=sleep 300", 0);
+        let worker = system.database().texts("select id from inbox order by seq desc limit 1");
+        let stopped: Vec<u32> = system
+            .children()
+            .iter()
+            .filter(|child| child.is("agent-worker"))
+            .map(|child| child.pid)
+            .collect();
+        stopped.iter().for_each(|pid| signal(*pid, Signal::STOP));
+        terminal.type_in(CTRL_C);
+        terminal.wait_for("stopping", 0);
+        terminal.type_in(CTRL_C);
+        let said = terminal.wait_for("goes on without you", 0);
+        assert_eq!(terminal.end().code(), Some(130));
+        assert_says(&said, &[&format!("supervisor follow {}", short(&worker[0]))]);
+        stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
+        system.reply(&worker[0]);
+    }
+}
+
+#[test]
+fn a_reply_is_shown_without_its_marks_and_steers_no_terminal() {
+    let text = "# Result\n\n**bold** and `code`\u{1b}[2J\u{202e}end\n\n- one\n- two\n";
+    let (_model, system) = with_model(vec![ModelReply::Text(text.to_owned()); 2]);
+    let terminal = terminal(&system, &["chat", "hi"], 100);
+    let shown = terminal.wait_for("two", 0);
+    assert_says(&shown, &["Result", "bold", "end", "one"]);
+    assert!(!shown.contains("\u{1b}[2J") && !shown.contains('\u{202e}'), "{shown:?}");
+    assert!(!shown.contains("**") && !shown.contains("# Result"), "{shown:?}");
+    let piped = system.shown(&["chat", "hi"]);
+    assert_says(&piped, &["**bold** and `code`\\u{1b}[2J"]);
+}
+
+#[test]
+fn a_message_can_come_from_stdin_and_nothing_is_drawn_where_there_is_no_terminal() {
+    let model = FakeModel::answering(vec![ModelReply::Text("read".to_owned())]);
+    let system = System::builder().model(&model).start();
+    let output = system.run_with_input(&["chat", "-"], "first line\nsecond line\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "read\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(system.database().texts("select text from inbox"), ["first line\nsecond line\n"]);
+    for (arguments, input, said) in [
+        (&["chat", "-"][..], &b""[..], "`text` is empty"),
+        (&["chat", "-"], b"\xff", "not UTF-8"),
+        (&["chat"], b"", "no message"),
+        (&["chat", "--json"], b"", "required"),
+    ] {
+        let output = system.run_with_input(arguments, input);
+        assert!(!output.status.success());
+        assert_says(&String::from_utf8_lossy(&output.stderr), &[said]);
+    }
+}
+
+#[test]
+fn follow_prints_the_events_of_a_task_until_it_ends_and_all_events_as_they_come() {
+    let system = System::start();
+    let mut all = terminal(&system, &["follow"], 100);
+    wait::until_true("it watches", || {
+        system.say(&direct_ls("."));
+        all.shown().contains("tool_call.completed")
+    });
+    let task = system.run_task(&direct_ls("."));
+    all.wait_for(&format!("{}  task.done", short(&task)), 0);
+    assert!(all.shown().lines().all(|line| line.trim_end().chars().count() <= 100), "{}", all.shown());
+    all.type_in(CTRL_C);
+    all.end();
+
+    let one = system.shown(&["follow", short(&task)]);
+    for event in ["task.queued", "tool_call.started", "tool_call.completed", "task.done"] {
+        assert!(one.lines().any(|line| line.contains(event)), "{event}: {one}");
+    }
+    let json = system.shown(&["follow", &task, "--json"]);
+    let events: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(events.iter().all(|event| event["task_id"] == task.as_str()) && events.len() >= 4, "{json}");
+    let unknown = system.run_command(&["follow", "nothing"]);
+    assert_says(&String::from_utf8_lossy(&unknown.stderr), &["no such task"]);
+
+    let running = system.say(LONG);
+    let mut one = terminal(&system, &["follow", &running], 60);
+    one.wait_for("tool_call.started", 0);
+    assert!(system.run_command(&["cancel", &running]).status.success());
+    one.wait_for("task.cancelled", 0);
+    assert!(one.end().success());
+}
+
+#[test]
+fn tables_are_as_wide_as_the_terminal() {
+    let system = System::start();
+    system.run_task(&format!("ls path={}", "a-long-name/".repeat(12)));
+    let widest = |columns: u16| {
+        let mut terminal = terminal(&system, &["tasks"], columns);
+        terminal.end();
+        let shown = terminal.wait_for("1 done", 0);
+        let plain = shown.split("\u{1b}[").map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
+        plain.collect::<String>().lines().map(|line| line.trim_end().chars().count()).max().unwrap()
+    };
+    assert_eq!([widest(120), widest(60)], [120, 60]);
+    assert_eq!(system.shown(&["tasks"]).lines().map(|line| line.chars().count()).max(), Some(80));
+}
