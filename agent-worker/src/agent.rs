@@ -12,6 +12,7 @@ use crate::budget::Limits;
 use crate::event_sink::EventSink;
 use crate::model::Model;
 use crate::prompt::PromptForm;
+use crate::supervisor_tools::SupervisorTools;
 use crate::tool_client::ToolClient;
 
 /// What works on tasks: a model, tools and limits. It keeps nothing of a task.
@@ -48,6 +49,7 @@ pub(crate) struct TaskRun<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) task: &'a Task,
     pub(crate) events: &'a EventSink,
+    pub(crate) supervisor: &'a SupervisorTools,
     /// The `agent.started` event.
     pub(crate) agent_id: EventId,
     pub(crate) started: Instant,

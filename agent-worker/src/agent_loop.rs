@@ -21,12 +21,19 @@ use crate::model::Message;
 use crate::partial_answer;
 use crate::repetition::{LoopStatus, RepetitionDetector, WARNING};
 use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
+use crate::supervisor_tools::SupervisorTools;
 use crate::task_progress::TaskProgress;
 use crate::turn::{self, TurnOutcome};
 
 impl Agent {
     /// Works on a task until it is answered, reaches a limit, fails, or is cancelled.
-    pub(crate) async fn run(&self, task: &Task, events: &EventSink, cancel: &CancellationToken) -> Outcome {
+    pub(crate) async fn run(
+        &self,
+        task: &Task,
+        events: &EventSink,
+        supervisor: &SupervisorTools,
+        cancel: &CancellationToken,
+    ) -> Outcome {
         let started = Instant::now();
         let agent_started = AgentStarted {
             attempt: task.attempt,
@@ -34,7 +41,7 @@ impl Agent {
             model_name: self.model.name().to_owned(),
         };
         let agent_id = events.record(agent_started, &task.parent_event_id).await;
-        let run = TaskRun { agent: self, task, events, agent_id, started };
+        let run = TaskRun { agent: self, task, events, supervisor, agent_id, started };
         let mut progress = TaskProgress::new(task);
         let end = tokio::select! {
             biased;
@@ -74,7 +81,7 @@ impl Agent {
         run: &TaskRun<'_>,
         progress: &mut TaskProgress,
     ) -> Result<Conversation, StopReason> {
-        let tools = self.tools.catalogue().await.map_err(StopReason::Tools)?;
+        let tools = run.catalogue().await?;
         progress.tools_answered = true;
         let message = self.model.message(run.task);
         let mut conversation =

@@ -37,6 +37,7 @@ pub mod serve;
 mod shown_tools;
 mod stop_reason;
 mod summary;
+mod supervisor_tools;
 mod task_progress;
 mod tool_calls;
 mod tool_client;

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agents;
 use crate::event_sink::EventSink;
 use crate::json_lines::{self, LineError};
+use crate::supervisor_tools::SupervisorTools;
 
 /// Far shorter than the silence after which the supervisor ends a worker.
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -47,6 +48,7 @@ pub async fn run(agents: Agents) -> Result<(), ServeError> {
     let mut model = Some(agents.first.model.name().to_owned());
     let mut incoming = json_lines::incoming(tokio::io::stdin());
     let outgoing = json_lines::outgoing(tokio::io::stdout());
+    let supervisor = SupervisorTools::new(outgoing.clone());
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut running: Option<Running> = None;
@@ -63,7 +65,7 @@ pub async fn run(agents: Agents) -> Result<(), ServeError> {
             }
             message = incoming.recv() => match message {
                 None => return Ok(()),
-                Some(message) => handle(message?, &agents, &outgoing, &mut running)?,
+                Some(message) => handle(message?, &agents, (&outgoing, &supervisor), &mut running)?,
             },
             result = ended(&mut running) => {
                 running = None;
@@ -76,28 +78,36 @@ pub async fn run(agents: Agents) -> Result<(), ServeError> {
 fn handle(
     message: ToWorker,
     agents: &Agents,
-    outgoing: &mpsc::Sender<FromWorker>,
+    (outgoing, supervisor): (&mpsc::Sender<FromWorker>, &SupervisorTools),
     running: &mut Option<Running>,
 ) -> Result<(), ServeError> {
     match (message, running.as_ref()) {
-        (ToWorker::Task(task), None) => *running = Some(start(*task, agents, outgoing)),
+        (ToWorker::Task(task), None) => {
+            *running = Some(start(*task, agents, outgoing, supervisor.clone()));
+        }
         (ToWorker::Task(task), Some(other)) => {
             return Err(ServeError::SecondTask(task.task_id, other.task_id.clone()));
         }
         (ToWorker::Cancel { task_id }, Some(running)) if running.task_id == task_id => {
             running.cancel.cancel();
         }
+        (ToWorker::Reply { id, envelope }, _) => supervisor.replied(&id, *envelope),
         // Its result has already been sent.
         (ToWorker::Cancel { task_id }, _) => tracing::info!(%task_id, "the cancelled task is not running"),
     }
     Ok(())
 }
 
-fn start(task: Task, agents: &Agents, outgoing: &mpsc::Sender<FromWorker>) -> Running {
+fn start(
+    task: Task,
+    agents: &Agents,
+    outgoing: &mpsc::Sender<FromWorker>,
+    supervisor: SupervisorTools,
+) -> Running {
     let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
     let (agent, cancelled) = (agents.of(&task), cancel.clone());
     let events = EventSink::new(outgoing.clone(), task_id.clone());
-    let work = tokio::spawn(async move { agent.run(&task, &events, &cancelled).await });
+    let work = tokio::spawn(async move { agent.run(&task, &events, &supervisor, &cancelled).await });
     Running { task_id, attempt, cancel, work }
 }
 

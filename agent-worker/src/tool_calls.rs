@@ -4,15 +4,17 @@
 //! it. Results keep the order of the calls. A call is recorded as soon as it begins, because the work can be
 //! dropped at any time.
 
+use std::sync::Arc;
+
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use protocol::Envelope;
+use protocol::{Envelope, ToolSpec};
 
 use crate::agent::TaskRun;
 use crate::conversation::Conversation;
 use crate::model::ToolCall;
 use crate::stop_reason::StopReason;
 use crate::task_progress::{CallRecord, TaskProgress};
-use crate::tool_client::CallContext;
+use crate::tool_client::{CallContext, ToolServerError};
 use crate::untrusted;
 
 const MAX_CONCURRENT: usize = 8;
@@ -30,6 +32,30 @@ pub(crate) async fn run_all(
         results.extend(run_batch(run, caller, batch, progress).await?);
     }
     Ok(results)
+}
+
+impl TaskRun<'_> {
+    /// The tools of the tool server and of the task's channel, sorted by name.
+    pub(crate) async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, StopReason> {
+        let tools = self.agent.tools.catalogue().await.map_err(StopReason::Tools)?;
+        let own = &self.task.channel_tools.offered;
+        if own.is_empty() {
+            return Ok(tools);
+        }
+        // A name that both have is the supervisor's, which is where the call goes.
+        let others = tools.iter().filter(|tool| !self.task.channel_tools.has(&tool.name));
+        let mut merged: Vec<ToolSpec> = others.chain(own).cloned().collect();
+        merged.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(Arc::new(merged))
+    }
+
+    /// Makes a call where the tool belongs.
+    async fn call(&self, call: &ToolCall, caller: CallContext<'_>) -> Result<Envelope, ToolServerError> {
+        if self.task.channel_tools.has(&call.name) {
+            return Ok(self.supervisor.call(call, caller).await);
+        }
+        self.agent.tools.call(call, caller).await
+    }
 }
 
 /// Batches of consecutive read-only calls, and between them every other call alone.
@@ -55,7 +81,7 @@ async fn run_batch(
             && let Some((index, call)) = waiting.next()
         {
             progress.calls.push(CallRecord::running(&call.name, &call.arguments));
-            running.push(async move { (index, run.agent.tools.call(call, caller).await) });
+            running.push(async move { (index, run.call(call, caller).await) });
         }
         let Some((index, envelope)) = running.next().await else { break };
         let envelope = envelope.map_err(StopReason::Tools)?;

@@ -53,7 +53,7 @@ pub(crate) async fn take(
     let turn_started = TurnStarted { turn: progress.usage.turns, model_name: model_name.to_owned() };
     let turn_id = run.events.record(turn_started, &run.agent_id).await;
     if run.agent.tools.has_new_tools() {
-        conversation.replace_tools(&run.agent.tools.catalogue().await.map_err(StopReason::Tools)?);
+        conversation.replace_tools(&run.catalogue().await?);
     }
     let asked = Instant::now();
     let reply = send_within_window(run, &turn_id, conversation, progress).await?;

@@ -170,7 +170,7 @@ mod tests {
             let known = lists.concat().into_iter().chain(secrets.iter().copied()).map(str::to_owned);
             assert_eq!(documented(section), known.collect(), "docs/operations.md, {section}");
         };
-        let secrets = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN"];
+        let secrets = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TRANSCRIBE_API_KEY"];
         check("Supervisor", &[COMMON, SUPERVISOR], &secrets);
         check("Tool server", &[TOOL_SERVER_PLACES, TOOL_SERVER], &["AUTONOUS_TOOL_TOKEN"]);
         check(

@@ -25,9 +25,9 @@ pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Event, EventBody};
 pub use ids::{EventId, SessionId, TaskId};
 pub use journal::JournalRecord;
-pub use task::{EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Role, Task};
+pub use task::{ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Role, Task};
 pub use tool_spec::{Annotations, Risk, ToolSpec};
-pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker};
+pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker, ToolRequest};
 
 /// The longest line between supervisor and worker, in bytes with the newline.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;

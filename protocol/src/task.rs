@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, SessionId, TaskId};
+use crate::{EventId, SessionId, TaskId, ToolSpec};
 
 /// What the supervisor gives to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct Task {
     /// Today, as `2026-01-31`, in UTC.
     #[serde(default)]
     pub date: String,
+    /// The supervisor's own tools.
+    #[serde(default, skip_serializing_if = "ChannelTools::is_empty")]
+    pub channel_tools: ChannelTools,
 }
 
 impl Task {
@@ -60,6 +63,7 @@ impl Task {
             system_prompt: None,
             roots: Vec::new(),
             date: String::new(),
+            channel_tools: ChannelTools::default(),
         }
     }
 }
@@ -79,6 +83,27 @@ pub struct Origin {
     /// Whose words they are, if the sender only passed them on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,
+}
+
+/// Tools that belong to the supervisor: the worker calls them by a request to it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChannelTools {
+    /// Those of the task's channel.
+    pub offered: Vec<ToolSpec>,
+    /// The names of other channels' tools: the supervisor says why they cannot be called here.
+    pub withheld: Vec<String>,
+}
+
+impl ChannelTools {
+    /// Whether there are none at all.
+    pub fn is_empty(&self) -> bool {
+        self.offered.is_empty() && self.withheld.is_empty()
+    }
+
+    /// Whether a tool is the supervisor's.
+    pub fn has(&self, name: &str) -> bool {
+        self.offered.iter().any(|spec| spec.name == name) || self.withheld.iter().any(|other| other == name)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

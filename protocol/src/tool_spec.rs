@@ -44,6 +44,9 @@ impl Annotations {
 
     /// Of a tool that changes files or runs commands.
     pub const ACTS: Self = Self { read_only: false, destructive: true, idempotent: false, ..Self::READS };
+
+    /// Of a tool that sends something to somebody.
+    pub const SENDS: Self = Self { destructive: false, open_world: true, ..Self::ACTS };
 }
 
 /// One entry of the catalogue.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, Task, TaskId};
+use crate::{Envelope, Event, EventId, Task, TaskId};
 
 /// Sent to the worker's stdin. At the end of the input the worker exits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,6 +12,8 @@ pub enum ToWorker {
     Task(Box<Task>),
     /// Stop this task if it is running.
     Cancel { task_id: TaskId },
+    /// The answer to a request.
+    Reply { id: EventId, envelope: Box<Envelope> },
 }
 
 /// Sent by the worker on stdout.
@@ -30,7 +32,22 @@ pub enum FromWorker {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
+    /// Asks for something that only the supervisor can do; it is answered with a [`ToWorker::Reply`].
+    Request(ToolRequest),
     Result(TaskResult),
+}
+
+/// A call of one of the supervisor's tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolRequest {
+    /// The reply carries the same.
+    pub id: EventId,
+    pub task_id: TaskId,
+    /// The `turn.started` event, the parent of the call's events.
+    pub parent_event_id: EventId,
+    pub tool: String,
+    /// The arguments as JSON text, as the model wrote them.
+    pub arguments: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,10 +102,18 @@ mod tests {
         let task_id = TaskId::new();
         let event = Event::now(TaskClaimed { attempt: 1 }, None, Some(&task_id));
         let outcome = Outcome::Failed { error: "no".into(), retryable: true, retry_after_ms: Some(1) };
+        let request = ToolRequest {
+            id: EventId::new(),
+            task_id: task_id.clone(),
+            parent_event_id: EventId::new(),
+            tool: "telegram_react".to_owned(),
+            arguments: "{".to_owned(),
+        };
         for message in [
             FromWorker::Event { event },
             FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()) },
             FromWorker::Heartbeat { task_id: Some(task_id.clone()), model: None },
+            FromWorker::Request(request),
             FromWorker::Result(TaskResult { task_id, attempt: 1, outcome }),
         ] {
             let line = serde_json::to_string(&message).unwrap();

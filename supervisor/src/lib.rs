@@ -8,6 +8,7 @@
 mod backup;
 mod cancel_signal;
 mod channel;
+mod channel_tools;
 mod channels;
 mod check;
 mod children;

@@ -15,10 +15,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::cancel_signal::CancelSignal;
 use crate::channel::{Channel, Channels, Delivery};
+use crate::channel_tools::ChannelTools;
+use crate::channel_tools::sending::Sending;
 use crate::channels::inbound::Inbound;
 use crate::channels::local::{self, Local};
 use crate::channels::pace::SharedPace;
-use crate::channels::telegram::Telegram;
+use crate::channels::telegram::{self, Telegram};
 use crate::channels::{progress, sender};
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::launcher::Launcher;
@@ -64,6 +66,10 @@ pub(crate) enum RunError {
     LauncherGone,
     #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
+    #[error(transparent)]
+    Tools(#[from] toolkit::RegistryError),
+    #[error("could not open what the supervisor keeps of its tools' calls")]
+    ToolState(#[source] std::io::Error),
 }
 
 /// All channels: a new one gets its line here.
@@ -72,6 +78,18 @@ pub(crate) fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<C
         Arc::new(Local) as Arc<dyn Channel>,
         Arc::new(Telegram::new(settings.telegram.as_ref(), inbound)?),
     ]))
+}
+
+/// The tools of all channels: those of a new one get their line here.
+fn channel_tools(
+    config: &Config,
+    files: &ToolFiles,
+    store: &Store,
+    channels: &Channels,
+) -> Result<ChannelTools, RunError> {
+    let sending = Sending { store: store.clone(), channels: channels.clone() };
+    let registries = [(telegram::NAME, telegram::tools::registry(&sending, files)?)];
+    ChannelTools::new(registries, store, config.data.calls()).map_err(RunError::ToolState)
 }
 
 /// Runs until it is asked to `stop`. `announce` is called once, when all children are ready for the first
@@ -98,6 +116,8 @@ pub(crate) async fn run(
     let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
     let file_requests = Arc::<Notify>::default();
     let (board, models) = (Board::default(), Models::new(config.models.iter().cloned()));
+    let token = Secret::from(tokens.tool_token.as_str());
+    let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
     let inbound = Inbound {
         store: store.clone(),
         run: run.clone(),
@@ -105,15 +125,11 @@ pub(crate) async fn run(
         file_requests: Arc::clone(&file_requests),
         models: models.clone(),
         board: board.clone(),
-        files: Some(ToolFiles::new(
-            &tokens.tool_url,
-            Secret::from(tokens.tool_token.as_str()),
-            &config.roots,
-            config.division,
-        )?),
+        files: Some(files.clone()),
         files_came: Arc::default(),
     };
     let channels = channels(&config.channels, inbound)?;
+    let channel_tools = channel_tools(&config, &files, &store, &channels)?;
     let system = System {
         config,
         launcher,
@@ -122,6 +138,7 @@ pub(crate) async fn run(
         journal,
         tokens,
         channels,
+        channel_tools,
         cancel_signal,
         queue: Queue::default(),
         file_requests,
@@ -190,6 +207,7 @@ struct System {
     journal: Journal,
     tokens: Tokens,
     channels: Channels,
+    channel_tools: ChannelTools,
     cancel_signal: CancelSignal,
     queue: Queue,
     /// Notified when a chat asks for files.
@@ -255,6 +273,7 @@ impl System {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
                 division: self.config.division,
+                channel_tools: self.channel_tools.clone(),
             }),
         }
     }
@@ -303,6 +322,7 @@ impl System {
             settings: self.config.settings(),
             cancel_signal: self.cancel_signal.clone(),
             channels: self.channels.clone(),
+            channel_tools: self.channel_tools.clone(),
             stop: self.stop.clone(),
         };
         self.tracker.spawn(control::serve(listener, control, local::routes()));

@@ -124,7 +124,8 @@ impl ToolFiles {
         })
     }
 
-    fn request(&self, method: Method, path: &str, session: &SessionId) -> RequestBuilder {
+    /// A request for a file of a session.
+    pub(crate) fn request(&self, method: Method, path: &str, session: &SessionId) -> RequestBuilder {
         let request = self.client.request(method, format!("{}/files", self.server)).query(&[("path", path)]);
         request.bearer_auth(self.token.expose()).header("X-Session-Id", session.as_str())
     }

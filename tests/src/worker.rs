@@ -92,7 +92,9 @@ impl Worker {
             match self.next_line().expect("the worker has not ended") {
                 FromWorker::Event { event } if T::of(&event.body).is_some() => return event,
                 FromWorker::Event { .. } | FromWorker::Heartbeat { .. } => {}
-                FromWorker::Result(result) => panic!("no {} before {result:?}", T::TYPE),
+                other @ (FromWorker::Request(_) | FromWorker::Result(_)) => {
+                    panic!("no {} before {other:?}", T::TYPE)
+                }
             }
         }
     }
@@ -103,6 +105,7 @@ impl Worker {
             match self.next_line().expect("the worker has not ended") {
                 FromWorker::Event { event } => events.push(event),
                 FromWorker::Heartbeat { .. } => {}
+                FromWorker::Request(request) => panic!("nobody answers {request:?}"),
                 FromWorker::Result(result) => {
                     assert_eq!((&result.task_id, result.attempt), (&task.task_id, task.attempt));
                     return TaskRun { events, outcome: result.outcome };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use protocol::{Annotations, ErrorCode, EventId, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -93,6 +93,8 @@ pub struct Call {
     pub id: EventId,
     /// The session whose reads and locks the call uses.
     pub session: SessionId,
+    /// The task that it belongs to.
+    pub task: Option<TaskId>,
     /// When the call has to end.
     pub deadline: Instant,
     /// How much `stdout` may hold.
@@ -110,6 +112,7 @@ impl Call {
         Self {
             id: EventId::new(),
             session: SessionId::default_session(),
+            task: None,
             deadline: Instant::now() + timeout,
             bounds: Bounds::default(),
             locks: Arc::default(),

@@ -20,6 +20,8 @@ pub enum Content {
         message_id: i64,
         /// An emoji that the channel supports.
         emoji: String,
+        /// Whether it is shown with a big animation.
+        is_big: bool,
     },
 }
 

@@ -51,17 +51,33 @@ impl WorkerLink {
     }
 
     pub(crate) async fn send(&self, message: &ToWorker) -> Result<(), LineError> {
-        let mut line = serde_json::to_vec(message)?;
-        line.push(b'\n');
-        if line.len() > MAX_LINE_BYTES {
-            return Err(LineError::TooLongToSend);
-        }
-        self.outgoing.send(line).await.map_err(|_| LineError::Closed)
+        self.sender().send(message).await
+    }
+
+    /// What sends beside this link, while the worker accepts messages.
+    pub(crate) fn sender(&self) -> LinkSender {
+        LinkSender(self.outgoing.downgrade())
     }
 
     /// The next messages, at least one; none when the worker has closed its output.
     pub(crate) async fn next(&mut self) -> Option<Result<Messages, LineError>> {
         self.incoming.recv().await
+    }
+}
+
+/// Sends messages while the link is there; it does not keep the worker's stdin open.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkSender(mpsc::WeakSender<Vec<u8>>);
+
+impl LinkSender {
+    pub(crate) async fn send(&self, message: &ToWorker) -> Result<(), LineError> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        if line.len() > MAX_LINE_BYTES {
+            return Err(LineError::TooLongToSend);
+        }
+        let outgoing = self.0.upgrade().ok_or(LineError::Closed)?;
+        outgoing.send(line).await.map_err(|_| LineError::Closed)
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod outbox;
 pub(crate) mod retention;
 pub(crate) mod status;
 pub(crate) mod tasks;
+pub(crate) mod tools;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
+use crate::channel_tools::ChannelTools;
 use crate::config::Settings;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
@@ -58,6 +60,7 @@ pub(crate) struct Control {
     pub cancel_signal: CancelSignal,
     /// They format replies and send what comes to `POST /outbox`.
     pub channels: Channels,
+    pub channel_tools: ChannelTools,
     /// Ends long polls.
     pub stop: CancellationToken,
 }
@@ -85,6 +88,7 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/tasks/requeue", post(tasks::requeue_many))
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
+        .route("/tools/{name}", post(tools::post_tool))
         .route("/status", get(status::get_status))
         .route("/chats", get(chats::get_chats))
         .route("/pair", post(chats::post_pair))

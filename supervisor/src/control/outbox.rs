@@ -68,6 +68,9 @@ pub(crate) enum OutboxRequest {
         /// The message's number in the chat.
         message_id: i32,
         emoji: String,
+        /// Whether it is shown with a big animation.
+        #[serde(default)]
+        is_big: bool,
     },
 }
 
@@ -130,12 +133,12 @@ fn validate(wanted: OutboxRequest) -> Result<(String, Content), ControlError> {
         OutboxRequest::Voice { chat, content_base64, caption } => {
             Ok((chat, Content::Voice(file("voice.ogg".to_owned(), &content_base64, caption)?)))
         }
-        OutboxRequest::Reaction { chat, message_id, emoji } => {
+        OutboxRequest::Reaction { chat, message_id, emoji, is_big } => {
             let emoji = filled("emoji", emoji)?;
             if emoji.len() > MAX_EMOJI_BYTES {
                 return Err(invalid("`emoji` is not a single emoji", HINT));
             }
-            Ok((chat, Content::Reaction { message_id: message_id.into(), emoji }))
+            Ok((chat, Content::Reaction { message_id: message_id.into(), emoji, is_big }))
         }
     }
 }

@@ -7,6 +7,7 @@
 //! tree. A task whose worker exited goes back to the queue as a failed attempt.
 
 pub(crate) mod decide;
+mod requests;
 mod requeue_abandoned;
 mod state;
 pub(crate) mod task_template;
@@ -141,7 +142,7 @@ impl Dispatcher {
                     Ok(Some(Err(error))) => return error.into(),
                     Ok(Some(Ok(messages))) => {
                         patience.heard();
-                        self.handle(state, messages, child_state).await;
+                        self.handle(state, messages, child_state, &link.sender()).await;
                     }
                 },
                 turn = Arc::clone(&self.queue.turn).lock_owned(), if is_idle && !has_turn => {

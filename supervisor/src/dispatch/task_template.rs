@@ -4,6 +4,7 @@ use process::workspaces::Division;
 use protocol::{EarlierAttempts, EventId, HistoryMessage, SessionId, Task};
 use rusqlite::Connection;
 
+use crate::channel_tools::ChannelTools;
 use crate::store::claim::Claimed;
 use crate::store::{StoreError, attachments, conversation, history, prior_context};
 
@@ -15,6 +16,8 @@ pub(crate) struct TaskTemplate {
     pub roots: Vec<String>,
     /// What of them a chat sees.
     pub division: Division,
+    /// The supervisor's own tools.
+    pub channel_tools: ChannelTools,
 }
 
 #[derive(Debug)]
@@ -58,6 +61,7 @@ impl TaskTemplate {
             system_prompt: self.system_prompt.clone(),
             roots,
             date: task.date.clone(),
+            channel_tools: self.channel_tools.of(&task.chat.channel),
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
     Ok(Chat { channel: parsed(row, column)?, id: row.get(column + 1)? })
 }
 
-/// Reads a content from six columns: kind, text, target, file name, content, entities.
+/// Reads a content from seven columns: kind, text, target, file name, content, entities, is_big.
 pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
     let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
     let file = |caption| {
@@ -30,7 +30,9 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
         "edit" => Content::Edit { message_id: row.get(first + 2)?, text },
         "document" => Content::Document(file(text)?),
         "voice" => Content::Voice(file(text)?),
-        "reaction" => Content::Reaction { message_id: row.get(first + 2)?, emoji: text },
+        "reaction" => {
+            Content::Reaction { message_id: row.get(first + 2)?, emoji: text, is_big: row.get(first + 6)? }
+        }
         _ => match entities(row, first + 5)? {
             Some(entities) => Content::Formatted(FormattedText { text, entities }),
             None => Content::Text(text),

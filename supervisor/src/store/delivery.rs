@@ -60,7 +60,7 @@ pub(crate) fn heads(connection: &Connection, channel: &ChannelName) -> Result<Ve
 /// A queued message with all its content.
 pub(crate) fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
-                      file_name, content, entities
+                      file_name, content, entities, is_big
                from outbox where seq = ?1 and state = 'queued'";
     Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
 }
@@ -227,7 +227,7 @@ mod tests {
             Content::Edit { message_id: 7, text: "better".to_owned() },
             Content::Document(file()),
             Content::Voice(file()),
-            Content::Reaction { message_id: 7, emoji: "👀".to_owned() },
+            Content::Reaction { message_id: 7, emoji: "👀".to_owned(), is_big: true },
         ] {
             queue(&database, 1, content.clone());
             let message = next_message(&database).unwrap();

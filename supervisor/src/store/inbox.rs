@@ -75,6 +75,12 @@ pub(crate) fn store_skipped(
     Ok(Some(task))
 }
 
+/// The number of a task's message in its chat.
+pub(crate) fn message_id(connection: &Connection, task: &TaskId) -> Result<Option<i64>, StoreError> {
+    let mut query = connection.prepare_cached("select message_id from inbox where id = ?1")?;
+    Ok(query.query_row([task.as_str()], |row| row.get(0)).optional()?.flatten())
+}
+
 pub(crate) fn status(connection: &Connection, task: &TaskId) -> Result<Option<MessageStatus>, StoreError> {
     let mut query = connection.prepare_cached("select state from inbox where id = ?1")?;
     let found = query.query_row([task.as_str()], |row| row.get(0)).optional()?;

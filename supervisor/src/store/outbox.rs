@@ -144,10 +144,10 @@ fn insert(
     let now = now_ms();
     let (state, finished_at) = if *is_sent { ("sent", Some(now)) } else { ("queued", None) };
     let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id,
-                                   file_name, content, entities, state, available_at_ms, event_id,
+                                   file_name, content, entities, is_big, state, available_at_ms, event_id,
                                    created_at_ms, updated_at_ms, finished_at_ms)
                values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7,
-                       ?8, ?9, ?14, ?10, ?11, ?12, ?11, ?11, ?13)";
+                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13)";
     connection.prepare_cached(sql)?.execute(params![
         task.map(TaskId::as_str),
         part,
@@ -162,7 +162,8 @@ fn insert(
         now,
         queued.id.as_str(),
         finished_at,
-        entities
+        entities,
+        matches!(content, Content::Reaction { is_big: true, .. }),
     ])?;
     Ok(queued.id)
 }
@@ -192,7 +193,7 @@ mod tests {
     fn a_pulled_channel_takes_nothing_but_the_texts_of_a_reply() {
         let (database, task) = replied(&test_chat(1), "answer");
         let text = Content::Text("a".to_owned());
-        let reaction = Content::Reaction { message_id: 7, emoji: "👀".to_owned() };
+        let reaction = Content::Reaction { message_id: 7, emoji: "👀".to_owned(), is_big: false };
         for (task, content, expected) in
             [(Some(&task), text.clone(), true), (None, text, false), (Some(&task), reaction, false)]
         {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::routing::{any, get};
 use serde_json::Value;
 
@@ -44,6 +45,8 @@ impl FakeTelegram {
         let router = Router::new()
             .route("/{bot}/{method}", any(methods::answer))
             .route("/file/{bot}/{*path}", get(files::send))
+            // What Telegram takes of a bot in one request.
+            .layer(DefaultBodyLimit::max(50 << 20))
             .with_state(Arc::clone(&shared));
         Self { shared, serving: Serving::start_at(address, router) }
     }

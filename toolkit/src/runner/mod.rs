@@ -304,6 +304,7 @@ impl Runner {
         let context = Call {
             id: info.ids.call.clone(),
             session: info.ids.session.clone(),
+            task: info.ids.task.clone(),
             deadline: info.since + timeout,
             bounds: self.settings.bounds,
             locks: Arc::clone(&self.locks),

@@ -177,7 +177,7 @@ mod tests {
             |field: &str, mut value: Value, more: Value, expected: (&str, Option<&str>, Option<&str>)| {
                 value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
                 let found = incoming(json!({field: value}));
-                let [file] = found.files.try_into().unwrap();
+                let [file] = found.files.try_into().unwrap_or_else(|files| panic!("{field}: {files:?}"));
                 assert_eq!((file.kind, file.media_type.as_deref(), file.file_name.as_deref()), expected);
             };
         let timed = json!({"duration": 1, "mime_type": "audio/ogg"});
@@ -186,7 +186,7 @@ mod tests {
         check("audio", file("f", 9), audio, ("audio", Some("audio/mpeg"), Some("a.mp3")));
         let note = json!({"duration": 1, "length": 240});
         check("video_note", file("f", 9), note, ("video note", Some("video/mp4"), None));
-        let video = json!({"duration": 1, "width": 1, "height": 1});
+        let video = json!({"duration": 1, "width": 1, "height": 1, "mime_type": "video/mp4"});
         check("video", file("f", 9), video, ("video", Some("video/mp4"), None));
         let document = json!({"file_name": "r.pdf", "mime_type": "application/pdf"});
         check("document", file("f", 9), document, ("document", Some("application/pdf"), Some("r.pdf")));

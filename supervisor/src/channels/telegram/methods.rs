@@ -33,9 +33,10 @@ pub(super) async fn send(api: &Api, chat: ChatId, content: &Content) -> Result<O
         Content::Edit { message_id, text } => edit(api, chat, *message_id, text).await,
         Content::Document(file) => upload(api, chat, "SendDocument", "document", file).await.map(Some),
         Content::Voice(file) => upload(api, chat, "SendVoice", "voice", file).await.map(Some),
-        Content::Reaction { message_id, emoji } => {
+        Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
-            let request = SetMessageReaction::new(chat, target(*message_id)).reaction([reaction]);
+            let request =
+                SetMessageReaction::new(chat, target(*message_id)).reaction([reaction]).is_big(*is_big);
             api.call(&request).await.map(|_| None)
         }
     }

@@ -25,6 +25,7 @@ mod signs;
 mod split;
 mod store_message;
 mod store_outage;
+pub(crate) mod tools;
 mod updates;
 
 use std::time::Duration;

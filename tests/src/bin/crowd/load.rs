@@ -108,7 +108,8 @@ fn flat(report: &mut Report, process: &str, samples: &[Sample]) {
     let parts: [(&str, Value, u64); 3] = [
         ("memory, kB", |sample| sample.memory_kb, SLACK_KB),
         ("descriptors", |sample| sample.descriptors, 4),
-        ("threads", |sample| sample.threads, 2),
+        // Those that may block come with the work and go without it.
+        ("threads", |sample| sample.threads, 8),
     ];
     for (what, value, slack) in parts {
         let (before, after) = (median(first, value), median(last, value));

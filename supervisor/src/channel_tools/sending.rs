@@ -1,0 +1,68 @@
+//! What a channel's tools may do: add a message to the outbox of a chat that the channel accepts.
+
+use protocol::{ErrorCode, ToolError};
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
+use toolkit::Call;
+use toolkit::arguments::invalid;
+
+use crate::channel::{ChannelName, Channels, Chat, Content, Rejection};
+use crate::store::{Store, StoreError, inbox, outbox};
+
+#[derive(Clone)]
+pub(crate) struct Sending {
+    pub(crate) store: Store,
+    pub(crate) channels: Channels,
+}
+
+impl Sending {
+    /// Queues a message under the call, and returns the number of its row. It is stored when this returns.
+    pub(crate) fn queue(
+        &self,
+        call: &Call,
+        channel: &ChannelName,
+        chat_id: &str,
+        content: Content,
+    ) -> Result<i64, ToolError> {
+        let Some(channel) = self.channels.get(channel) else { return Err(not_here("is unknown")) };
+        let contents = channel.prepare(chat_id, content).map_err(rejected)?;
+        let (chat, delivery, parent) =
+            (Chat::new(channel.name(), chat_id), channel.delivery(), call.id.clone());
+        // A row without a task: it is no part of the reply.
+        let queue =
+            self.store.write(move |tx| outbox::queue(tx, None, &chat, contents, delivery, Some(&parent)));
+        wait(queue).map_err(not_stored).map(|rows| rows.first().copied().unwrap_or_default())
+    }
+
+    /// The number of the message that the call's task is about.
+    pub(crate) fn asked_in(&self, call: &Call) -> Result<Option<i64>, ToolError> {
+        let Some(task) = call.task.clone() else { return Ok(None) };
+        wait(self.store.write(move |tx| inbox::message_id(tx, &task))).map_err(not_stored)
+    }
+}
+
+/// Waits for a future from a thread of the runtime, whichever kind it is.
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    block_in_place(|| Handle::current().block_on(future))
+}
+
+fn rejected(rejection: Rejection) -> ToolError {
+    match rejection {
+        Rejection::Off { hint } => not_here("is off").with_hint(hint),
+        Rejection::ChatNotAllowed { hint } => {
+            let message = "The bot does not write to this chat.";
+            ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)
+        }
+        Rejection::Invalid(message) => invalid(message),
+    }
+}
+
+fn not_here(why: &str) -> ToolError {
+    ToolError::new(ErrorCode::ToolNotAllowed, format!("The channel {why}."))
+}
+
+fn not_stored(error: StoreError) -> ToolError {
+    tracing::error!(%error, "could not store what a tool sends");
+    let message = "It could not be stored, so it is not sent.";
+    ToolError::new(ErrorCode::IoError, message).with_hint("Ask the operator to look at the supervisor's log.")
+}

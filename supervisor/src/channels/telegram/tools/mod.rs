@@ -1,0 +1,32 @@
+//! The tools that a model has in Telegram chats, and nowhere else.
+
+mod react;
+mod reactions;
+mod send_file;
+
+use protocol::ToolError;
+use toolkit::arguments::invalid;
+use toolkit::{Call, Registry, RegistryError};
+
+use super::NAME;
+use crate::channel_tools::sending::Sending;
+use crate::tool_files::ToolFiles;
+
+/// All of them: a new one gets its line here.
+pub(crate) fn registry(sending: &Sending, files: &ToolFiles) -> Result<Registry, RegistryError> {
+    Registry::new()
+        .with(react::React(sending.clone()))?
+        .with(send_file::SendFile { sending: sending.clone(), files: files.clone() })
+}
+
+/// The chat that the call is for: the one that it names, or its own.
+fn chat_of(call: &Call, named: Option<i64>) -> Result<String, ToolError> {
+    let own = call.session.as_str().strip_prefix(NAME.as_str()).and_then(|rest| rest.strip_prefix(':'));
+    // Behind a second colon is the topic.
+    let own = own.and_then(|rest| rest.split(':').next());
+    match (named, own) {
+        (Some(chat), _) => Ok(chat.to_string()),
+        (None, Some(own)) => Ok(own.to_owned()),
+        (None, None) => Err(invalid("`chat_id` is missing: the session is no Telegram chat.")),
+    }
+}

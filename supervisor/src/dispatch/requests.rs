@@ -1,0 +1,37 @@
+//! Answers the requests of a worker: calls of the supervisor's own tools for the task that it runs.
+
+use protocol::{ErrorCode, ToWorker, ToolError, ToolRequest};
+use toolkit::Request;
+use toolkit::runner::refusal;
+
+use super::Dispatcher;
+use super::state::DispatchState;
+use crate::children::link::LinkSender;
+
+impl Dispatcher {
+    /// Runs the call beside everything else. A call whose worker dies meanwhile runs to its own end, and the
+    /// next attempt is told how it ended.
+    pub(super) fn answer(&self, state: &DispatchState, request: ToolRequest, replies: LinkSender) {
+        let running = state.running.as_ref().filter(|running| running.task.id == request.task_id);
+        let call = running.map(|running| Request {
+            session: running.task.chat.session(),
+            task: Some(request.task_id),
+            parent: Some(request.parent_event_id),
+            ..Request::new(request.tool.as_str(), request.arguments)
+        });
+        let tools = self.task_template.channel_tools.clone();
+        tokio::spawn(async move {
+            let envelope = match call {
+                Some(call) => tools.call(call).await,
+                None => {
+                    let error = ToolError::new(ErrorCode::Cancelled, "The task of this call does not run.");
+                    refusal(&request.tool, error)
+                }
+            };
+            let reply = ToWorker::Reply { id: request.id, envelope: Box::new(envelope) };
+            if let Err(error) = replies.send(&reply).await {
+                tracing::warn!(%error, tool = request.tool, "could not answer a request of a worker");
+            }
+        });
+    }
+}

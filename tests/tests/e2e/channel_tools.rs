@@ -1,0 +1,224 @@
+//! The tools that a model has in Telegram: what they send, to whom, and that a kill neither loses nor doubles
+//! it.
+
+use std::fs;
+
+use harness::fake_telegram::texts;
+use harness::fake_telegram::update::ADA;
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, Request, System, wait};
+use serde_json::{Value, json};
+
+use crate::with_telegram;
+
+/// The reactions that Telegram shows: the message and the emoji of each.
+fn reactions(telegram: &FakeTelegram) -> Vec<(Option<i64>, String)> {
+    let sent = telegram.sent();
+    let reactions = sent.iter().filter(|sent| sent.method == "setmessagereaction");
+    reactions.map(|sent| (sent.target, sent.text.clone())).collect()
+}
+
+fn names_of_tools(request: &Value) -> Vec<String> {
+    let tools = request["tools"].as_array().cloned().unwrap_or_default();
+    tools.iter().filter_map(|tool| tool["function"]["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// A model that reacts once, then says what came of it.
+fn reacting_model(arguments: Value) -> FakeModel {
+    FakeModel::start(move |request| {
+        let messages = request["messages"].as_array().cloned().unwrap_or_default();
+        match messages.iter().rfind(|message| message["role"] == "tool") {
+            Some(result) => ModelReply::Text(format!("Result: {}", result["content"])),
+            None => ModelReply::call("telegram_react", &arguments),
+        }
+    })
+}
+
+fn call(system: &System, tool: &str, session: &str, arguments: &Value) -> (u16, Value) {
+    let request = Request::post_json(&format!("/tools/{tool}"), arguments).header("X-Session-Id", session);
+    let answer = system.control(request);
+    (answer.status, answer.json())
+}
+
+#[test]
+fn a_reaction_goes_to_the_message_that_asked_and_is_an_event_of_the_turn() {
+    let telegram = FakeTelegram::start();
+    let model = reacting_model(json!({"emoji": "❤️", "is_big": true}));
+    let system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    telegram.push(ADA.text("thank you"));
+    let sent = telegram.wait_for_sent(2);
+    let methods: Vec<&str> = sent.iter().map(|sent| sent.method.as_str()).collect();
+    assert_eq!(methods, ["setmessagereaction", "sendmessage"], "{sent:?}");
+    assert!(sent[1].text.contains("on its way"), "{sent:?}");
+    let asked = system.database().count("select message_id from inbox");
+    assert_eq!(reactions(&telegram), [(Some(asked), "❤".to_owned())]);
+    assert!(names_of_tools(&model.requests()[0]).iter().any(|name| name == "telegram_send_file"));
+    let tree = "select parent.type || ' ' || called.type || ' ' || below.type
+                from events as called
+                join events as parent on parent.id = called.parent_id
+                join events as below on below.parent_id = called.id
+                where called.payload ->> 'tool_name' = 'telegram_react' order by below.seq";
+    let expected =
+        ["turn.started tool_call.started reply.queued", "turn.started tool_call.started tool_call.completed"];
+    assert_eq!(system.database().texts(tree), expected);
+    assert_eq!(system.database().count("select is_big from outbox where kind = 'reaction'"), 1);
+}
+
+#[test]
+fn outside_telegram_the_tools_are_neither_offered_nor_run() {
+    let telegram = FakeTelegram::start();
+    let model = reacting_model(json!({"emoji": "👍"}));
+    let system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    let reply = system.reply(&system.say("thank you"));
+    assert!(reply.contains("TOOL_NOT_ALLOWED") && reply.contains("telegram only"), "{reply}");
+    let names = names_of_tools(&model.requests()[0]);
+    assert!(names.iter().any(|name| name == "ls"), "{names:?}");
+    assert!(!names.iter().any(|name| name.starts_with("telegram_")), "{names:?}");
+    assert_eq!(reactions(&telegram), []);
+}
+
+#[test]
+fn people_make_the_same_calls_at_the_control_port() {
+    let (telegram, system) = with_telegram();
+    let react = |session: &str, arguments: Value| call(&system, "telegram_react", session, &arguments);
+    let (status, done) = react("telegram:4711", json!({"emoji": "🔥", "message_id": 7}));
+    assert_eq!((status, &done["ok"], &done["meta"]["data"]["message_id"]), (200, &json!(true), &json!(7)));
+    telegram.wait_for_sent(1);
+    assert_eq!(reactions(&telegram), [(Some(7), "🔥".to_owned())]);
+    for (session, arguments, status, code, part) in [
+        ("telegram:4711", json!({"emoji": "😂", "message_id": 7}), 400, "INVALID_ARGUMENT", "🤣"),
+        ("telegram:4711", json!({"emoji": "👍"}), 400, "INVALID_ARGUMENT", "message_id"),
+        ("telegram:4711", json!({"emoji": "👍", "message_id": 0}), 400, "INVALID_ARGUMENT", "message_id"),
+        ("telegram:4711", json!({"message_id": 7}), 400, "INVALID_ARGUMENT", "emoji"),
+        (
+            "telegram:4711",
+            json!({"emoji": "👍", "message_id": 7, "chat_id": 666}),
+            403,
+            "TOOL_NOT_ALLOWED",
+            "does not write to this chat",
+        ),
+        (
+            "telegram:666",
+            json!({"emoji": "👍", "message_id": 7}),
+            403,
+            "TOOL_NOT_ALLOWED",
+            "does not write to this chat",
+        ),
+        ("local:a", json!({"emoji": "👍", "message_id": 7}), 403, "TOOL_NOT_ALLOWED", "telegram"),
+    ] {
+        let (answered, envelope) = react(session, arguments.clone());
+        let error = &envelope["meta"]["error"];
+        assert_eq!((answered, &error["code"]), (status, &json!(code)), "{arguments}: {envelope}");
+        assert!(error.to_string().contains(part), "{arguments}: {error}");
+    }
+    assert_eq!(call(&system, "fly", "telegram:4711", &json!({})).0, 404);
+    assert_eq!(system.control(Request::post_json("/tools/telegram_react", &json!({}))).status, 400);
+    assert_eq!(reactions(&telegram).len(), 1);
+}
+
+/// A model that reacts to "look", unless it is told that it did.
+fn careful_model() -> FakeModel {
+    FakeModel::start(|request| {
+        let messages = request["messages"].as_array().cloned().unwrap_or_default();
+        let of = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
+        let is_asked =
+            of("user").next_back().is_some_and(|last| last["content"].to_string().contains("look"));
+        let is_told = of("user").any(|message| message["content"].to_string().contains("telegram_react"));
+        if is_asked && !is_told && of("tool").next().is_none() {
+            ModelReply::call("telegram_react", &json!({"emoji": "👀"}))
+        } else {
+            ModelReply::Text("It is done.".to_owned())
+        }
+    })
+}
+
+/// Kills while Telegram is asked to show the reaction, and returns the reactions and texts that arrive.
+fn killed_during_a_send(fault: Fault, kill: impl FnOnce(&mut System)) -> (usize, usize) {
+    let telegram = FakeTelegram::start();
+    let model = careful_model();
+    telegram.fail("setMessageReaction", fault);
+    let mut system = System::builder().telegram(&telegram, "4711").model(&model).workers(1).start();
+    telegram.push(ADA.text("look"));
+    wait::until_true("the reaction is on its way", || !telegram.calls("setMessageReaction").is_empty());
+    kill(&mut system);
+    let texts = || telegram.sent().iter().filter(|sent| sent.method == "sendmessage").count();
+    wait::until_true("it is answered", || texts() == 1);
+    // Whatever came twice would have come before the next reply.
+    telegram.push(ADA.text("and now?"));
+    wait::until_true("the next one is answered, too", || texts() == 2);
+    (reactions(&telegram).len(), texts())
+}
+
+#[test]
+fn a_kill_during_a_send_loses_nothing_and_sends_nothing_twice() {
+    let once = (1, 2);
+    let by_supervisor = killed_during_a_send(Fault::Silent, |system| {
+        system.kill();
+        system.restart();
+    });
+    assert_eq!(by_supervisor, once, "the supervisor was killed");
+    for child in ["agent-worker", "tool-server"] {
+        // The sender waits a second before it tries again, so the child dies during the send.
+        let by_child = killed_during_a_send(Fault::ServerError, |system| system.kill_child(child));
+        assert_eq!(by_child, once, "{child} was killed");
+    }
+}
+
+#[test]
+fn a_file_arrives_as_it_was_when_it_was_asked_for() {
+    let telegram = FakeTelegram::start();
+    telegram.fail("sendDocument", Fault::RetryAfter(1));
+    let mut system = System::builder().telegram(&telegram, "4711").workers(1).start();
+    let file = system.workspace().join("ä report.txt");
+    let bytes: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
+    fs::write(&file, &bytes).unwrap();
+    let arguments = json!({"path": "ä report.txt", "caption": "for you"});
+    telegram.push(ADA.text(&format!("telegram_send_file {arguments}")));
+    wait::until_true("the file is on its way", || !telegram.calls("sendDocument").is_empty());
+    fs::write(&file, "changed since").unwrap();
+    system.kill();
+    system.restart();
+    let sent = telegram.wait_for_sent(2);
+    assert_eq!((sent[0].method.as_str(), sent[0].text.as_str()), ("senddocument", "for you"));
+    assert_eq!(sent[0].file, Some(("ä report.txt".to_owned(), bytes)));
+    assert_eq!(sent.iter().filter(|sent| sent.method == "senddocument").count(), 1, "{:?}", texts(&sent));
+    let download = "select count(*) from events as called join events as below on below.parent_id = called.id
+                    where called.payload ->> 'tool_name' = 'telegram_send_file'
+                    and below.payload ->> 'tool_name' = 'file_download'";
+    assert_eq!(system.database().count(download), 1, "the read is an event below the call");
+}
+
+#[test]
+fn a_file_that_cannot_be_sent_is_refused_with_what_to_do() {
+    let (telegram, system) = with_telegram();
+    let workspace = system.workspace();
+    fs::create_dir(workspace.join("it's")).unwrap();
+    fs::write(workspace.join("empty"), "").unwrap();
+    fs::write(workspace.join("a.txt"), "a").unwrap();
+    fs::File::create(workspace.join("huge")).unwrap().set_len(20 * 1024 * 1024 + 1).unwrap();
+    fs::File::create(workspace.join("large")).unwrap().set_len(20 * 1024 * 1024).unwrap();
+    let send = |arguments: &Value| call(&system, "telegram_send_file", "telegram:4711", arguments).1;
+    let long = "x".repeat(1025);
+    for (arguments, code, part) in [
+        (json!({"path": "it's"}), "IS_DIRECTORY", "tar -czf archive.tar.gz -- 'it'"),
+        (json!({"path": "gone"}), "NOT_FOUND", "gone"),
+        (json!({"path": "/etc/hostname"}), "PATH_OUTSIDE_ROOTS", "/etc/hostname"),
+        (json!({"path": "empty"}), "INVALID_ARGUMENT", "empty"),
+        (json!({"path": "huge"}), "FILE_TOO_LARGE", "20971521 bytes"),
+        (json!({"path": "a.txt", "caption": long}), "INVALID_ARGUMENT", "1025"),
+        (json!({"path": "a.txt", "filename": "a/b"}), "INVALID_ARGUMENT", "filename"),
+        (json!({"path": "a.txt", "chat_id": 666}), "TOOL_NOT_ALLOWED", "AUTONOUS_TELEGRAM_ALLOWED_CHATS"),
+        (json!({}), "INVALID_ARGUMENT", "path"),
+    ] {
+        let error = send(&arguments)["meta"]["error"].clone();
+        assert_eq!(error["code"], code, "{arguments}: {error}");
+        assert!(error.to_string().contains(part), "{arguments}: {error}");
+    }
+    assert_eq!(system.database().count("select count(*) from outbox"), 0);
+    let largest = send(&json!({"path": "large", "filename": "as asked.bin"}));
+    assert_eq!(largest["meta"]["data"]["size_bytes"], 20 * 1024 * 1024, "{largest}");
+    let sent = telegram.wait_for_sent(1);
+    assert_eq!(
+        sent[0].file.as_ref().map(|(name, bytes)| (name.as_str(), bytes.len())),
+        Some(("as asked.bin", 20_971_520))
+    );
+}
