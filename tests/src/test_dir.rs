@@ -100,7 +100,7 @@ impl TestDir {
         programs
     }
 
-    /// The variables of every program: search path, data directory, logging, and the marker.
+    /// The variables of every program: search path, data directory, free ports, logging, and the marker.
     ///
     /// The marker is a log filter for a target that does not exist, because the supervisor passes `RUST_LOG`
     /// on to its children.
@@ -109,6 +109,8 @@ impl TestDir {
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("RUST_LOG", format!("info,{}=off", self.marker)),
             ("AUTONOUS_DATA_DIR", self.data().display().to_string()),
+            ("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0".to_owned()),
+            ("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0".to_owned()),
         ];
         own.map(|(name, value)| (name.to_owned(), value)).into()
     }

@@ -14,14 +14,12 @@ pub struct SystemBuilder {
 }
 
 impl SystemBuilder {
-    /// A system without any account, with free ports and short pauses.
+    /// A system without any account, with short pauses.
     pub(super) fn new() -> Self {
         let dir = TestDir::new();
         let launch = Launch::new(&dir, "supervisor", "run");
         let builder = Self { dir, launch, readiness: "/readyz" };
         builder
-            .variable("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0")
-            .variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
             .variable("AUTONOUS_LOG_FORMAT", "json")
             .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
             .variable("AUTONOUS_STOP_SECONDS", "1")

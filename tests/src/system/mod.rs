@@ -136,7 +136,7 @@ impl System {
         serde_json::from_str(&self.shown(arguments)).expect("--json prints JSON")
     }
 
-    /// Runs a `supervisor` command with this data directory and no other variables.
+    /// Runs a `supervisor` command with the variables that every program gets, and no others.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
         let launch = Launch { variables: self.dir.variables(), ..self.launch.clone() };
         launch.output(&self.dir, arguments)
@@ -148,7 +148,7 @@ impl System {
         launch.output_for(&self.dir, arguments, input.as_ref())
     }
 
-    /// Runs a `tool-server` command with this data directory and no other variables.
+    /// Runs a `tool-server` command with the variables that every program gets, and no others.
     pub fn run_tool_server(&self, arguments: &[&str]) -> Output {
         Launch::new(&self.dir, "tool-server", "").output(&self.dir, arguments)
     }

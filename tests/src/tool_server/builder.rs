@@ -35,7 +35,7 @@ impl ToolServerBuilder {
         let dir = TestDir::new();
         let launch = Launch::new(&dir, "tool-server", "serve");
         let roots = vec![dir.root()];
-        Self { dir, launch, roots, token: None }.variable("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0")
+        Self { dir, launch, roots, token: None }
     }
 
     pub fn dir(&self) -> &TestDir {
