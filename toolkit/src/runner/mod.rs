@@ -22,133 +22,34 @@ mod call;
 mod envelope;
 mod guards;
 mod quick;
+mod recorder;
+mod request;
+mod settings;
 
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use protocol::journal::{CallEnded, CallReplayed, CallStarted};
-use protocol::{Envelope, ErrorCode, EventId, SessionId, TaskId, ToolError, ToolSpec};
+use protocol::journal::{CallReplayed, CallStarted};
+use protocol::{Envelope, ErrorCode, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
 use self::call::{CallInfo, CancelOnDrop, PendingCall};
 use self::guards::{Check, Guard, Stop, guards};
 use self::quick::QuickCalls;
 use crate::locks::Locks;
-use crate::{Attachment, Bounds, Call, Outcome, Redactor, Registry, Success};
+use crate::{Call, Outcome, Redactor, Registry, Success};
 
 pub use envelope::refusal;
 pub use guards::DEFAULT_MAX_COMMANDS;
+pub use recorder::{CallIds, Recorder};
+pub use request::Request;
+pub use settings::{RunnerSettings, WorkingDirectory};
 
 /// How long after its deadline a tool may take to notice it, before the runner answers for it.
 const DEADLINE_GRACE: Duration = Duration::from_millis(100);
-
-/// A call as it arrives, over any route.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// The tool's name.
-    pub tool: String,
-    /// The arguments, as raw JSON.
-    pub body: Vec<u8>,
-    /// The session whose reads and locks the call uses.
-    pub session: SessionId,
-    /// The task that it belongs to.
-    pub task: Option<TaskId>,
-    /// The parent of its event.
-    pub parent: Option<EventId>,
-    /// The caller's own id for the request.
-    pub request_id: Option<String>,
-    /// The caller's trace context.
-    pub traceparent: Option<String>,
-    /// The key under which the call takes effect at most once. It belongs to the token, session and tool.
-    pub idempotency_key: Option<String>,
-    /// The SHA-256 of the token that the caller presented.
-    pub token_sha256: Option<String>,
-    /// What comes with a transfer; none for a tool.
-    pub attachment: Option<Attachment>,
-}
-
-impl Request {
-    /// A call in the default session, without anything that is optional.
-    pub fn new(tool: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
-        Self {
-            tool: tool.into(),
-            body: body.into(),
-            session: SessionId::default_session(),
-            task: None,
-            parent: None,
-            request_id: None,
-            traceparent: None,
-            idempotency_key: None,
-            token_sha256: None,
-            attachment: None,
-        }
-    }
-}
-
-/// The call that a record is about.
-#[derive(Debug, Clone)]
-pub struct CallIds {
-    /// The call.
-    pub call: EventId,
-    /// The parent of its event.
-    pub parent: Option<EventId>,
-    /// The task that it belongs to.
-    pub task: Option<TaskId>,
-    /// Its session.
-    pub session: SessionId,
-}
-
-/// Where calls are recorded.
-pub trait Recorder: Send + Sync + 'static {
-    /// Records that a call is about to run. If this fails, the call is not run.
-    fn started(&self, ids: &CallIds, body: CallStarted) -> io::Result<()>;
-
-    /// Records that a call got the answer of an earlier one. If this fails, it does not get it.
-    fn replayed(&self, ids: &CallIds, body: CallReplayed) -> io::Result<()>;
-
-    /// Records how a call ended. The recorder itself reports a failure: the call is over.
-    fn ended(&self, ids: &CallIds, body: CallEnded);
-}
-
-/// The settings of a runner.
-#[derive(Debug, Clone)]
-pub struct RunnerSettings {
-    /// The disabled tools.
-    pub disabled: BTreeSet<String>,
-    /// How long a call may take, unless its tool has a timeout of its own.
-    pub timeout: Duration,
-    /// How many commands run at once.
-    pub max_commands: usize,
-    /// How much `stdout` may hold.
-    pub bounds: Bounds,
-    /// Where relative paths start.
-    pub cwd: WorkingDirectory,
-    /// Where the runner keeps what outlives the server: idempotency keys and the tool allow-lists of tasks.
-    pub state_dir: PathBuf,
-}
-
-/// Where relative paths start.
-#[derive(Debug, Clone)]
-pub enum WorkingDirectory {
-    /// The same for all sessions.
-    Shared(String),
-    /// Each session's own directory in this one.
-    PerSession(String),
-}
-
-impl WorkingDirectory {
-    fn of(&self, session: &SessionId) -> String {
-        match self {
-            Self::Shared(directory) => directory.clone(),
-            Self::PerSession(directory) => format!("{directory}/{}", session.directory_name()),
-        }
-    }
-}
 
 /// Runs calls of the registry's tools.
 pub struct Runner {
@@ -355,17 +256,20 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
     use std::sync::atomic::AtomicBool;
     use std::sync::{Mutex, Weak};
 
-    use protocol::{Annotations, Risk};
+    use protocol::journal::CallEnded;
+    use protocol::{Annotations, Risk, TaskId};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::{Slot, Tool};
+    use crate::{Bounds, Slot, Tool};
 
     /// Keeps a weak reference to what each call shares with its caller.
     struct Watching(Arc<Mutex<Vec<Weak<AtomicBool>>>>);

@@ -1,0 +1,31 @@
+//! What the runner has recorded about each call.
+
+use std::io;
+
+use protocol::journal::{CallEnded, CallReplayed, CallStarted};
+use protocol::{EventId, SessionId, TaskId};
+
+/// The call that a record is about.
+#[derive(Debug, Clone)]
+pub struct CallIds {
+    /// The call.
+    pub call: EventId,
+    /// The parent of its event.
+    pub parent: Option<EventId>,
+    /// The task that it belongs to.
+    pub task: Option<TaskId>,
+    /// Its session.
+    pub session: SessionId,
+}
+
+/// Where calls are recorded.
+pub trait Recorder: Send + Sync + 'static {
+    /// Records that a call is about to run. If this fails, the call is not run.
+    fn started(&self, ids: &CallIds, body: CallStarted) -> io::Result<()>;
+
+    /// Records that a call got the answer of an earlier one. If this fails, it does not get it.
+    fn replayed(&self, ids: &CallIds, body: CallReplayed) -> io::Result<()>;
+
+    /// Records how a call ended. The recorder itself reports a failure: the call is over.
+    fn ended(&self, ids: &CallIds, body: CallEnded);
+}

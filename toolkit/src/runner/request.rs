@@ -1,0 +1,48 @@
+//! A call as it arrives.
+
+use protocol::{EventId, SessionId, TaskId};
+
+use crate::Attachment;
+
+/// A call as it arrives, over any route.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments, as raw JSON.
+    pub body: Vec<u8>,
+    /// The session whose reads and locks the call uses.
+    pub session: SessionId,
+    /// The task that it belongs to.
+    pub task: Option<TaskId>,
+    /// The parent of its event.
+    pub parent: Option<EventId>,
+    /// The caller's own id for the request.
+    pub request_id: Option<String>,
+    /// The caller's trace context.
+    pub traceparent: Option<String>,
+    /// The key under which the call takes effect at most once. It belongs to the token, session and tool.
+    pub idempotency_key: Option<String>,
+    /// The SHA-256 of the token that the caller presented.
+    pub token_sha256: Option<String>,
+    /// What comes with a transfer; none for a tool.
+    pub attachment: Option<Attachment>,
+}
+
+impl Request {
+    /// A call in the default session, without anything that is optional.
+    pub fn new(tool: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            tool: tool.into(),
+            body: body.into(),
+            session: SessionId::default_session(),
+            task: None,
+            parent: None,
+            request_id: None,
+            traceparent: None,
+            idempotency_key: None,
+            token_sha256: None,
+            attachment: None,
+        }
+    }
+}

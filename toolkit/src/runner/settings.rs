@@ -1,0 +1,44 @@
+//! What an operator decides about calls.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use protocol::SessionId;
+
+use crate::Bounds;
+
+/// The settings of a runner.
+#[derive(Debug, Clone)]
+pub struct RunnerSettings {
+    /// The disabled tools.
+    pub disabled: BTreeSet<String>,
+    /// How long a call may take, unless its tool has a timeout of its own.
+    pub timeout: Duration,
+    /// How many commands run at once.
+    pub max_commands: usize,
+    /// How much `stdout` may hold.
+    pub bounds: Bounds,
+    /// Where relative paths start.
+    pub cwd: WorkingDirectory,
+    /// Where the runner keeps what outlives the server: idempotency keys and the tool allow-lists of tasks.
+    pub state_dir: PathBuf,
+}
+
+/// Where relative paths start.
+#[derive(Debug, Clone)]
+pub enum WorkingDirectory {
+    /// The same for all sessions.
+    Shared(String),
+    /// Each session's own directory in this one.
+    PerSession(String),
+}
+
+impl WorkingDirectory {
+    pub(super) fn of(&self, session: &SessionId) -> String {
+        match self {
+            Self::Shared(directory) => directory.clone(),
+            Self::PerSession(directory) => format!("{directory}/{}", session.directory_name()),
+        }
+    }
+}
