@@ -6,11 +6,10 @@ use agent_worker::untrusted::unmarked;
 use harness::fake_model::{KEY, NAME};
 use harness::worker::TaskRun;
 use harness::{FakeModel, FakeToolServer, ModelReply, StreamFault};
-use protocol::event::TurnCompleted;
 use serde_json::json;
 
 use crate::streams::{SHORT_IDLE, ask, settings};
-use crate::{calls, half_a_stream, model, says};
+use crate::{assert_asked_again, half_a_stream, model, run_two_calls, says};
 
 fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel) {
     crate::run(replies, tools, &[("AUTONOUS_MODEL_PROVIDER", "anthropic")])
@@ -18,17 +17,9 @@ fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel)
 
 #[test]
 fn a_task_with_two_calls_in_one_message_gets_its_answer() {
-    let tools = FakeToolServer::start([]);
-    let two = calls(&[("ls", r#"{"path": "."}"#), ("bash", "")]);
-    let (ended, model) = run(vec![two, says("a.txt")], &tools);
+    let request = run_two_calls("anthropic", r#"{"path": "."}"#);
 
-    assert_eq!(ended.reply(), "a.txt");
-    let bodies: Vec<_> = tools.calls().iter().map(|call| (call.name.clone(), call.body.clone())).collect();
-    assert_eq!(bodies, [("ls".into(), r#"{"path": "."}"#.into()), ("bash".into(), "{}".into())]);
-    let (_, turn) = ended.events_of::<TurnCompleted>()[0];
-    assert_eq!((turn.input_tokens, turn.cached_input_tokens, turn.output_tokens), (100, 60, 20));
-
-    let mut messages = model.requests()[1]["messages"].clone();
+    let mut messages = request["messages"].clone();
     for result in messages[2]["content"].as_array_mut().unwrap() {
         result["content"] = json!(unmarked(result["content"].as_str().unwrap()));
     }
@@ -61,9 +52,7 @@ fn a_provider_that_is_overloaded_or_breaks_off_is_asked_again() {
         vec![ModelReply::Refused(529, overloaded), half_a_stream(StreamFault::Overloaded)],
         [StreamFault::Torn, StreamFault::Broken, StreamFault::Malformed].map(half_a_stream).into(),
     ] {
-        let requests = failures.len() + 1;
-        let (ended, model) = run([failures, vec![says("done")]].concat(), &FakeToolServer::start([]));
-        assert_eq!((ended.reply(), model.requests().len()), ("done", requests));
+        assert_asked_again("anthropic", failures);
     }
 }
 

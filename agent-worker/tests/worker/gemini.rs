@@ -6,11 +6,11 @@ use agent_worker::untrusted::unmarked;
 use harness::fake_model::{House, KEY};
 use harness::worker::TaskRun;
 use harness::{FakeModel, FakeToolServer, ModelReply, StreamFault};
-use protocol::event::{RetryScheduled, TurnCompleted};
+use protocol::event::RetryScheduled;
 use serde_json::{Value, json};
 
 use crate::streams::{SHORT_IDLE, ask, settings};
-use crate::{calls, half_a_stream, model, says};
+use crate::{assert_asked_again, calls, half_a_stream, model, run_two_calls, says};
 
 fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel) {
     crate::run(replies, tools, &[("AUTONOUS_MODEL_PROVIDER", "gemini")])
@@ -24,16 +24,9 @@ fn candidate(parts: &Value, reason: &str) -> ModelReply {
 
 #[test]
 fn a_task_with_two_calls_in_one_reply_gets_its_answer() {
-    let tools = FakeToolServer::start([]);
-    let two = calls(&[("ls", r#"{"path": "."}"#), ("bash", "")]);
-    let (ended, model) = run(vec![two, says("a.txt")], &tools);
-    assert_eq!(ended.reply(), "a.txt");
-    let bodies: Vec<_> = tools.calls().iter().map(|call| (call.name.clone(), call.body.clone())).collect();
-    assert_eq!(bodies, [("ls".into(), r#"{"path":"."}"#.into()), ("bash".into(), "{}".into())]);
-    let (_, turn) = ended.events_of::<TurnCompleted>()[0];
-    assert_eq!((turn.input_tokens, turn.cached_input_tokens, turn.output_tokens), (100, 60, 20));
+    let request = run_two_calls("gemini", r#"{"path":"."}"#);
 
-    let contents = model.requests()[1]["contents"].clone();
+    let contents = &request["contents"];
     let call = |name: &str, args: Value| json!({"functionCall": {"name": name, "args": args}});
     let mut first = call("ls", json!({"path": "."}));
     // The fake model does not think here, so the calls count as another model's.
@@ -63,9 +56,7 @@ fn a_provider_that_is_overloaded_or_breaks_off_is_asked_again() {
         [StreamFault::Torn, StreamFault::Broken, StreamFault::Malformed].map(half_a_stream).into(),
         vec![candidate(&json!([{"text": "half"}]), "MALFORMED_FUNCTION_CALL"), candidate(&json!([]), "STOP")],
     ] {
-        let requests = failures.len() + 1;
-        let (ended, model) = run([failures, vec![says("done")]].concat(), &FakeToolServer::start([]));
-        assert_eq!((ended.reply(), model.requests().len()), ("done", requests));
+        assert_asked_again("gemini", failures);
     }
 }
 

@@ -6,11 +6,10 @@ use agent_worker::untrusted::unmarked;
 use harness::fake_model::{End, KEY, NAME, Stream};
 use harness::worker::TaskRun;
 use harness::{FakeModel, FakeToolServer, ModelReply, StreamFault};
-use protocol::event::TurnCompleted;
 use serde_json::{Value, json};
 
 use crate::streams::{SHORT_IDLE, ask, settings};
-use crate::{calls, half_a_stream, model, says};
+use crate::{assert_asked_again, half_a_stream, model, run_two_calls, says};
 
 fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel) {
     crate::run(replies, tools, &[("AUTONOUS_MODEL_PROVIDER", "openai-responses")])
@@ -27,15 +26,8 @@ fn ended(status: &str, more: Value) -> Value {
 
 #[test]
 fn a_task_with_two_calls_in_one_response_gets_its_answer() {
-    let tools = FakeToolServer::start([]);
-    let two = calls(&[("ls", r#"{"path": "."}"#), ("bash", "")]);
-    let (ended, model) = run(vec![two, says("a.txt")], &tools);
-    assert_eq!(ended.reply(), "a.txt");
-    let bodies: Vec<_> = tools.calls().iter().map(|call| (call.name.clone(), call.body.clone())).collect();
-    assert_eq!(bodies, [("ls".into(), r#"{"path": "."}"#.into()), ("bash".into(), "{}".into())]);
-    let (_, turn) = ended.events_of::<TurnCompleted>()[0];
-    assert_eq!((turn.input_tokens, turn.cached_input_tokens, turn.output_tokens), (100, 60, 20));
-    let input = model.requests()[1]["input"].clone();
+    let request = run_two_calls("openai-responses", r#"{"path": "."}"#);
+    let input = &request["input"];
     assert_eq!(input[2]["arguments"], r#"{"path": "."}"#);
     let result = &input[5];
     assert_eq!((&result["type"], &result["call_id"]), (&json!("function_call_output"), &json!("call_1_1")));
@@ -67,9 +59,7 @@ fn a_provider_that_is_overloaded_or_breaks_off_is_asked_again() {
         [failed, error].map(|event| ModelReply::Stream(Stream::events(&[event], End::Close))).into(),
         [StreamFault::Torn, StreamFault::Broken, StreamFault::Malformed].map(half_a_stream).into(),
     ] {
-        let requests = failures.len() + 1;
-        let (ended, model) = run([failures, vec![says("done")]].concat(), &FakeToolServer::start([]));
-        assert_eq!((ended.reply(), model.requests().len()), ("done", requests));
+        assert_asked_again("openai-responses", failures);
     }
 }
 
