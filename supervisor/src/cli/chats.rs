@@ -14,7 +14,7 @@ use crate::control::error::ControlError;
 use crate::data_dir::DataDir;
 use crate::store::pairing::{self, Paired};
 use crate::terminal::age::since;
-use crate::terminal::{COLUMNS, Column, Paint, Table};
+use crate::terminal::{Column, Screen, Table};
 
 /// Who asked, in the events.
 const BY: &str = "cli";
@@ -54,7 +54,7 @@ const CHAT_COLUMNS: &[Column] = &[
 pub(super) async fn show(
     data: &DataDir,
     arguments: &ChatsArguments,
-    paint: Paint,
+    screen: Screen,
 ) -> Result<CommandOutput, CommandError> {
     let listed = match database_access(data).await? {
         DatabaseAccess::ViaSupervisor => {
@@ -66,7 +66,7 @@ pub(super) async fn show(
             exclusive.store.write(move |tx| list(tx, &channels)).await?
         }
     };
-    let text = if arguments.json { super::pretty(&json!(listed)) } else { table(&listed, now_ms(), paint) };
+    let text = if arguments.json { super::pretty(&json!(listed)) } else { table(&listed, now_ms(), screen) };
     Ok(CommandOutput { text, succeeded: true })
 }
 
@@ -120,7 +120,7 @@ fn refused(error: &ControlError) -> CommandError {
     CommandError::Refused(format!("{error}. {}", error.hint()))
 }
 
-fn table(listed: &Chats, now: i64, paint: Paint) -> String {
+fn table(listed: &Chats, now: i64, screen: Screen) -> String {
     if listed.chats.is_empty() {
         return "No chat is known. Write to the bot: it answers with a code for `supervisor pair`."
             .to_owned();
@@ -142,5 +142,5 @@ fn table(listed: &Chats, now: i64, paint: Paint) -> String {
         ];
         table.row(cells.map(|cell| (cell, None)));
     }
-    table.lines(COLUMNS, paint).join("\n")
+    table.lines(screen.columns, screen.paint).join("\n")
 }

@@ -14,7 +14,7 @@ use crate::control::status::Status;
 use crate::data_dir::DataDir;
 use crate::error_chain::error_chain;
 use crate::terminal::width::wrapped;
-use crate::terminal::{COLUMNS, Colour, Paint};
+use crate::terminal::{Colour, Screen};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
@@ -34,11 +34,11 @@ pub(super) async fn run(
     data: &DataDir,
     config: anyhow::Result<Config>,
     arguments: &CheckArguments,
-    paint: Paint,
+    screen: Screen,
 ) -> CommandOutput {
     let findings = check(data, config, service(data).await).await;
     let succeeded = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
-    let text = if arguments.json { super::pretty(&json!(findings)) } else { report(&findings, paint) };
+    let text = if arguments.json { super::pretty(&json!(findings)) } else { report(&findings, screen) };
     CommandOutput { text, succeeded }
 }
 
@@ -58,18 +58,17 @@ async fn service(data: &DataDir) -> Option<Result<Status, String>> {
     )
 }
 
-fn report(findings: &[Finding], paint: Paint) -> String {
-    let mut lines = Vec::new();
+fn report(findings: &[Finding], screen: Screen) -> String {
+    let (room, mut lines) = (screen.columns - INDENT, Vec::new());
     for finding in findings {
         let (mark, colour) = match finding.verdict {
             Verdict::Ok => ("ok  ", Colour::Good),
             Verdict::Warn => ("warn", Colour::Doubtful),
             Verdict::Fail => ("FAIL", Colour::Bad),
         };
-        let head = format!("{}  {:<16}", paint.paint(colour, mark), finding.name);
-        let told = wrapped(&finding.what, COLUMNS - INDENT).into_iter();
-        let remedy =
-            finding.remedy.iter().flat_map(|remedy| wrapped(&format!("→ {remedy}"), COLUMNS - INDENT));
+        let head = format!("{}  {:<16}", screen.paint.paint(colour, mark), finding.name);
+        let told = wrapped(&finding.what, room).into_iter();
+        let remedy = finding.remedy.iter().flat_map(|remedy| wrapped(&format!("→ {remedy}"), room));
         for (number, line) in told.chain(remedy).enumerate() {
             let before = if number == 0 { head.clone() } else { " ".repeat(INDENT) };
             lines.push(format!("{before}{line}"));
@@ -91,10 +90,12 @@ mod tests {
             what: format!("/a/very/long/path/{}/of/a/data/directory: permission denied", "x".repeat(120)),
             remedy: Some("Run this as the user who runs the supervisor, or name another one.".to_owned()),
         };
-        let text = report(&[finding], Paint(false));
-        assert!(text.lines().all(|line| width::of(line) <= COLUMNS), "{text}");
+        let text = report(std::slice::from_ref(&finding), Screen::PLAIN);
+        assert!(text.lines().all(|line| width::of(line) <= Screen::PLAIN.columns), "{text}");
         assert!(text.starts_with("FAIL  data directory"), "{text}");
         let letters = |text: &str| text.matches('x').count();
         assert_eq!(letters(&text), 120, "{text}");
+        let wide = Screen { columns: 200, ..Screen::PLAIN };
+        assert_eq!(report(&[finding], wide).lines().count(), 2, "it uses the width that is there");
     }
 }

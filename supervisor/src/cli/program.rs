@@ -62,10 +62,10 @@ fn run_command() -> anyhow::Result<ExitCode> {
             let config =
                 variables.with_secret_files(&secret_variables(&variables)).map_err(anyhow::Error::from);
             let config = config.and_then(|variables| Config::from_variables(&variables, Some(data.path())));
-            exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, paint(&variables))))
+            exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, screen(&variables))))
         }
         Command::Chats(chats) => {
-            exit_with(runtime()?.block_on(cli::chats::show(&data, &chats, paint(&variables)))?)
+            exit_with(runtime()?.block_on(cli::chats::show(&data, &chats, screen(&variables)))?)
         }
         Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(&data, pair))?),
         Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(&data, unpair))?),
@@ -177,10 +177,6 @@ fn screen_of(variables: &Variables, stream: &dyn AsFd) -> Option<Screen> {
     let is_terminal = rustix::termios::isatty(stream) && variables.text("TERM") != Some("dumb");
     let columns = || rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col);
     is_terminal.then(|| Screen::of_terminal(columns(), Paint(variables.text("NO_COLOR").is_none())))
-}
-
-fn paint(variables: &Variables) -> Paint {
-    screen(variables).paint
 }
 
 /// Where tables are printed.
