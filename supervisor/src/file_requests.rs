@@ -7,26 +7,23 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use process::Secret;
 use protocol::text_form::text_form;
 use protocol::{Envelope, ReplyFormat, TaskId};
-use reqwest::header::{ACCEPT, CONTENT_LENGTH};
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use reqwest::Method;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::content::File;
+use crate::channel::content::{File, FileBody};
 use crate::channel::{Channels, Content};
 use crate::error_chain::error_chain;
+use crate::file_copy::copy;
 use crate::store::file_requests::{FileRequest, Kind, answer, oldest};
 use crate::store::{Store, StoreError};
+use crate::tool_files::ToolFiles;
 
-/// What Telegram takes of a bot by this way, and what the outbox holds.
-const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
-
-/// How many are answered at once: each may hold a file.
+/// How many are answered at once.
 const AT_ONCE: usize = 4;
 
 /// A tool server that restarts is waited for; its socket keeps the request.
@@ -40,15 +37,7 @@ pub(crate) struct FileRequests {
     pub channels: Channels,
     /// Notified when a request was stored.
     pub arrived: Arc<Notify>,
-    pub tool_server: ToolServerFiles,
-}
-
-/// The tool server's routes for files.
-#[derive(Clone)]
-pub(crate) struct ToolServerFiles {
-    pub client: Client,
-    pub url: String,
-    pub token: Secret,
+    pub tool_server: ToolFiles,
 }
 
 impl FileRequests {
@@ -87,10 +76,7 @@ impl FileRequests {
             (self.store.clone(), self.channels.clone(), self.tool_server.clone());
         async move {
             let task = request.task.clone();
-            let content = match tool_server.carry_out(&request).await {
-                Ok(content) => content,
-                Err(words) => Content::Text(words),
-            };
+            let content = carry_out(&tool_server, &store, &request).await.unwrap_or_else(Content::Text);
             if let Err(error) = queue(&store, &channels, request, content).await {
                 tracing::error!(%error, "could not store the answer to a command");
             }
@@ -114,51 +100,24 @@ async fn queue(
     store.write_until_done(move |tx| answer(tx, &request, contents.clone(), delivery)).await
 }
 
-impl ToolServerFiles {
-    /// The answer, or in words why there is none.
-    async fn carry_out(&self, request: &FileRequest) -> Result<Content, String> {
-        match request.kind {
-            Kind::List => self.list(request).await,
-            Kind::Send => self.fetch(request).await,
-        }
-    }
-
-    async fn list(&self, request: &FileRequest) -> Result<Content, String> {
-        let call = self.client.post(format!("{}/tools/ls", self.url)).header(ACCEPT, "application/json");
-        let response = self.send(call.json(&json!({"path": request.path})), request).await?;
-        let envelope: Envelope = response.json().await.map_err(no_answer)?;
-        if let Some(error) = &envelope.meta.error {
-            return Err(format!("{} {}", error.message, error.hint));
-        }
-        Ok(Content::Text(text_form(&envelope)))
-    }
-
-    async fn fetch(&self, request: &FileRequest) -> Result<Content, String> {
-        let call = self.client.get(format!("{}/files", self.url)).query(&[("path", &request.path)]);
-        let response = self.send(call, request).await?;
-        if response.status() != StatusCode::OK {
-            let envelope: Envelope = response.json().await.map_err(no_answer)?;
-            let error = envelope.meta.error.ok_or("The file could not be read.")?;
-            return Err(format!("{} {}", error.message, error.hint));
-        }
-        let size = response.headers().get(CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
-        match size {
-            Some(0) => return Err(format!("{} is empty, and an empty file cannot be sent.", request.path)),
-            Some(1..=MAX_FILE_BYTES) => {}
-            Some(_) | None => {
-                let most = MAX_FILE_BYTES / (1 << 20);
-                return Err(format!("{} is larger than the {most} MiB that I can send.", request.path));
+/// The answer, or in words why there is none.
+async fn carry_out(tools: &ToolFiles, store: &Store, request: &FileRequest) -> Result<Content, String> {
+    let (session, path) = (request.chat.session(), request.path.as_str());
+    match request.kind {
+        Kind::List => {
+            let call = tools.call("ls", &json!({"path": path}), &session).timeout(PATIENCE);
+            let envelope: Envelope = call.send().await.map_err(no_answer)?.json().await.map_err(no_answer)?;
+            match &envelope.meta.error {
+                Some(error) => Err(format!("{} {}", error.message, error.hint)),
+                None => Ok(Content::Text(text_form(&envelope))),
             }
         }
-        let name = request.path.rsplit('/').next().unwrap_or("file").to_owned();
-        let bytes = response.bytes().await.map_err(no_answer)?.to_vec();
-        Ok(Content::Document(File { name, caption: String::new(), bytes }))
-    }
-
-    async fn send(&self, call: RequestBuilder, request: &FileRequest) -> Result<Response, String> {
-        let session = request.chat.session();
-        let call = call.bearer_auth(self.token.expose()).header("X-Session-Id", session.as_str());
-        call.timeout(PATIENCE).send().await.map_err(no_answer)
+        Kind::Send => {
+            let call = tools.request(Method::GET, path, &session).timeout(PATIENCE);
+            let stored = copy(call, store).await.map_err(|error| format!("{} {}", error.message, error.hint));
+            let name = path.rsplit('/').next().unwrap_or("file").to_owned();
+            Ok(Content::Document(File { name, caption: String::new(), body: FileBody::Stored(stored?) }))
+        }
     }
 }
 

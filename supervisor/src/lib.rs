@@ -19,6 +19,7 @@ mod control;
 mod data_dir;
 mod dispatch;
 mod error_chain;
+mod file_copy;
 mod file_requests;
 mod formatting;
 mod health;

@@ -8,6 +8,7 @@ use http_port::Access;
 use process::Secret;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
+use rusqlite::Transaction;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -32,14 +33,14 @@ use crate::control::{self, Control};
 use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue};
-use crate::file_requests::{FileRequests, ToolServerFiles};
+use crate::file_requests::FileRequests;
 use crate::health::Board;
 use crate::housekeeping::{self, Housekeeping};
 use crate::journal::{self, Journal};
 use crate::monitor::Monitor;
 use crate::ports::{Port, PortError};
 use crate::startup_resources::StartupResources;
-use crate::store::{Store, StoreError, events, tool_calls};
+use crate::store::{Store, StoreError, events, outgoing_files, tool_calls};
 use crate::tokens::{Tokens, TokensError};
 use crate::tool_files::ToolFiles;
 
@@ -142,6 +143,7 @@ pub(crate) async fn run(
         cancel_signal,
         queue: Queue::default(),
         file_requests,
+        files,
         models,
         board,
         stop_by: StopBy::default(),
@@ -152,7 +154,7 @@ pub(crate) async fn run(
     let children = system.start_children(tool_port).await?;
     let monitor = system.start_monitor(&children);
     system.start_channels(control_port, &monitor)?;
-    system.start_file_requests()?;
+    system.start_file_requests();
     system.announce_when_ready(children, monitor, announce);
     system.start_housekeeping();
     let ended = system.until_stopped(&stop).await;
@@ -176,7 +178,11 @@ async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunErro
     };
     let started = Event::now(started, None, None);
     let run = started.id.clone();
-    store.write_until_done(move |tx| events::append(tx, &started)).await?;
+    let record = move |tx: &Transaction<'_>| {
+        outgoing_files::delete_abandoned(tx)?;
+        events::append(tx, &started)
+    };
+    store.write_until_done(record).await?;
     Ok(run)
 }
 
@@ -212,6 +218,8 @@ struct System {
     queue: Queue,
     /// Notified when a chat asks for files.
     file_requests: Arc<Notify>,
+    /// The tool server, for what comes in and goes out.
+    files: ToolFiles,
     models: Models,
     board: Board,
     stop_by: StopBy,
@@ -329,19 +337,14 @@ impl System {
         Ok(())
     }
 
-    fn start_file_requests(&self) -> Result<(), RunError> {
+    fn start_file_requests(&self) {
         let requests = FileRequests {
             store: self.store.clone(),
             channels: self.channels.clone(),
             arrived: Arc::clone(&self.file_requests),
-            tool_server: ToolServerFiles {
-                client: reqwest::Client::builder().no_proxy().build()?,
-                url: self.tokens.tool_url.clone(),
-                token: Secret::from(self.tokens.tool_token.as_str()),
-            },
+            tool_server: self.files.clone(),
         };
         self.tracker.spawn(requests.serve(self.stop.clone()));
-        Ok(())
     }
 
     fn start_housekeeping(&self) {

@@ -1,10 +1,12 @@
-//! The tool server, for what comes in: the supervisor has no roots of its own, and executes nothing.
+//! The tool server, for what comes in and goes out: the supervisor has no roots of its own, and executes
+//! nothing.
 
 use process::Secret;
 use process::workspaces::Division;
-use protocol::{Envelope, SessionId, TaskId};
-use reqwest::header::{CONTENT_LENGTH, IF_NONE_MATCH};
+use protocol::{Envelope, ErrorCode, SessionId, TaskId, ToolError};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, IF_NONE_MATCH};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
 
 /// Where incoming files lie, beneath the root that they are kept in.
 const INBOX: &str = "inbox";
@@ -31,6 +33,25 @@ pub(crate) enum PutError {
     Refused(String),
     /// Another time, perhaps.
     NotNow(String),
+}
+
+/// Why a file was not given out.
+#[derive(Debug)]
+pub(crate) enum GetError {
+    NoAnswer(reqwest::Error),
+    Refused(Box<ToolError>),
+}
+
+/// Sends a request for a file, whose bytes follow.
+pub(crate) async fn opened(request: RequestBuilder) -> Result<Response, GetError> {
+    let answer = request.send().await.map_err(GetError::NoAnswer)?;
+    let status = answer.status();
+    if status == StatusCode::OK {
+        return Ok(answer);
+    }
+    let error = answer.json::<Envelope>().await.ok().and_then(|envelope| envelope.meta.error);
+    let message = || format!("The tool server answered with HTTP {status}.");
+    Err(GetError::Refused(Box::new(error.unwrap_or_else(|| ToolError::new(ErrorCode::IoError, message())))))
 }
 
 impl ToolFiles {
@@ -89,11 +110,10 @@ impl ToolFiles {
 
     /// Begins to fetch a file.
     pub(crate) async fn get(&self, path: &str, session: &SessionId) -> Result<Response, String> {
-        let answer = self.request(Method::GET, path, session).send().await.map_err(in_words)?;
-        match answer.status() {
-            StatusCode::OK => Ok(answer),
-            status => Err(format!("the tool server answered with {status}")),
-        }
+        opened(self.request(Method::GET, path, session)).await.map_err(|error| match error {
+            GetError::NoAnswer(error) => in_words(error),
+            GetError::Refused(error) => error.message,
+        })
     }
 
     /// Runs a command line in the tool server's sandbox, and returns what it prints.
@@ -104,11 +124,9 @@ impl ToolFiles {
         session: &SessionId,
         task: &TaskId,
     ) -> Result<String, String> {
-        let arguments = serde_json::json!({"cmd": command, "timeout_seconds": timeout_seconds});
-        let request = self.client.post(format!("{}/tools/bash", self.server)).json(&arguments);
-        let request = request.bearer_auth(self.token.expose()).header("X-Task-Id", task.as_str());
-        let answer = request.header("X-Session-Id", session.as_str()).send().await.map_err(in_words)?;
-        let envelope: Envelope = answer.json().await.map_err(in_words)?;
+        let arguments = json!({"cmd": command, "timeout_seconds": timeout_seconds});
+        let call = self.call("bash", &arguments, session).header("X-Task-Id", task.as_str());
+        let envelope: Envelope = call.send().await.map_err(in_words)?.json().await.map_err(in_words)?;
         match envelope.meta.error {
             None => Ok(envelope.stdout),
             Some(error) => Err(error.message),
@@ -122,6 +140,13 @@ impl ToolFiles {
         length.filter(|_| answer.status().is_success()).ok_or_else(|| {
             PutError::NotNow(format!("the tool server answered a HEAD with {}", answer.status()))
         })
+    }
+
+    /// A call of a tool, whose answer is an envelope.
+    pub(crate) fn call(&self, tool: &str, arguments: &Value, session: &SessionId) -> RequestBuilder {
+        let request = self.client.post(format!("{}/tools/{tool}", self.server)).json(arguments);
+        let request = request.header(ACCEPT, "application/json").bearer_auth(self.token.expose());
+        request.header("X-Session-Id", session.as_str())
     }
 
     /// A request for a file of a session.

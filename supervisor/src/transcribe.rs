@@ -58,6 +58,7 @@ impl Transcription {
 pub(crate) struct Transcriber {
     how: Option<Transcription>,
     files: ToolFiles,
+    client: reqwest::Client,
 }
 
 /// What a service answers.
@@ -67,8 +68,9 @@ struct Answer {
 }
 
 impl Transcriber {
-    pub(crate) fn new(how: Option<Transcription>, files: ToolFiles) -> Self {
-        Self { how, files }
+    pub(crate) fn new(how: Option<Transcription>, files: ToolFiles) -> Result<Self, reqwest::Error> {
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build()?;
+        Ok(Self { how, files, client })
     }
 
     /// What is said in a stored file, or in words why nobody knows.
@@ -117,8 +119,7 @@ impl Transcriber {
         };
         let form = Form::new().text("model", model.to_owned()).text("response_format", "json");
         let form = form.part("file", part.file_name(name));
-        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let request = client.map_err(in_words)?.post(url.clone()).timeout(PATIENCE).multipart(form);
+        let request = self.client.post(url.clone()).timeout(PATIENCE).multipart(form);
         let request = match key {
             Some(key) => request.bearer_auth(key.expose()),
             None => request,

@@ -30,7 +30,32 @@ pub struct File {
     pub name: String,
     /// Its caption; may be empty.
     pub caption: String,
-    pub bytes: Vec<u8>,
+    pub body: FileBody,
+}
+
+/// The bytes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileBody {
+    /// Here, on their way into the database.
+    Bytes(Vec<u8>),
+    /// In the database, from which they are read in parts.
+    Stored(StoredFile),
+}
+
+/// A file in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredFile {
+    pub id: String,
+    pub size_bytes: u64,
+}
+
+impl FileBody {
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Self::Stored(stored) => stored.size_bytes,
+        }
+    }
 }
 
 impl Content {

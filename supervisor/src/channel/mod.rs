@@ -45,6 +45,11 @@ pub trait Channel: Send + Sync {
         SendLimits::NONE
     }
 
+    /// The chat whose limits a chat shares: itself, unless it is a part of one.
+    fn limited_as<'a>(&self, chat_id: &'a str) -> &'a str {
+        chat_id
+    }
+
     /// Whom a chat is for.
     fn audience(&self, chat_id: &str) -> Audience {
         let _ = chat_id;

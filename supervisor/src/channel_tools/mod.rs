@@ -3,7 +3,6 @@
 //! They pass the same runner as the tool server's tools and become the same events. A call acts by adding to
 //! the outbox, so what it sends survives this process. No tool decides anything for the model.
 
-pub(crate) mod outgoing_files;
 mod recorder;
 pub(crate) mod sending;
 

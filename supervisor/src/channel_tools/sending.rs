@@ -1,13 +1,19 @@
 //! What a channel's tools may do: add a message to the outbox of a chat that the channel accepts.
 
+use std::time::Instant;
+
 use protocol::{ErrorCode, ToolError};
+use reqwest::Method;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 use toolkit::Call;
 use toolkit::arguments::invalid;
 
+use crate::channel::content::StoredFile;
 use crate::channel::{ChannelName, Channels, Chat, Content, Rejection};
+use crate::file_copy::copy;
 use crate::store::{Store, StoreError, inbox, outbox};
+use crate::tool_files::ToolFiles;
 
 #[derive(Clone)]
 pub(crate) struct Sending {
@@ -32,6 +38,19 @@ impl Sending {
         let queue =
             self.store.write(move |tx| outbox::queue(tx, None, &chat, contents, delivery, Some(&parent)));
         wait(queue).map_err(not_stored).map(|rows| rows.first().copied().unwrap_or_default())
+    }
+
+    /// A file as it is now for the call's session, in the database.
+    pub(crate) fn fetch(&self, files: &ToolFiles, call: &Call, path: &str) -> Result<StoredFile, ToolError> {
+        let mut request = files.request(Method::GET, path, &call.session);
+        request = request.header("X-Parent-Event-Id", call.id.as_str());
+        if let Some(task) = &call.task {
+            request = request.header("X-Task-Id", task.as_str());
+        }
+        let left = call.deadline.saturating_duration_since(Instant::now());
+        wait(tokio::time::timeout(left, copy(request, &self.store))).unwrap_or_else(|_| {
+            Err(ToolError::new(ErrorCode::Timeout, "The file was not read before the call's deadline."))
+        })
     }
 
     /// The number of the message that the call's task is about.

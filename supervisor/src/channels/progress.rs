@@ -143,17 +143,18 @@ impl Signs {
     fn begin(&mut self, task: TaskId, sign: Sign, now: Instant) {
         let Some(life) = self.tasks.get_mut(&task) else { return };
         let chat_id = life.chat_id.clone();
+        let limited_as = self.channel.limited_as(&chat_id);
         let mut pace = self.pace.lock();
         let is_message = matches!(sign, Sign::Progress(_) | Sign::Update { .. });
         let has_room = match is_message {
-            true => pace.has_room_beside_messages(&chat_id, self.channel.audience(&chat_id), now),
+            true => pace.has_room_beside_messages(limited_as, self.channel.audience(&chat_id), now),
             false => pace.has_room_aside(now),
         };
         if !has_room || self.under_way.len() >= MOST_AT_ONCE {
             return;
         }
         if is_message {
-            pace.begin(&chat_id, now);
+            pace.begin(limited_as, now);
         } else {
             pace.begin_aside(now);
         }

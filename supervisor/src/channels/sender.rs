@@ -103,12 +103,13 @@ impl Sender {
     fn ready_at(&self, head: &Head, now: Instant, now_ms: i64) -> Option<Instant> {
         let due = u64::try_from(head.available_at_ms - now_ms).ok().filter(|wait| *wait > 0);
         let due = due.map(|wait| now + Duration::from_millis(wait));
-        let paced = self.pace.lock().ready_at(&head.chat_id, self.channel.audience(&head.chat_id));
+        let limited_as = self.channel.limited_as(&head.chat_id);
+        let paced = self.pace.lock().ready_at(limited_as, self.channel.audience(&head.chat_id));
         due.max(paced).max(self.put_off.get(&head.chat_id).copied())
     }
 
     fn begin(&mut self, head: Head, now: Instant) {
-        self.pace.lock().begin(&head.chat_id, now);
+        self.pace.lock().begin(self.channel.limited_as(&head.chat_id), now);
         self.room.enter(&head.chat_id, now);
         let (channel, store) = (Arc::clone(&self.channel), self.store.clone());
         self.under_way.spawn(async move {

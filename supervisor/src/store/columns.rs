@@ -8,7 +8,7 @@ use rusqlite::Row;
 use serde::de::DeserializeOwned;
 
 use crate::channel::Chat;
-use crate::channel::content::{Content, File};
+use crate::channel::content::{Content, File, FileBody, StoredFile};
 use crate::formatting::{Entity, FormattedText};
 
 pub(super) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
@@ -20,11 +20,14 @@ pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
     Ok(Chat { channel: parsed(row, column)?, id: row.get(column + 1)? })
 }
 
-/// Reads a content from seven columns: kind, text, target, file name, content, entities, is_big.
+/// Reads a content from eight columns: kind, text, target, file name, file ID, entities, is_big, size.
 pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
     let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
     let file = |caption| {
-        Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, bytes: row.get(first + 4)? })
+        let size_bytes: i64 = row.get(first + 7)?;
+        let size_bytes = u64::try_from(size_bytes).unwrap_or_default();
+        let body = FileBody::Stored(StoredFile { id: row.get(first + 4)?, size_bytes });
+        Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, body })
     };
     Ok(match kind.as_str() {
         "edit" => Content::Edit { message_id: row.get(first + 2)?, text },

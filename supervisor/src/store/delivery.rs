@@ -60,8 +60,9 @@ pub(crate) fn heads(connection: &Connection, channel: &ChannelName) -> Result<Ve
 /// A queued message with all its content.
 pub(crate) fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
-                      file_name, content, entities, is_big
-               from outbox where seq = ?1 and state = 'queued'";
+                      file_name, outbox.file_id, entities, is_big, size_bytes
+               from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
+               where seq = ?1 and state = 'queued'";
     Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn mark_sent(
     message: &OutgoingMessage,
     message_id: Option<i64>,
 ) -> Result<(), StoreError> {
-    let sql = "update outbox set state = 'sent', message_id = ?3, content = null, updated_at_ms = ?2,
+    let sql = "update outbox set state = 'sent', message_id = ?3, file_id = null, updated_at_ms = ?2,
                                  finished_at_ms = ?2
                where seq = ?1 and state = 'queued'";
     if connection.prepare_cached(sql)?.execute(params![message.seq, now_ms(), message_id])? == 1 {
@@ -140,10 +141,10 @@ fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<OutgoingMessage> {
 mod tests {
     use super::*;
     use crate::channel::Delivery;
-    use crate::channel::content::File;
+    use crate::channel::content::{File, FileBody, StoredFile};
     use crate::formatting::{Entity, FormattedText, Style};
     use crate::store::fixture::{CHANNEL, TestDatabase, test_chat};
-    use crate::store::outbox;
+    use crate::store::{outbox, outgoing_files};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -213,10 +214,25 @@ mod tests {
         assert_eq!(database.column::<i64>(sent), [41]);
     }
 
+    /// A content with the bytes of its file.
+    fn as_it_came(database: &TestDatabase, mut content: Content) -> Content {
+        if let Content::Document(file) | Content::Voice(file) = &mut content {
+            let FileBody::Stored(StoredFile { id, size_bytes }) = &file.body else { panic!("{file:?}") };
+            let bytes = outgoing_files::part(database, id, 0).unwrap().unwrap();
+            assert_eq!(*size_bytes, 3);
+            file.body = FileBody::Bytes(bytes);
+        }
+        content
+    }
+
     #[test]
     fn every_kind_is_read_back_as_it_was_stored_and_a_sent_file_leaves_the_database() {
         let database = TestDatabase::new();
-        let file = || File { name: "a.bin".to_owned(), caption: String::new(), bytes: vec![0, 255, 10] };
+        let file = || File {
+            name: "a.bin".to_owned(),
+            caption: String::new(),
+            body: FileBody::Bytes(vec![0, 255, 10]),
+        };
         let link = Style::TextLink { url: "https://example.org/".to_owned() };
         let pre = Style::Pre { language: Some("rust".to_owned()) };
         let entities = [(0, link), (5, pre)].map(|(offset, style)| Entity { offset, length: 5, style });
@@ -231,10 +247,10 @@ mod tests {
         ] {
             queue(&database, 1, content.clone());
             let message = next_message(&database).unwrap();
-            assert_eq!(message.content, content);
+            assert_eq!(as_it_came(&database, message.content.clone()), content);
             mark_sent(&database, &message, None).unwrap();
         }
-        let left = "select count(*) from outbox where content is not null";
+        let left = "select (select count(*) from outgoing_files) + (select count(*) from outgoing_parts)";
         assert_eq!(database.column::<i64>(left), [0]);
     }
 }

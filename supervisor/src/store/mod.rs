@@ -27,6 +27,7 @@ pub(crate) mod inbox;
 pub(crate) mod kv;
 pub(crate) mod open;
 pub(crate) mod outbox;
+pub(crate) mod outgoing_files;
 pub(crate) mod pairing;
 pub(crate) mod prior_context;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use protocol::{Event, EventId, ReplyFormat, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
-use super::{StoreError, events};
+use super::{StoreError, events, outgoing_files};
 use crate::channel::{Channels, Chat, Content, Delivery};
 
 /// Sent in place of an empty reply: no channel accepts an empty message.
@@ -127,13 +127,14 @@ fn insert(
 ) -> Result<EventId, StoreError> {
     let NewRow { task, chat, content, part, of, is_sent } = row;
     let file = content.file();
+    let file_id = file.map(|file| outgoing_files::of(connection, &file.body)).transpose()?;
     let entities = content.entities().map(serde_json::to_string).transpose()?;
     let reply = ReplyQueued {
         kind: content.kind().to_owned(),
         text: content.text().to_owned(),
         target_message_id: content.target(),
         file_name: file.map(|file| file.name.clone()),
-        size_bytes: file.map(|file| file.bytes.len()),
+        size_bytes: file.map(|file| usize::try_from(file.body.size_bytes()).unwrap_or(usize::MAX)),
         channel: chat.channel.as_str().to_owned(),
         chat_id: chat.id.clone(),
         part: *part,
@@ -144,7 +145,7 @@ fn insert(
     let now = now_ms();
     let (state, finished_at) = if *is_sent { ("sent", Some(now)) } else { ("queued", None) };
     let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id,
-                                   file_name, content, entities, is_big, state, available_at_ms, event_id,
+                                   file_name, file_id, entities, is_big, state, available_at_ms, event_id,
                                    created_at_ms, updated_at_ms, finished_at_ms)
                values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7,
                        ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13)";
@@ -157,7 +158,7 @@ fn insert(
         content.text(),
         content.target(),
         file.map(|file| file.name.as_str()),
-        file.map(|file| file.bytes.as_slice()),
+        file_id,
         state,
         now,
         queued.id.as_str(),

@@ -19,7 +19,7 @@ use std::time::Instant;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{any, get};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::serving::Serving;
 use crate::wait;
@@ -152,7 +152,13 @@ impl FakeTelegram {
     /// When a chat was shown typing.
     pub fn typing(&self, chat: i64) -> Vec<Instant> {
         let state = self.shared.lock();
-        state.signs.typing.iter().filter(|(of, _)| *of == chat).map(|(_, at)| *at).collect()
+        state.signs.typing.iter().filter(|(of, _, _)| *of == chat).map(|(_, _, at)| *at).collect()
+    }
+
+    /// How often a topic was shown typing; none is the general one.
+    pub fn typing_in(&self, chat: i64, topic: Option<i64>) -> usize {
+        let state = self.shared.lock();
+        state.signs.typing.iter().filter(|(of, in_topic, _)| (*of, *in_topic) == (chat, topic)).count()
     }
 
     /// `user` presses a button of the bot's message; returns the ID of the press.
@@ -160,8 +166,15 @@ impl FakeTelegram {
         let mut state = self.shared.lock();
         let id = format!("press-{}", state.signs.presses.len());
         state.signs.presses.insert(id.clone(), None);
+        let topic = state.sent.iter().find(|sent| sent.number == message_id).and_then(|sent| sent.topic);
         drop(state);
-        self.push(signs::press(&id, chat.json(), user, message_id, data));
+        let date = protocol::now_ms() / 1000;
+        let mut message = json!({"message_id": message_id, "date": date, "chat": chat.json(), "text": "…"});
+        if let Some(topic) = topic {
+            message["message_thread_id"] = topic.into();
+            message["is_topic_message"] = true.into();
+        }
+        self.push(signs::press(&id, user, &message, data));
         id
     }
 

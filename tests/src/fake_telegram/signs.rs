@@ -10,8 +10,8 @@ const MAX_DATA_BYTES: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Signs {
-    /// Chats that were shown typing, and when.
-    pub(super) typing: Vec<(i64, Instant)>,
+    /// Chats and topics that were shown typing, and when.
+    pub(super) typing: Vec<(i64, Option<i64>, Instant)>,
     /// Messages that were deleted, by their numbers.
     pub(super) deleted: HashSet<i64>,
     /// The presses that wait for an answer or have one, by their IDs.
@@ -24,7 +24,7 @@ impl Signs {
         if parameters["action"] != "typing" {
             return Err("Bad Request: wrong parameter action in request".to_owned());
         }
-        self.typing.push((chat, Instant::now()));
+        self.typing.push((chat, parameters["message_thread_id"].as_i64(), Instant::now()));
         Ok(Value::Bool(true))
     }
 
@@ -62,11 +62,11 @@ pub(super) fn check_markup(markup: &Value) -> Result<(), String> {
 }
 
 /// The update of a press by `user` of the button with this data.
-pub(super) fn press(id: &str, chat: Value, user: i64, message_id: i64, data: &str) -> Value {
+pub(super) fn press(id: &str, user: i64, message: &Value, data: &str) -> Value {
     json!({"callback_query": {
         "id": id,
         "from": {"id": user, "is_bot": false, "first_name": "Ada"},
-        "message": {"message_id": message_id, "date": protocol::now_ms() / 1000, "chat": chat, "text": "…"},
+        "message": message,
         "chat_instance": "1",
         "data": data,
     }})

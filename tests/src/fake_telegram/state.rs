@@ -44,6 +44,8 @@ pub enum Fault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub chat_id: i64,
+    /// The topic that it goes into.
+    pub topic: Option<i64>,
     /// The method, in lower case.
     pub method: String,
     /// The text, caption or emoji.
@@ -152,9 +154,15 @@ impl State {
         let number = target.unwrap_or_else(|| i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX));
         let is_progress =
             is_progress(parameters) || self.sent.iter().any(|sent| sent.is_progress && sent.number == number);
+        let topic = parameters["message_thread_id"].as_i64();
+        // The general topic, which takes no number.
+        if topic == Some(1) {
+            return Err("Bad Request: message thread not found".to_owned());
+        }
         let at = Instant::now();
         self.sent.push(Sent {
             chat_id,
+            topic,
             method,
             text,
             entities,

@@ -66,6 +66,10 @@ impl System {
         self.supervisor.log_tail()
     }
 
+    pub fn supervisor(&self) -> &Program {
+        &self.supervisor
+    }
+
     pub fn supervisor_pid(&self) -> u32 {
         self.supervisor.pid()
     }

@@ -16,6 +16,7 @@ mod sender;
 mod telegram;
 mod telegram_commands;
 mod telegram_people;
+mod telegram_topics;
 mod terminal;
 
 // The worker with real tools and a fake model.

@@ -145,3 +145,33 @@ fn a_command_is_answered_at_once() {
     eprintln!("a command: p50 {:?}, p95 {:?}", times[20], times[38]);
     assert!(times[20] < Duration::from_secs(1), "{times:?}");
 }
+
+#[test]
+fn twenty_megabytes_come_in_and_leave_with_little_memory_of_the_supervisor() {
+    const LARGE: usize = 20_000_000;
+    let (telegram, system) = with_telegram();
+    let content: Vec<u8> = (0..LARGE).map(|at| u8::try_from(at % 251).unwrap()).collect();
+    fs::write(system.workspace().join("large.bin"), &content).unwrap();
+    fs::write(system.workspace().join("small.bin"), "x").unwrap();
+    // Once before, so that what every first call costs is not counted.
+    ask(&telegram, ADA, "/get small.bin");
+    let peak = |action: &dyn Fn()| {
+        system.supervisor().forget_peak();
+        let before = system.supervisor().peak_kb();
+        action();
+        system.supervisor().peak_kb().saturating_sub(before)
+    };
+    let more_out = peak(&|| drop(ask(&telegram, ADA, "/get large.bin")));
+    let (name, sent) = telegram.sent().pop().unwrap().file.unwrap();
+    assert!(name == "large.bin" && sent == content, "{name}, {} bytes", sent.len());
+    telegram.add_file("large", content);
+    let more_in = peak(&|| {
+        let before = telegram.sent().len();
+        telegram.push(ADA.document("large", "in.bin", "application/octet-stream", LARGE));
+        telegram.wait_for_sent(before + 1);
+    });
+    println!("20 MB out: {more_out} kB more, in: {more_in} kB more");
+    assert!(more_out < 10_000 && more_in < 10_000, "{more_out} kB out, {more_in} kB in");
+    let left = "select (select count(*) from outgoing_files) + (select count(*) from outgoing_parts)";
+    assert_eq!(system.database().count(left), 0);
+}

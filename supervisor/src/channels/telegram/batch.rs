@@ -144,6 +144,8 @@ fn skipped_in_words(count: u64) -> String {
 
 /// What to tell an unknown chat, if it was not told a short time ago.
 fn refusal(tx: &Transaction<'_>, chat: &Chat, title: &str) -> Result<Option<String>, StoreError> {
+    // What can be allowed is the whole chat.
+    let chat = &whole(chat);
     let Some(code) = pairing::give_code(tx, chat, title)? else { return Ok(None) };
     tracing::warn!(chat_id = chat.id, title, code, "a chat that is not allowed wrote to the bot");
     Ok(Some(format!(
@@ -153,9 +155,14 @@ fn refusal(tx: &Transaction<'_>, chat: &Chat, title: &str) -> Result<Option<Stri
     )))
 }
 
+/// The chat that a topic is a part of.
+fn whole(chat: &Chat) -> Chat {
+    Chat::new(NAME, chat.id.split(':').next().unwrap_or_default())
+}
+
 /// Whether a group was not told within the hour that somebody is not obeyed in it.
 fn may_tell_again(tx: &Transaction<'_>, chat: &Chat) -> Result<bool, StoreError> {
-    let key = format!("telegram.not_obeyed.{}", chat.id);
+    let key = format!("telegram.not_obeyed.{}", whole(chat).id);
     let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
     let now = now_ms();
     let may = !(0..REFUSAL_PAUSE_MS).contains(&(now - last));

@@ -10,6 +10,7 @@ use super::admission::{Admission, Rules, admit, text_of};
 use super::identity::is_command;
 use super::incoming::Incoming;
 use super::origin;
+use super::place::Place;
 use super::updates::Received;
 use crate::channel::Chat;
 use crate::channel::attachment::Attachment;
@@ -97,8 +98,12 @@ pub(super) fn classify(received: &Received, rules: &Rules<'_>) -> ClassifiedUpda
         }
         Some(_) => UpdateAction::Skip("only messages are run, not other updates"),
     };
-    if let Some(number) = update.as_ref().and_then(|update| update.chat()).map(|chat| chat.id) {
-        chat = Chat::new(NAME, number);
+    match update.as_ref().map(|update| (&update.kind, update.chat())) {
+        Some((UpdateKind::Message(message) | UpdateKind::EditedMessage(message), _)) => {
+            chat = Chat::new(NAME, Place::of(message));
+        }
+        Some((_, Some(other))) => chat = Chat::new(NAME, other.id),
+        Some((_, None)) | None => {}
     }
     let is_run = matches!(action, UpdateAction::Run(_));
     let files = if is_run { incoming.files } else { Vec::new() };

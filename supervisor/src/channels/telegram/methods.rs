@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,8 +14,11 @@ use teloxide::requests::Payload;
 use teloxide::types::{ChatId, LinkPreviewOptions, MessageId, ReactionType};
 
 use super::api::{Api, CallError, PATIENCE, Refusal};
-use crate::channel::content::{Content, File};
+use super::place::Place;
+use crate::channel::content::{Content, File, FileBody};
+use crate::file_copy::parts;
 use crate::formatting::{Entity, FormattedText};
+use crate::store::Store;
 
 /// A file may take longer: 20 MB at 170 kB a second.
 const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
@@ -26,17 +30,22 @@ pub(super) struct SentMessage {
 }
 
 /// Returns the number of the new message, if there is one.
-pub(super) async fn send(api: &Api, chat: ChatId, content: &Content) -> Result<Option<i64>, CallError> {
+pub(super) async fn send(
+    api: &Api,
+    store: &Store,
+    place: Place,
+    content: &Content,
+) -> Result<Option<i64>, CallError> {
     match content {
-        Content::Text(text) => send_text(api, chat, text).await.map(Some),
-        Content::Formatted(formatted) => send_formatted(api, chat, formatted).await.map(Some),
-        Content::Edit { message_id, text } => edit(api, chat, *message_id, text).await,
-        Content::Document(file) => upload(api, chat, "SendDocument", "document", file).await.map(Some),
-        Content::Voice(file) => upload(api, chat, "SendVoice", "voice", file).await.map(Some),
+        Content::Text(text) => send_text(api, place, text).await.map(Some),
+        Content::Formatted(formatted) => send_formatted(api, place, formatted).await.map(Some),
+        Content::Edit { message_id, text } => edit(api, place.chat, *message_id, text).await,
+        Content::Document(file) => upload(api, store, place, "SendDocument", file).await.map(Some),
+        Content::Voice(file) => upload(api, store, place, "SendVoice", file).await.map(Some),
         Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
             let request =
-                SetMessageReaction::new(chat, target(*message_id)).reaction([reaction]).is_big(*is_big);
+                SetMessageReaction::new(place.chat, target(*message_id)).reaction([reaction]).is_big(*is_big);
             api.call(&request).await.map(|_| None)
         }
     }
@@ -44,19 +53,19 @@ pub(super) async fn send(api: &Api, chat: ChatId, content: &Content) -> Result<O
 
 /// Sends a text as it is, and returns the message's number. A preview would make Telegram fetch an address,
 /// which could carry data away that a file or a page put into it.
-pub(super) async fn send_text(api: &Api, chat: ChatId, text: &str) -> Result<i64, CallError> {
-    send_message(api, chat, text, &[]).await
+pub(super) async fn send_text(api: &Api, place: Place, text: &str) -> Result<i64, CallError> {
+    send_message(api, place, text, &[]).await
 }
 
 /// Sends a text with its formatting, or without it if Telegram refuses that: how it looks matters less than
 /// that it arrives. Telegram has no code for what it does not like about a message, so all of its refusals
 /// are tried so; one for another reason comes again.
-async fn send_formatted(api: &Api, chat: ChatId, formatted: &FormattedText) -> Result<i64, CallError> {
+async fn send_formatted(api: &Api, place: Place, formatted: &FormattedText) -> Result<i64, CallError> {
     let FormattedText { text, entities } = formatted;
-    match send_message(api, chat, text, entities).await {
+    match send_message(api, place, text, entities).await {
         Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. })) => {
             tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
-            send_text(api, chat, text).await
+            send_text(api, place, text).await
         }
         sent => sent,
     }
@@ -66,6 +75,8 @@ async fn send_formatted(api: &Api, chat: ChatId, formatted: &FormattedText) -> R
 #[derive(Serialize)]
 struct SendMessage<'a> {
     chat_id: ChatId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_thread_id: Option<i32>,
     text: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     entities: &'a [Entity],
@@ -78,8 +89,10 @@ impl Payload for SendMessage<'_> {
     const NAME: &'static str = "SendMessage";
 }
 
-async fn send_message(api: &Api, chat: ChatId, text: &str, entities: &[Entity]) -> Result<i64, CallError> {
-    let request = SendMessage { chat_id: chat, text, entities, link_preview_options: NO_PREVIEW };
+async fn send_message(api: &Api, place: Place, text: &str, entities: &[Entity]) -> Result<i64, CallError> {
+    let Place { chat: chat_id, topic: message_thread_id } = place;
+    let link_preview_options = NO_PREVIEW;
+    let request = SendMessage { chat_id, message_thread_id, text, entities, link_preview_options };
     let sent: SentMessage = api.call_for(&request, PATIENCE).await?;
     Ok(sent.message_id)
 }
@@ -110,13 +123,25 @@ pub(super) fn changes_nothing(description: &str) -> bool {
 
 async fn upload(
     api: &Api,
-    chat: ChatId,
-    method: &str,
-    field: &'static str,
+    store: &Store,
+    place: Place,
+    method: &'static str,
     file: &File,
 ) -> Result<i64, CallError> {
-    let part = Part::bytes(file.bytes.clone()).file_name(file.name.clone());
-    let form = Form::new().text("chat_id", chat.to_string()).part(field, part);
+    let field = if method == "SendVoice" { "voice" } else { "document" };
+    let part = match &file.body {
+        FileBody::Bytes(bytes) => Part::bytes(bytes.clone()),
+        FileBody::Stored(stored) => {
+            let bytes = Body::wrap_stream(parts(store.clone(), stored));
+            Part::stream_with_length(bytes, stored.size_bytes)
+        }
+    };
+    let part = part.file_name(file.name.clone());
+    let form = Form::new().text("chat_id", place.chat.to_string()).part(field, part);
+    let form = match place.topic {
+        Some(topic) => form.text("message_thread_id", topic.to_string()),
+        None => form,
+    };
     let form = if file.caption.is_empty() { form } else { form.text("caption", file.caption.clone()) };
     let sent: SentMessage = api.upload(method, form, UPLOAD_PATIENCE).await?;
     Ok(sent.message_id)

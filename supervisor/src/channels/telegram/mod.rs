@@ -18,6 +18,7 @@ mod menu;
 mod methods;
 mod origin;
 mod permissions;
+mod place;
 mod press;
 mod receive;
 mod send;
@@ -31,7 +32,6 @@ mod updates;
 use std::time::Duration;
 
 use protocol::ReplyFormat;
-use teloxide::types::ChatId;
 use tokio_util::sync::CancellationToken;
 
 use super::inbound::Inbound;
@@ -46,6 +46,7 @@ use crate::transcribe::Transcriber;
 use api::Api;
 use download::Downloads;
 use permissions::Permissions;
+use place::Place;
 use receive::Receiver;
 
 /// The channel's name.
@@ -68,6 +69,8 @@ struct Bot {
     api: Api,
     settings: TelegramSettings,
     permissions: Permissions,
+    /// None where nothing is received.
+    transcriber: Option<Transcriber>,
 }
 
 impl Telegram {
@@ -80,7 +83,9 @@ impl Telegram {
         inbound.board.set(PartName::Telegram, reading);
         let connect = |settings: &TelegramSettings| {
             let permissions = Permissions::new(settings);
-            Ok(Bot { api: bot::api(settings)?, settings: settings.clone(), permissions })
+            let transcriber = |files| Transcriber::new(settings.transcription.clone(), files);
+            let transcriber = inbound.files.clone().map(transcriber).transpose()?;
+            Ok(Bot { api: bot::api(settings)?, settings: settings.clone(), permissions, transcriber })
         };
         Ok(Self { bot: settings.map(connect).transpose()?, inbound })
     }
@@ -97,13 +102,14 @@ impl Channel for Telegram {
 
     fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let Some(Bot { api, settings, permissions }) = &self.bot else { return };
+            let Some(Bot { api, settings, permissions, transcriber }) = &self.bot else { return };
             if let Err(error) = permissions.load(&self.inbound.store).await {
                 tracing::error!(%error, "could not read which chats were paired and which groups moved");
             }
             let receiver = Receiver::new(api.clone(), settings, permissions.clone(), self.inbound.clone());
-            let Some(files) = self.inbound.files.clone() else { return receiver.run(stop).await };
-            let transcriber = Transcriber::new(settings.transcription.clone(), files.clone());
+            let (Some(files), Some(transcriber)) = (self.inbound.files.clone(), transcriber.clone()) else {
+                return receiver.run(stop).await;
+            };
             let downloads = Downloads { api: api.clone(), inbound: self.inbound.clone(), files, transcriber };
             tokio::join!(receiver.run(stop.clone()), downloads.run(stop));
         })
@@ -120,11 +126,11 @@ impl Channel for Telegram {
         let Some(Bot { permissions, .. }) = &self.bot else {
             return Err(Rejection::Off { hint: "Start the supervisor with AUTONOUS_TELEGRAM_TOKEN." });
         };
-        let number: i64 =
-            chat_id.parse().ok().filter(|number: &i64| number.to_string() == chat_id).ok_or_else(|| {
-                Rejection::Invalid("`chat` is not the number of a Telegram chat".to_owned())
-            })?;
-        if !permissions.allows(number) {
+        let place: Place = chat_id.parse().map_err(|_| {
+            let rule = "`chat` is neither the number of a Telegram chat nor `CHAT:TOPIC`";
+            Rejection::Invalid(rule.to_owned())
+        })?;
+        if !permissions.allows(place.chat.0) {
             return Err(Rejection::ChatNotAllowed {
                 hint: "Write to the bot from it and pair the code that it answers with, or add its number to \
                        AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
@@ -144,15 +150,16 @@ impl Channel for Telegram {
         LIMITS
     }
 
+    /// All topics of a group share its limits.
+    fn limited_as<'a>(&self, chat_id: &'a str) -> &'a str {
+        chat_id.split(':').next().unwrap_or(chat_id)
+    }
+
     /// Groups have negative numbers.
     fn audience(&self, chat_id: &str) -> Audience {
         match (&self.bot, chat_id.parse()) {
-            (Some(Bot { permissions, .. }), Ok(number)) if permissions.allows(number) => {
-                if number < 0 {
-                    Audience::Group
-                } else {
-                    Audience::Person
-                }
+            (Some(Bot { permissions, .. }), Ok(Place { chat, .. })) if permissions.allows(chat.0) => {
+                if chat.0 < 0 { Audience::Group } else { Audience::Person }
             }
             _ => Audience::Stranger,
         }
@@ -171,7 +178,7 @@ impl Channel for Telegram {
     fn show<'a>(&'a self, chat_id: &'a str, sign: &'a Sign) -> BoxFuture<'a, Shown> {
         Box::pin(async move {
             match (&self.bot, chat_id.parse()) {
-                (Some(Bot { api, .. }), Ok(chat)) => signs::show(api, ChatId(chat), sign).await,
+                (Some(Bot { api, .. }), Ok(place)) => signs::show(api, place, sign).await,
                 _ => Shown::Never,
             }
         })
@@ -197,7 +204,8 @@ impl Channel for Telegram {
         Box::pin(async move {
             match &self.bot {
                 Some(Bot { api, settings, .. }) => {
-                    send::send(api, settings.send_max_attempts, chat_id, content, attempt).await
+                    let (store, most) = (&self.inbound.store, settings.send_max_attempts);
+                    send::send(api, store, most, chat_id, content, attempt).await
                 }
                 None => SendOutcome::GiveUp { error: "Telegram is off".to_owned() },
             }

@@ -6,10 +6,11 @@
 use protocol::{EventId, TaskId};
 use rusqlite::Transaction;
 use teloxide::payloads::{AnswerCallbackQuery, AnswerCallbackQuerySetters, DeleteMessage};
-use teloxide::types::{CallbackQueryId, ChatId, MessageId, UpdateKind, UserId};
+use teloxide::types::{CallbackQueryId, MessageId, UpdateKind, UserId};
 
 use super::NAME;
 use super::api::Api;
+use super::place::Place;
 use super::updates::Received;
 use crate::channel::{Chat, Content, Delivery};
 use crate::store::cancel::{self, Cancellation};
@@ -24,7 +25,7 @@ pub(super) struct Press {
     /// Who pressed it; none for a bot.
     pub(super) by: Option<UserId>,
     /// The message that has the button.
-    pub(super) message: Option<(ChatId, MessageId)>,
+    pub(super) message: Option<(Place, MessageId)>,
     task: Option<TaskId>,
 }
 
@@ -34,7 +35,7 @@ pub(super) struct Answer {
     query: CallbackQueryId,
     words: &'static str,
     /// A message whose task has ended: it goes.
-    left_behind: Option<(ChatId, MessageId)>,
+    left_behind: Option<(Place, MessageId)>,
     /// Whether a running task is to be stopped.
     pub(super) stops: bool,
 }
@@ -49,7 +50,11 @@ pub(super) fn stop_data(task: &TaskId) -> String {
 pub(super) fn of(received: &Received) -> Option<Press> {
     let UpdateKind::CallbackQuery(query) = &received.update.as_ref()?.kind else { return None };
     let task = query.data.as_deref().and_then(|data| data.strip_prefix(STOP)?.parse().ok());
-    let message = query.message.as_ref().map(|message| (message.chat().id, message.id()));
+    let message = query.message.as_ref().map(|message| {
+        // Of an old message, Telegram tells only the chat.
+        let place = message.regular_message().map(Place::of);
+        (place.unwrap_or(Place { chat: message.chat().id, topic: None }), message.id())
+    });
     let by = (!query.from.is_bot).then_some(query.from.id);
     Some(Press { query: query.id.clone(), by, message, task })
 }
@@ -64,13 +69,13 @@ impl Press {
     ) -> Result<Answer, StoreError> {
         let Self { query, message, task, .. } = self;
         let answer = |words| Answer { query, words, left_behind: None, stops: false };
-        let (Some((chat, _)), Some(task)) = (message, task) else {
+        let (Some((place, _)), Some(task)) = (message, task) else {
             return Ok(answer("This button does nothing any more."));
         };
         if !may {
             return Ok(answer("Only those whom this bot works for can stop it."));
         }
-        let chat = Chat::new(NAME, chat);
+        let chat = Chat::new(NAME, place);
         let (cancellation, reply) = cancel::in_its_chat(tx, &task, &chat, NAME.as_str())?;
         if let Some(reply) = reply {
             let contents = vec![Content::Text(reply)];
@@ -94,8 +99,8 @@ impl Answer {
         if let Err(error) = api.call(&request).await {
             tracing::debug!(%error, "could not answer the press of a button");
         }
-        if let Some((chat, message)) = self.left_behind
-            && let Err(error) = api.call(&DeleteMessage::new(chat, message)).await
+        if let Some((place, message)) = self.left_behind
+            && let Err(error) = api.call(&DeleteMessage::new(place.chat, message)).await
         {
             tracing::debug!(%error, "could not remove a progress message");
         }

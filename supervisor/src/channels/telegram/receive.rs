@@ -243,10 +243,9 @@ impl Receiver {
 
     /// A press, and whether it may stop a task: whoever is obeyed in the chat may.
     fn with_permission(&self, press: Press, bot: &Identity) -> (Press, bool) {
-        let may = press
-            .by
-            .zip(press.message)
-            .is_some_and(|(user, (chat, _))| may_press(user.0, chat.0, &self.rules(bot)) == Some(true));
+        let may = press.by.zip(press.message).is_some_and(|(user, (place, _))| {
+            may_press(user.0, place.chat.0, &self.rules(bot)) == Some(true)
+        });
         (press, may)
     }
 
@@ -263,8 +262,9 @@ impl Receiver {
             _ => None,
         });
         let of_presses = updates.iter().filter_map(press::of).filter_map(|press| {
-            let (user, (chat, _)) = press.by.zip(press.message)?;
-            may_press(user.0, chat.0, &rules).is_none().then_some(chat.0)
+            let (user, (place, _)) = press.by.zip(press.message)?;
+            let chat = place.chat.0;
+            may_press(user.0, chat, &rules).is_none().then_some(chat)
         });
         let groups: HashSet<i64> = of_messages.chain(of_presses).collect();
         if !groups.is_empty() {

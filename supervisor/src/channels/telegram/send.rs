@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use teloxide::types::ChatId;
-
 use super::api::Api;
 use super::bot::{RetryPolicy, pause, retry_policy};
 use super::methods;
+use super::place::Place;
 use crate::channel::{Content, SendOutcome};
+use crate::store::Store;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// With the default of 20 attempts, a message is tried for about an hour.
@@ -17,15 +17,16 @@ const LIMITED_ATTEMPTS: u32 = 5;
 
 pub(super) async fn send(
     api: &Api,
+    store: &Store,
     max_attempts: u32,
     chat_id: &str,
     content: &Content,
     attempt: u32,
 ) -> SendOutcome {
-    let Ok(chat) = chat_id.parse() else {
+    let Ok(place) = chat_id.parse::<Place>() else {
         return SendOutcome::GiveUp { error: format!("invalid Telegram chat: {chat_id:?}") };
     };
-    let error = match methods::send(api, ChatId(chat), content).await {
+    let error = match methods::send(api, store, place, content).await {
         Ok(message_id) => return SendOutcome::Sent { message_id },
         Err(error) => error,
     };

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use teloxide::payloads::{DeleteMessage, SendChatAction};
+use teloxide::payloads::{DeleteMessage, SendChatAction, SendChatActionSetters as _};
 use teloxide::requests::Payload;
-use teloxide::types::{ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions};
+use teloxide::types::{
+    ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ThreadId,
+};
 
 use super::api::{Api, CallError, Refusal};
 use super::methods::{NO_PREVIEW, SentMessage, changes_nothing, target};
+use super::place::Place;
 use super::press;
 use crate::channel::sign::{Progress, Shown, Sign};
 use crate::formatting::Entity;
@@ -24,6 +27,8 @@ const PAUSE: Duration = Duration::from_secs(10);
 #[derive(Serialize)]
 struct ProgressMessage<'a> {
     chat_id: ChatId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_thread_id: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<i64>,
     text: &'a str,
@@ -56,10 +61,12 @@ impl Payload for EditProgress<'_> {
 }
 
 impl<'a> ProgressMessage<'a> {
-    fn new(chat_id: ChatId, message_id: Option<i64>, progress: &'a Progress) -> Self {
+    fn new(place: Place, message_id: Option<i64>, progress: &'a Progress) -> Self {
         let button = |task| InlineKeyboardButton::callback("Stop", press::stop_data(task));
         Self {
-            chat_id,
+            chat_id: place.chat,
+            // An edited message stays where it is.
+            message_thread_id: place.topic.filter(|_| message_id.is_none()),
             message_id,
             text: &progress.text.text,
             entities: &progress.text.entities,
@@ -70,18 +77,24 @@ impl<'a> ProgressMessage<'a> {
     }
 }
 
-pub(super) async fn show(api: &Api, chat: ChatId, sign: &Sign) -> Shown {
+pub(super) async fn show(api: &Api, place: Place, sign: &Sign) -> Shown {
     let done = match sign {
-        Sign::Typing => call(api, &SendChatAction::new(chat, ChatAction::Typing)).await,
+        Sign::Typing => {
+            let typing = SendChatAction::new(place.chat, ChatAction::Typing);
+            match place.topic.map(|topic| ThreadId(MessageId(topic))) {
+                Some(topic) => call(api, &typing.message_thread_id(topic)).await,
+                None => call(api, &typing).await,
+            }
+        }
         Sign::Progress(progress) => {
-            let request = SendProgress(ProgressMessage::new(chat, None, progress));
+            let request = SendProgress(ProgressMessage::new(place, None, progress));
             let sent = api.call_for::<_, SentMessage>(&request, PATIENCE).await;
             sent.map(|sent| Some(sent.message_id))
         }
         Sign::Update { message_id, progress } => {
-            call(api, &EditProgress(ProgressMessage::new(chat, Some(*message_id), progress))).await
+            call(api, &EditProgress(ProgressMessage::new(place, Some(*message_id), progress))).await
         }
-        Sign::Remove { message_id } => call(api, &DeleteMessage::new(chat, target(*message_id))).await,
+        Sign::Remove { message_id } => call(api, &DeleteMessage::new(place.chat, target(*message_id))).await,
     };
     match done {
         Ok(message_id) => Shown::Yes { message_id },

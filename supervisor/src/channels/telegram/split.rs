@@ -9,7 +9,7 @@
 use protocol::ReplyFormat;
 use unicode_segmentation::GraphemeCursor;
 
-use crate::channel::content::{Content, File};
+use crate::channel::content::{Content, File, FileBody};
 use crate::formatting::{self, Entity, FormattedText, Span, Style, StyledText, units};
 
 /// The most UTF-16 units of one message.
@@ -37,7 +37,7 @@ pub(super) fn reply(text: &str, format: ReplyFormat) -> Vec<Content> {
     let file = File {
         name: "answer.md".to_owned(),
         caption: format!("The whole answer; as text it would be {of} messages."),
-        bytes: text.as_bytes().to_vec(),
+        body: FileBody::Bytes(text.as_bytes().to_vec()),
     };
     vec![content(messages.swap_remove(0)), Content::Document(file)]
 }
@@ -197,7 +197,7 @@ mod tests {
         let whole = "a **line** of an endless answer\n".repeat(2000);
         match reply(&whole, ReplyFormat::Markdown).as_slice() {
             [Content::Formatted(first), Content::Document(file)] => {
-                assert!(first.text.starts_with("a line of") && file.bytes == whole.as_bytes());
+                assert!(first.text.starts_with("a line of") && file.body == FileBody::Bytes(whole.into()));
             }
             other => panic!("{other:?}"),
         }

@@ -5,10 +5,9 @@
 
 use std::collections::HashSet;
 
-use teloxide::types::ChatId;
-
 use super::api::Api;
 use super::methods;
+use super::place::Place;
 use crate::channel::Chat;
 
 const NOTICE: &str = "I cannot store messages at the moment: my database, or the disk that it lies on, takes \
@@ -24,11 +23,11 @@ impl StoreOutage {
     /// Tells the chats that were not told yet; a failure is not retried.
     pub(super) async fn notify(&mut self, api: &Api, chats: Vec<Chat>) {
         for chat in chats {
-            let Ok(id) = chat.id.parse() else { continue };
+            let Ok(place) = chat.id.parse::<Place>() else { continue };
             if self.notified.insert(chat)
-                && let Err(error) = methods::send_text(api, ChatId(id), NOTICE).await
+                && let Err(error) = methods::send_text(api, place, NOTICE).await
             {
-                tracing::warn!(%error, chat_id = id, "could not tell a chat about the outage");
+                tracing::warn!(%error, chat_id = %place, "could not tell a chat about the outage");
             }
         }
     }

@@ -22,8 +22,6 @@ pub(crate) fn registry(sending: &Sending, files: &ToolFiles) -> Result<Registry,
 /// The chat that the call is for: the one that it names, or its own.
 fn chat_of(call: &Call, named: Option<i64>) -> Result<String, ToolError> {
     let own = call.session.as_str().strip_prefix(NAME.as_str()).and_then(|rest| rest.strip_prefix(':'));
-    // Behind a second colon is the topic.
-    let own = own.and_then(|rest| rest.split(':').next());
     match (named, own) {
         (Some(chat), _) => Ok(chat.to_string()),
         (None, Some(own)) => Ok(own.to_owned()),

@@ -12,14 +12,11 @@ use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use super::chat_of;
 use crate::channel::Content;
-use crate::channel::content::File;
-use crate::channel_tools::outgoing_files::read;
+use crate::channel::content::{File, FileBody};
 use crate::channel_tools::sending::Sending;
 use crate::channels::telegram::NAME;
 use crate::tool_files::ToolFiles;
 
-/// The maximum size of a file: it is stored in the database until it is sent.
-const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
 const MAX_NAME_BYTES: usize = 255;
 
 /// Sends a file to the chat, as a document. Use it when the user should get the file itself.
@@ -54,7 +51,7 @@ pub(crate) struct SendFileData {
     /// The name that the chat sees.
     filename: String,
     /// Its size.
-    size_bytes: usize,
+    size_bytes: u64,
 }
 
 pub(super) struct SendFile {
@@ -82,13 +79,11 @@ impl Tool for SendFile {
             Some(name) => valid_name(name)?,
             None => path.rsplit('/').next().unwrap_or(&path).to_owned(),
         };
-        let bytes =
-            read(&self.files, call, &path, MAX_FILE_BYTES).map_err(|error| with_archive(error, &path))?;
-        let size_bytes = bytes.len();
-        if size_bytes == 0 {
-            return Err(invalid(format!("{path:?} is empty, and Telegram takes no empty file.")).into());
-        }
-        let content = Content::Document(File { name: filename.clone(), caption, bytes });
+        let stored =
+            self.sending.fetch(&self.files, call, &path).map_err(|error| with_archive(error, &path))?;
+        let size_bytes = stored.size_bytes;
+        let body = FileBody::Stored(stored);
+        let content = Content::Document(File { name: filename.clone(), caption, body });
         let outbox_id = self.sending.queue(call, &NAME, &chat_id, content)?;
         let stdout = format!("{filename} ({size_bytes} bytes) is on its way to the chat.\n");
         let data = SendFileData { outbox_id, chat_id, filename, size_bytes };
