@@ -10,7 +10,7 @@ use process::Variables;
 use protocol::journal::{CallEnded, CallReplayed, CallStarted};
 use protocol::{Envelope, EventId, SessionId};
 use tokio::runtime::Runtime;
-use tool_server::change::Durability;
+use tool_server::change::{DEFAULT_MAX_UNDO_BYTES, Durability};
 use tool_server::config::Config;
 use tool_server::journal::Journal;
 use tool_server::output_store::OutputStore;
@@ -77,7 +77,14 @@ pub(crate) fn registry(config: &Config) -> anyhow::Result<Registry> {
     let output = Arc::new(OutputStore::open(&files.output_dir)?);
     let pending = files.journal_dir().join("pending");
     let most = config.limits.max_edit_bytes;
-    let context = ToolContext::files_only(roots(config)?, &pending, output, most, Durability::Cached)?;
+    let context = ToolContext::files_only(
+        roots(config)?,
+        &pending,
+        output,
+        most,
+        DEFAULT_MAX_UNDO_BYTES,
+        Durability::Cached,
+    )?;
     Ok(tool_server::tools::registry(&context)?)
 }
 

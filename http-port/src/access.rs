@@ -16,6 +16,8 @@ const PROBES: [&str; 2] = ["/livez", "/readyz"];
 #[derive(Debug)]
 pub struct Access {
     token: Option<Secret>,
+    /// What callers never have: of who may decide about their calls.
+    approver_token: Option<Secret>,
     hosts: Vec<String>,
 }
 
@@ -51,7 +53,19 @@ impl Access {
         hosts.extend(
             more.iter().flat_map(|host| [host.to_lowercase(), format!("{}:{port}", host.to_lowercase())]),
         );
-        Self { token, hosts }
+        Self { token, approver_token: None, hosts }
+    }
+
+    /// The same with a second token, of who may decide about the calls of others.
+    #[must_use]
+    pub fn with_approver(self, token: Option<Secret>) -> Self {
+        Self { approver_token: token, ..self }
+    }
+
+    /// Whether the request brings the approver's token. Without such a token nobody is an approver.
+    pub fn is_approver(&self, headers: &HeaderMap) -> bool {
+        let presented = presented_token(headers);
+        self.approver_token.as_ref().zip(presented).is_some_and(|(token, presented)| token.matches(presented))
     }
 
     /// Whether callers must send a token.

@@ -52,6 +52,7 @@ pub const TOOL_SERVER: &[&str] = &[
     "AUTONOUS_TOOL_MAX_OUTPUT_BYTES",
     "AUTONOUS_TOOL_MAX_EDIT_BYTES",
     "AUTONOUS_TOOL_MAX_UPLOAD_BYTES",
+    "AUTONOUS_UNDO_MAX_MB",
     "AUTONOUS_TOOL_RAW_FILES",
     "AUTONOUS_TOOL_JOURNAL_MAX_BYTES",
     "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",
@@ -100,6 +101,7 @@ pub const WORKER: &[&str] = &[
 pub const SECRETS: &[&str] = &[
     "AUTONOUS_CONTROL_TOKEN",
     "AUTONOUS_TELEGRAM_TOKEN",
+    "AUTONOUS_TOOL_APPROVER_TOKEN",
     "AUTONOUS_TOOL_TOKEN",
     "AUTONOUS_TRANSCRIBE_API_KEY",
     "AUTONOUS_MODEL_API_KEY",
@@ -172,7 +174,8 @@ mod tests {
         };
         let secrets = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TRANSCRIBE_API_KEY"];
         check("Supervisor", &[COMMON, SUPERVISOR], &secrets);
-        check("Tool server", &[TOOL_SERVER_PLACES, TOOL_SERVER], &["AUTONOUS_TOOL_TOKEN"]);
+        let secrets = ["AUTONOUS_TOOL_TOKEN", "AUTONOUS_TOOL_APPROVER_TOKEN"];
+        check("Tool server", &[TOOL_SERVER_PLACES, TOOL_SERVER], &secrets);
         check(
             "Worker",
             &[WORKER_PLACES, WORKER],

@@ -105,6 +105,12 @@ pub struct CallChange {
     /// The SHA-256 after, in hex; absent when there is no file any more, or one too large to hash.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sha256_after: Option<String>,
+    /// Whether what was there is kept for undoing it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub can_be_undone: bool,
+    /// Of an undo, the call whose change it took back.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub undone_call_id: Option<EventId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

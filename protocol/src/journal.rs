@@ -146,6 +146,8 @@ mod tests {
             operation: "update".into(),
             sha256_before: Some("a".into()),
             sha256_after: Some("b".into()),
+            can_be_undone: true,
+            undone_call_id: Some(EventId::new()),
         };
         let changed = CallEnded { path_resolved: Some("/w/a".into()), change: Some(change), ..ended.clone() };
         let started = CallStarted {

@@ -23,10 +23,11 @@ use crate::terminal::age::Span;
 
 pub(crate) use telegram::{GroupMembers, GroupTrigger, TelegramSettings};
 
-/// This program's own secrets, and the token that it would pass on if it did not generate one.
-const OWN_SECRETS: [&str; 4] = [
+/// This program's own secrets, and the tokens that it would pass on if it did not generate them.
+const OWN_SECRETS: [&str; 5] = [
     "AUTONOUS_CONTROL_TOKEN",
     "AUTONOUS_TELEGRAM_TOKEN",
+    "AUTONOUS_TOOL_APPROVER_TOKEN",
     "AUTONOUS_TOOL_TOKEN",
     "AUTONOUS_TRANSCRIBE_API_KEY",
 ];

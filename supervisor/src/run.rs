@@ -238,6 +238,7 @@ impl System {
             socket: port.listener,
             url: self.tokens.tool_url.clone(),
             token: Secret::from(self.tokens.tool_token.as_str()),
+            approver_token: Secret::from(self.tokens.approver_token.as_str()),
             client: reqwest::Client::builder().no_proxy().build()?,
             journal: self.journal.clone(),
             store: self.store.clone(),

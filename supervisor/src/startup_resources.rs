@@ -47,6 +47,7 @@ impl StartupResources {
         let tokens = Tokens {
             control_token,
             tool_token: tokens::random_token()?,
+            approver_token: tokens::random_token()?,
             control_url: control_port.url(),
             tool_url: tool_port.url(),
         };

@@ -26,6 +26,9 @@ pub(crate) fn random_token() -> Result<String, getrandom::Error> {
 pub(crate) struct Tokens {
     pub control_token: String,
     pub tool_token: String,
+    /// For who decides about the calls of others at the tool server; absent in a file of an earlier version.
+    #[serde(default)]
+    pub approver_token: String,
     pub control_url: String,
     pub tool_url: String,
 }
@@ -98,6 +101,7 @@ mod tests {
         let tokens = Tokens {
             control_token: "c".to_owned(),
             tool_token: "t".to_owned(),
+            approver_token: "a".to_owned(),
             control_url: "http://127.0.0.1:1".to_owned(),
             tool_url: "http://127.0.0.1:2".to_owned(),
         };

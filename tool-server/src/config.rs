@@ -12,13 +12,16 @@ use process::{Secret, VariableError, Variables};
 use sandbox::{Mode, Network};
 use toolkit::{Bounds, DEFAULT_MAX_COMMANDS};
 
+use crate::change::DEFAULT_MAX_UNDO_BYTES;
 use crate::control_files::ControlFiles;
 use crate::journal::DEFAULT_MAX_BYTES;
 use crate::raw_files::{DEFAULT_MAX_UPLOAD_BYTES, RawFiles};
 use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
 
 /// The variables with secrets; they are removed from the environment first of all.
-pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN"];
+pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN", APPROVER_TOKEN];
+
+const APPROVER_TOKEN: &str = "AUTONOUS_TOOL_APPROVER_TOKEN";
 
 /// The journal's default place in the data directory.
 pub const DEFAULT_JOURNAL: &str = "journal/tool-calls.jsonl";
@@ -78,6 +81,9 @@ pub struct Listen {
     pub(crate) allowed_hosts: Vec<String>,
     /// `AUTONOUS_TOOL_TOKEN` or `AUTONOUS_TOOL_TOKEN_FILE` (none): what callers must send.
     pub token: Option<Secret>,
+    /// `AUTONOUS_TOOL_APPROVER_TOKEN` or `AUTONOUS_TOOL_APPROVER_TOKEN_FILE` (none): what those send who
+    /// decide about the calls of others. Callers never have it.
+    pub approver_token: Option<Secret>,
 }
 
 /// What the tools may reach.
@@ -114,6 +120,9 @@ pub struct Limits {
     pub bounds: Bounds,
     /// `AUTONOUS_TOOL_MAX_EDIT_BYTES` (16 MiB): the largest file that is hashed and edited.
     pub max_edit_bytes: u64,
+    /// `AUTONOUS_UNDO_MAX_MB` (256): how much of what changes replace is kept, for a week; 0 keeps nothing.
+    /// In bytes.
+    pub(crate) max_undo_bytes: u64,
     /// `AUTONOUS_TOOL_SEARCH_MAX_ENTRIES` (1,000,000): the most entries that one search looks at.
     pub(crate) search_max_entries: u64,
 }
@@ -271,7 +280,15 @@ impl Listen {
             let expected = "off, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
             return Err(VariableError::new(NETWORK, format!("{network:?}").to_lowercase(), expected).into());
         }
-        Ok(Self { address, token, allowed_hosts: allowed_hosts(variables, "AUTONOUS_TOOL_ALLOWED_HOSTS")? })
+        let approver_token = variables.secret(APPROVER_TOKEN);
+        if let (Some(token), Some(approver)) = (&token, &approver_token)
+            && token.matches(approver.expose())
+        {
+            let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
+            return Err(VariableError::new(APPROVER_TOKEN, "(the same)", expected).into());
+        }
+        let allowed_hosts = allowed_hosts(variables, "AUTONOUS_TOOL_ALLOWED_HOSTS")?;
+        Ok(Self { address, token, approver_token, allowed_hosts })
     }
 }
 
@@ -338,6 +355,11 @@ impl Limits {
                 1..=1_000_000_000,
             )?,
             max_edit_bytes: variables.number("AUTONOUS_TOOL_MAX_EDIT_BYTES", 16 << 20, 1..=1 << 30)?,
+            max_undo_bytes: variables.number(
+                "AUTONOUS_UNDO_MAX_MB",
+                DEFAULT_MAX_UNDO_BYTES >> 20,
+                0..=1 << 30,
+            )? << 20,
             timeout: Duration::from_secs(variables.number("AUTONOUS_TOOL_TIMEOUT_SECONDS", 30, 1..=600)?),
             bounds: Bounds {
                 lines: size("AUTONOUS_TOOL_MAX_OUTPUT_LINES", bounds.lines, 1_000_000)?,

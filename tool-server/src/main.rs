@@ -119,7 +119,8 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     // From here on this process has secrets; the spawner has none.
     let variables = variables.receive_secrets()?.with_secret_files(SECRET_VARIABLES)?;
     let listen = Listen::from_variables(&variables, config.commands.network)?;
-    let redactor = Arc::new(Redactor::new(listen.token.as_ref().map(Secret::expose)));
+    let redactor =
+        Arc::new(Redactor::new(listen.token.iter().chain(&listen.approver_token).map(Secret::expose)));
     let log_redactor = Arc::clone(&redactor);
     logs::start_to(&variables, move || RedactingWriter::new(std::io::stderr(), Arc::clone(&log_redactor)))?;
     let server = Server::open(&config, listen, resources, redactor)?;
@@ -213,7 +214,8 @@ fn openapi_registry(directory: &Path) -> anyhow::Result<Registry> {
     let roots =
         Roots::open(&[directory.to_owned()], DeniedPaths::new([])?, ControlFiles::default(), |_| None)?;
     let output = Arc::new(OutputStore::open(directory)?);
-    let context = ToolContext::files_only(roots, &directory.join("pending"), output, 0, Durability::Cached)?;
+    let context =
+        ToolContext::files_only(roots, &directory.join("pending"), output, 0, 0, Durability::Cached)?;
     Ok(tools::registry(&context)?)
 }
 

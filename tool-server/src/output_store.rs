@@ -59,6 +59,10 @@ impl OutputStore {
         Ok(store)
     }
 
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Deletes files older than a week, then the oldest until the rest fits.
     pub(crate) fn sweep(&self, now: SystemTime) -> io::Result<()> {
         let mut files = Vec::new();

@@ -24,7 +24,7 @@ use sandbox::{Network, Spawner};
 use toolkit::runner::{CallIds, WorkingDirectory};
 use toolkit::{Recorder as _, Redactor, Registry, Runner, RunnerSettings};
 
-use crate::change::Durability;
+use crate::change::{Changer, Durability};
 use crate::command::{self, Commands, Environment, GuardedSpawner};
 use crate::config::{Config, Listen};
 use crate::control_files::{ControlGuard, Recovered};
@@ -53,6 +53,7 @@ pub struct Server {
     listener: TcpListener,
     journal: Arc<Journal>,
     output: Arc<OutputStore>,
+    changer: Arc<Changer>,
     spawner: Option<Arc<Spawner>>,
     division: Division,
 }
@@ -95,9 +96,11 @@ impl Server {
             cwd: working_directory(&context.workspaces),
             state_dir: config.files.journal_dir().to_owned(),
         };
+        let changer = Arc::clone(&context.changer);
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
         let document = api_document::document(runner.registry(), |name| runner.is_offered(name));
-        let access = Arc::new(Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts));
+        let access = Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts);
+        let access = Arc::new(access.with_approver(listen.approver_token));
         let app = Arc::new(AppState {
             openapi: Bytes::from(document.to_json()?),
             catalogue: Catalogue::new(&runner.specs())?,
@@ -105,7 +108,8 @@ impl Server {
             access,
             report,
         });
-        Ok(Self { app, listener, journal, output, spawner: spawner.ok(), division: config.files.division })
+        let division = config.files.division;
+        Ok(Self { app, listener, journal, output, changer, spawner: spawner.ok(), division })
     }
 
     /// Serves until `end` resolves, then waits for running calls as long as it says.
@@ -126,7 +130,7 @@ impl Server {
             }
         };
         let routes = http::routes(&self.app);
-        tokio::spawn(sweep_hourly(self.app, self.output));
+        tokio::spawn(sweep_hourly(self.app, self.output, self.changer));
         let bounds = Bounds::for_open_files(process::open_files::limit());
         if http_port::serve(listener, routes, bounds, stop).await == End::CutOff {
             tracing::warn!("exiting while calls are still running");
@@ -183,6 +187,7 @@ fn tool_context(
         &pending,
         Arc::clone(&output),
         config.limits.max_edit_bytes,
+        config.limits.max_undo_bytes,
         Durability::Synced,
     )?;
     let commands = &config.commands;
@@ -286,10 +291,11 @@ async fn watch(spawner: Option<Arc<Spawner>>) {
     }
 }
 
-async fn sweep_hourly(app: Arc<AppState>, output: Arc<OutputStore>) {
+async fn sweep_hourly(app: Arc<AppState>, output: Arc<OutputStore>, changer: Arc<Changer>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
-        if let Err(error) = app.runner.sweep().and_then(|()| output.sweep(SystemTime::now())) {
+        let swept = app.runner.sweep().and_then(|()| output.sweep(SystemTime::now()));
+        if let Err(error) = swept.and(changer.sweep()) {
             tracing::error!(%error, "could not delete expired files");
         }
     }

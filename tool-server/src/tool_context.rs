@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::change::{Changer, Durability, FileHashes};
+use crate::change::{Changer, Durability, FileHashes, UndoStore};
 use crate::command::{Commands, Environment};
 use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
 use crate::output_store::OutputStore;
 use crate::policy::{Policy, PolicySettings};
 use crate::raw_files::RawFiles;
-use crate::roots::Workspaces;
+use crate::roots::{UNDO_DIRECTORY, Workspaces};
 use crate::search::SearchLimits;
 use crate::skills::Skills;
 
@@ -40,15 +40,18 @@ impl ToolContext {
     /// A context for the file tools alone: no commands, no skills, the default search limits.
     ///
     /// `pending` and `output` are directories outside the roots; leftovers of an earlier server are removed.
+    /// What changes replace is kept in `output`, up to `max_undo_bytes`.
     pub fn files_only(
         workspaces: impl Into<Arc<Workspaces>>,
         pending: &Path,
         output: Arc<OutputStore>,
         max_edit_bytes: u64,
+        max_undo_bytes: u64,
         durability: Durability,
     ) -> std::io::Result<Self> {
         let workspaces = workspaces.into();
-        let changer = Changer::open(Arc::clone(&workspaces), pending, max_edit_bytes, durability)?;
+        let undo = UndoStore::open(&output.directory().join(UNDO_DIRECTORY), max_undo_bytes)?;
+        let changer = Changer::open(Arc::clone(&workspaces), pending, max_edit_bytes, undo, durability)?;
         let no_commands = Commands::new(
             Err("commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned()),
             Arc::clone(&workspaces),

@@ -70,8 +70,9 @@ impl ApiDocument {
         }
     }
 
-    /// Adds the answer of a transfer that succeeded, whose data has this schema.
-    pub fn add_result_of<Data: JsonSchema>(&mut self, name: &str) {
+    /// Adds the answer of a transfer that succeeded, whose data has this schema and whose status is one of
+    /// these.
+    pub fn add_result_of<Data: JsonSchema>(&mut self, name: &str, statuses: &[&str]) {
         let data = format!("{name}Data");
         let mut result = output_schema::<Envelope>();
         let properties = &mut result["properties"]["meta"]["properties"];
@@ -79,7 +80,7 @@ impl ApiDocument {
             properties[field] = reference_to(shared);
         }
         properties["data"] = reference_to(&data);
-        properties["status"]["enum"] = json!(["success"]);
+        properties["status"]["enum"] = json!(statuses);
         if let Some(properties) = properties.as_object_mut() {
             properties.remove("error");
         }

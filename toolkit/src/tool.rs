@@ -95,6 +95,8 @@ pub struct Call {
     pub session: SessionId,
     /// The task that it belongs to.
     pub task: Option<TaskId>,
+    /// The digest of the token that the caller presented.
+    pub token_sha256: Option<String>,
     /// When the call has to end.
     pub deadline: Instant,
     /// How much `stdout` may hold.
@@ -113,6 +115,7 @@ impl Call {
             id: EventId::new(),
             session: SessionId::default_session(),
             task: None,
+            token_sha256: None,
             deadline: Instant::now() + timeout,
             bounds: Bounds::default(),
             locks: Arc::default(),

@@ -40,6 +40,8 @@ pub(crate) struct ToolServer {
     pub url: String,
     /// The token that its callers need.
     pub token: Secret,
+    /// The token of those who decide about calls.
+    pub approver_token: Secret,
     /// Makes readiness checks.
     pub client: reqwest::Client,
     /// Reads its last records.
@@ -64,7 +66,10 @@ impl ManagedChild for ToolServer {
     fn given(&self) -> Result<Given, SpawnError> {
         let socket = self.socket.try_clone().map_err(SpawnError::Descriptor)?;
         Ok(Given {
-            secrets: HashMap::from([("AUTONOUS_TOOL_TOKEN".to_owned(), self.token.expose().to_owned())]),
+            secrets: HashMap::from([
+                ("AUTONOUS_TOOL_TOKEN".to_owned(), self.token.expose().to_owned()),
+                ("AUTONOUS_TOOL_APPROVER_TOKEN".to_owned(), self.approver_token.expose().to_owned()),
+            ]),
             descriptors: vec![OwnedFd::from(socket)],
         })
     }

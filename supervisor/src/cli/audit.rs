@@ -172,6 +172,8 @@ mod tests {
             operation: "update".to_owned(),
             sha256_before: Some("a".repeat(64)),
             sha256_after: Some("b".repeat(64)),
+            can_be_undone: true,
+            undone_call_id: None,
         });
         let started = call_started("edit", "日本語/notes-with-a-long-name-that-does-not-fit.txt").call;
         let call = Call {

@@ -122,7 +122,8 @@ pub(crate) struct RunArguments {
 pub(crate) struct TokenArguments {
     /// Print only this token, for scripts.
     pub which: Option<WhichToken>,
-    /// Print JSON: {"control_token": …, "tool_token": …, "control_url": …, "tool_url": …}.
+    /// Print JSON: {"control_token": …, "tool_token": …, "approver_token": …, "control_url": …, "tool_url":
+    /// …}.
     #[arg(long, conflicts_with = "which")]
     pub json: bool,
 }
@@ -133,6 +134,8 @@ pub(crate) enum WhichToken {
     Control,
     /// For the tool server.
     Tool,
+    /// For who decides at the tool server about the calls of others, which no caller may have.
+    Approver,
 }
 
 /// Prints a line; a closed pipe is not an error.

@@ -49,6 +49,7 @@ mod tests {
         let tokens = Tokens {
             control_token: "c".to_owned(),
             tool_token: "t0".to_owned(),
+            approver_token: "a0".to_owned(),
             control_url: "http://127.0.0.1:1".to_owned(),
             tool_url: "http://127.0.0.1:2".to_owned(),
         };

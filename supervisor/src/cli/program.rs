@@ -82,8 +82,11 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
     process::open_files::raise_limit().context("could not raise the limit of open files")?;
     let variables = &variables.with_secret_files(&secret_variables(variables))?;
     let config = Config::from_variables(variables, Some(data))?;
-    if variables.secret("AUTONOUS_TOOL_TOKEN").is_some() {
-        tracing::warn!("AUTONOUS_TOOL_TOKEN is ignored: the supervisor generates one at each start");
+    for name in ["AUTONOUS_TOOL_TOKEN", "AUTONOUS_TOOL_APPROVER_TOKEN"] {
+        if variables.secret(name).is_none() {
+            continue;
+        }
+        tracing::warn!("{name} is ignored: the supervisor generates one at each start");
     }
     let prints_next_steps = arguments.print_next_steps || std::io::stdout().is_terminal();
     let (program, data) = (program_name(), data.to_owned());
@@ -192,9 +195,11 @@ fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<Exit
         }
         Some(WhichToken::Control) => print(&tokens.control_token),
         Some(WhichToken::Tool) => print(&tokens.tool_token),
+        Some(WhichToken::Approver) => print(&tokens.approver_token),
         None => {
             print(&format!("AUTONOUS_CONTROL_TOKEN={}", tokens.control_token));
             print(&format!("AUTONOUS_TOOL_TOKEN={}", tokens.tool_token));
+            print(&format!("AUTONOUS_TOOL_APPROVER_TOKEN={}", tokens.approver_token));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -220,6 +220,8 @@ mod tests {
             operation: operation.to_owned(),
             sha256_before: None,
             sha256_after: None,
+            can_be_undone: false,
+            undone_call_id: None,
         });
         completed
     }

@@ -32,6 +32,7 @@ pub struct System {
 pub struct Tokens {
     pub control_token: String,
     pub tool_token: String,
+    pub approver_token: String,
     pub control_url: String,
     pub tool_url: String,
 }

@@ -1,5 +1,5 @@
 //! The server is killed over and over during changes: every file has its old or its new content, no temporary
-//! file is left, and no change is made twice.
+//! file is left, no change is made twice, and what was made can be undone.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -106,6 +106,25 @@ impl Client {
         }
     }
 
+    /// Undoes the interrupted change if it was made, and makes it again.
+    fn undo_and_redo(&self, cut_off: &Unanswered, server: &ToolServer) -> bool {
+        let (name, content) = &self.files[cut_off.file];
+        let Some(call) = last_call(server, &self.session).filter(|_| *content == cut_off.new) else {
+            return false;
+        };
+        let undo = |call: &str| {
+            let request = Request::new("POST", &format!("/changes/{call}/undo"));
+            assert_whole(&request.header("X-Session-Id", &self.session).send(server.address()))
+        };
+        let undone = undo(&call);
+        assert!(undone.ok, "a change that was made cannot be undone: {undone:?}");
+        let found = fs::read_to_string(self.root.join(name)).unwrap();
+        assert!(found == cut_off.old, "{name} is not as it was");
+        assert!(undo(undone.meta.call_id.as_str()).ok);
+        assert!(fs::read_to_string(self.root.join(name)).unwrap() == cut_off.new);
+        true
+    }
+
     /// Sends the change again with its key: it must not be made twice.
     fn repeat(&mut self, cut_off: &Unanswered, address: SocketAddr) -> Envelope {
         let before = self.files[cut_off.file].1.clone();
@@ -134,6 +153,18 @@ fn changed_until_killed(server: &mut ToolServer, clients: &mut [Client]) -> Vec<
     })
 }
 
+/// The last call of a session that changes files, by the journal.
+fn last_call(server: &ToolServer, session: &str) -> Option<String> {
+    let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    let records: Vec<Value> = journal.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let is_change = |record: &Value| {
+        record["type"] == "tool_call.started"
+            && record["session_id"] == session
+            && ["write", "edit"].contains(&record["tool_name"].as_str().unwrap())
+    };
+    records.iter().rfind(|record| is_change(record))?["id"].as_str().map(str::to_owned)
+}
+
 fn temporary_files(root: &Path) -> usize {
     let names = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_string_lossy().starts_with(".autonous-")).count()
@@ -144,7 +175,7 @@ fn five_hundred_changes_with_kills_leave_each_file_old_or_new_and_nothing_else()
     let mut server = ToolServer::start();
     let root = server.root();
     let mut clients: Vec<Client> = (0..CLIENTS).map(|number| Client::new(number, &root)).collect();
-    let (mut kills, mut interrupted, mut left_by_kills) = (0, 0, 0);
+    let (mut kills, mut interrupted, mut left_by_kills, mut undone) = (0, 0, 0, 0);
     while clients.iter().map(|client| client.sent).sum::<usize>() < CHANGES {
         let cut_off = changed_until_killed(&mut server, &mut clients);
         kills += 1;
@@ -153,6 +184,7 @@ fn five_hundred_changes_with_kills_leave_each_file_old_or_new_and_nothing_else()
         leftovers::assert_no_temporary_file(&root);
         for (client, cut_off) in clients.iter_mut().zip(&cut_off) {
             client.assert_whole_files(cut_off);
+            undone += usize::from(client.undo_and_redo(cut_off, &server));
             let envelope = client.repeat(cut_off, server.address());
             let code = envelope.meta.error.map(|error| error.code);
             interrupted += usize::from(code == Some(ErrorCode::Interrupted));
@@ -160,7 +192,8 @@ fn five_hundred_changes_with_kills_leave_each_file_old_or_new_and_nothing_else()
     }
     program::stdout_of(&server.run_command(&["journal", "verify"]));
     println!(
-        "{kills} kills interrupted {interrupted} claimed changes and left {left_by_kills} temporary files"
+        "{kills} kills interrupted {interrupted} claimed changes and left {left_by_kills} temporary files; \
+         {undone} of the changes were made, and undone"
     );
     assert!(interrupted > 0, "no kill interrupted a change, so this proves nothing");
 }

@@ -52,6 +52,7 @@ mod malformed;
 mod openapi_valid;
 mod schemas;
 mod swagger;
+mod undo;
 
 // Attacks.
 mod corpus;

@@ -147,7 +147,9 @@ fn a_child_sees_only_the_variables_and_secrets_on_its_own_list() {
     let read = |name: &str| fs::read_to_string(system.dir().programs().join(name)).unwrap();
     let secrets = |name: &str| serde_json::from_str::<Value>(&read(name)).unwrap();
     let token = system.tokens().tool_token;
-    assert_eq!(secrets("tool-server.secrets"), json!({"AUTONOUS_TOOL_TOKEN": token}));
+    let approver = &system.tokens().approver_token;
+    let expected = json!({"AUTONOUS_TOOL_TOKEN": token, "AUTONOUS_TOOL_APPROVER_TOKEN": approver});
+    assert_eq!(secrets("tool-server.secrets"), expected);
     let expected = json!({"AUTONOUS_TOOL_TOKEN": token, "OPENAI_API_KEY": "model-key"});
     assert_eq!(secrets("agent-worker.secrets"), expected);
     let names = |name: &str| {

@@ -73,7 +73,8 @@ fn tools_that_are_off_are_not_in_the_document_and_safe_ones_come_first() {
 #[test]
 fn the_arguments_of_a_tool_are_its_body_and_nothing_else() {
     let document: Value = serde_json::from_str(COMMITTED).unwrap();
-    for (path, operations) in document["paths"].as_object().unwrap() {
+    let paths = document["paths"].as_object().unwrap();
+    for (path, operations) in paths.iter().filter(|(path, _)| path.starts_with("/tools/")) {
         let Some(operation) = operations.get("post") else { continue };
         assert!(operation.get("parameters").is_none(), "{path}");
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];

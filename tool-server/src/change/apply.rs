@@ -16,6 +16,7 @@ use super::diff;
 use super::error::CommitError;
 use super::request::{ChangeData, ChangeRequest, NewContent, Operation, PlannedChange};
 use super::temp_files::PathLock;
+use super::undo::Undoable;
 use crate::roots::{Missing, Target, names};
 
 struct ChangeStep<'a> {
@@ -90,10 +91,10 @@ impl Changer {
                 };
                 let prepared = self.prepare(&step, &mut lock);
                 request.check_lock(call, target, current)?;
-                prepared
+                let undoable = prepared
                     .and_then(|prepared| self.finish(&step, prepared))
                     .map_err(|error| error.into_tool_error(request.path))?;
-                Ok(self.output(&step))
+                Ok(self.output(&step, undoable))
             })?;
             let hashed = hashed_file.map(|file| Arc::clone(file.hash()));
             if let (NewContent::Replace(content), Some(hashed), false) =
@@ -127,15 +128,19 @@ impl Changer {
     }
 
     /// The last step: the one that changes something.
-    fn finish(&self, step: &ChangeStep<'_>, prepared: Prepared<'_>) -> Result<(), CommitError> {
+    fn finish(&self, step: &ChangeStep<'_>, prepared: Prepared<'_>) -> Result<Undoable, CommitError> {
+        let ChangeStep { call, target, current, new_file, .. } = *step;
+        let sha256 = new_file.map(|file| file.hash().sha256.as_str());
         match prepared {
-            Prepared::Nothing => Ok(()),
-            Prepared::Append(current, tail) => self.append(step.target, current, tail),
-            Prepared::Rename(temp_file) => self.rename_into_place(temp_file, step.target, step.current),
+            Prepared::Nothing => Ok(Undoable::default()),
+            Prepared::Append(current, tail) => self.append(call, target, current, tail, sha256),
+            Prepared::Rename(temp_file) => {
+                self.rename_into_place(call, temp_file, target, current, sha256.unwrap_or_default())
+            }
         }
     }
 
-    fn output(&self, step: &ChangeStep<'_>) -> Success<ChangeData> {
+    fn output(&self, step: &ChangeStep<'_>, undoable: Undoable) -> Success<ChangeData> {
         let ChangeStep { call, request, target, current, new_file, planned } = *step;
         let shown = names::path_to_text(&target.path);
         let before = current.map(|current| current.content.as_deref());
@@ -155,8 +160,15 @@ impl Changer {
                 bytes_after: Some(step.bytes_after()),
                 sha256_before: current.and_then(|current| sha256_of(current.fingerprint())),
                 sha256_after: after.as_ref().and_then(sha256_of),
+                can_be_undone: undoable.can_be_undone,
             },
-            notices: planned.notices.iter().cloned().chain(difference.notices).collect(),
+            notices: planned
+                .notices
+                .iter()
+                .cloned()
+                .chain(difference.notices)
+                .chain(undoable.notice)
+                .collect(),
             partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(shown),
             seen,

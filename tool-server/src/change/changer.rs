@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use protocol::ToolError;
 
@@ -11,6 +12,7 @@ use super::content_hash::HashCache;
 use super::current_file::CurrentFile;
 use super::error::{CommitError, io_error};
 use super::temp_files::TempFiles;
+use super::undo::UndoStore;
 use crate::roots::{Target, Workspaces};
 
 /// Whether a change is on the disk before it is answered.
@@ -28,6 +30,7 @@ pub(crate) struct Changer {
     pub(super) temp_files: TempFiles,
     pub(super) max_edit_bytes: u64,
     pub(super) hash_cache: HashCache,
+    pub(super) undo: UndoStore,
     durability: Durability,
 }
 
@@ -38,10 +41,17 @@ impl Changer {
         workspaces: Arc<Workspaces>,
         pending: &Path,
         max_edit_bytes: u64,
+        undo: UndoStore,
         durability: Durability,
     ) -> io::Result<Self> {
         let temp_files = TempFiles::open(pending, workspaces.whole())?;
-        Ok(Self { workspaces, temp_files, max_edit_bytes, hash_cache: HashCache::default(), durability })
+        let hash_cache = HashCache::default();
+        Ok(Self { workspaces, temp_files, max_edit_bytes, hash_cache, undo, durability })
+    }
+
+    /// Forgets changes that are too old to be undone. Call it hourly.
+    pub(crate) fn sweep(&self) -> io::Result<()> {
+        self.undo.sweep(SystemTime::now())
     }
 
     pub(super) fn read_current(&self, target: &Target, path: &str) -> Result<Option<CurrentFile>, ToolError> {

@@ -9,11 +9,14 @@ use rustix::fs::{
     flistxattr, fsetxattr, fstat, openat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
+use toolkit::{Call, Fingerprint};
 
 use super::changer::Changer;
-use super::current_file::{CurrentFile, read_whole};
+use super::current_file::{CurrentFile, read_whole, size_and_mtime};
 use super::error::CommitError;
+use super::file_hash::sha256_of_file;
 use super::temp_files::{PathLock, TempFileRecord};
+use super::undo::{AppendedFile, Change, KeptChange, KeptContent, Undoable};
 use crate::roots::Target;
 
 /// The most bytes that a file's attributes can have together on Linux.
@@ -31,6 +34,11 @@ pub(super) struct TempFile<'a> {
 pub(super) trait Before {
     fn stat(&self) -> &Stat;
 
+    fn size_bytes(&self) -> u64;
+
+    /// Its SHA-256 in hex; `file` is that file.
+    fn sha256(&self, file: &OwnedFd) -> io::Result<String>;
+
     /// Whether the file, which is still the same one, has the content that it had.
     fn has_content_of(&self, file: &OwnedFd) -> io::Result<bool>;
 }
@@ -38,6 +46,17 @@ pub(super) trait Before {
 impl Before for CurrentFile {
     fn stat(&self) -> &Stat {
         &self.stat
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn sha256(&self, file: &OwnedFd) -> io::Result<String> {
+        match self.fingerprint() {
+            Fingerprint::Sha256(sha256) => Ok(sha256.clone()),
+            Fingerprint::SizeAndMtime { .. } => Ok(sha256_of_file(file, || Ok(()))?.0),
+        }
     }
 
     fn has_content_of(&self, file: &OwnedFd) -> io::Result<bool> {
@@ -88,35 +107,96 @@ impl Changer {
         Ok(temp)
     }
 
-    /// Renames the new file over the old one, which must be unchanged since it was read.
+    /// Renames the new file over the old one, which must be unchanged since it was read. `sha256` is of the
+    /// new content.
     pub(super) fn rename_into_place(
         &self,
+        call: &Call,
         mut temp: TempFile<'_>,
         target: &Target,
         current: Option<&impl Before>,
-    ) -> Result<(), CommitError> {
-        let (parent, new) = (temp.parent, &temp.record.name);
-        match current {
+        sha256: &str,
+    ) -> Result<Undoable, CommitError> {
+        let (parent, new, sha256) = (temp.parent, &temp.record.name, sha256.to_owned());
+        let kept = match current {
             Some(current) => {
-                require_unchanged(parent, target, current)?;
+                let kept =
+                    self.keep_file(call, target, current, |before| Change::FileReplaced { before, sha256 })?;
                 renameat_with(parent, new, parent, &target.name, RenameFlags::empty())?;
+                kept
             }
-            None => match renameat_with(parent, new, parent, &target.name, RenameFlags::NOREPLACE) {
-                Err(Errno::EXIST) => return Err(CommitError::Appeared),
-                renamed => renamed?,
-            },
-        }
+            None => {
+                let created = Change::FileCreated { sha256, directories: target.directories_made() };
+                let kept = KeptChange::keep(&self.undo, call, &target.path, created, None);
+                match renameat_with(parent, new, parent, &target.name, RenameFlags::NOREPLACE) {
+                    Err(Errno::EXIST) => return Err(CommitError::Appeared),
+                    renamed => renamed?,
+                }
+                kept
+            }
+        };
         temp.renamed = true;
-        self.sync(&File::from(parent.try_clone()?))
+        let undoable = kept.made();
+        self.sync(&File::from(parent.try_clone()?))?;
+        Ok(undoable)
     }
 
-    /// Appends to a file in place; a partial append is undone.
+    /// Keeps a file that is about to be replaced or removed, and is unchanged since it was read.
+    fn keep_file<'a>(
+        &'a self,
+        call: &'a Call,
+        target: &Target,
+        current: &impl Before,
+        change: impl FnOnce(KeptContent) -> Change,
+    ) -> Result<KeptChange<'a>, CommitError> {
+        let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
+        let existing = target.existing.as_ref().ok_or(Errno::NOENT)?;
+        let found = require_unchanged(parent, target, current)?;
+        if let Err(why) = self.undo.has_room_for(current.size_bytes()) {
+            return Ok(KeptChange::impossible(&self.undo, call, why));
+        }
+        let content = KeptContent { sha256: current.sha256(existing)?, bytes: current.size_bytes() };
+        let file = Some((parent, target.name.as_os_str(), existing));
+        let kept = KeptChange::keep(&self.undo, call, &target.path, change(content), file);
+        // A second name changes the file's ctime, and nothing else.
+        let now = statat(parent, &target.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if content_metadata(&now) == content_metadata(&found) { Ok(kept) } else { Err(CommitError::Changed) }
+    }
+
+    /// Appends to a file in place; a partial append is undone. `sha256` is of the whole file after it, if
+    /// known.
     pub(super) fn append(
+        &self,
+        call: &Call,
+        target: &Target,
+        current: &CurrentFile,
+        tail: &[u8],
+        sha256: Option<&str>,
+    ) -> Result<Undoable, CommitError> {
+        let bytes_before = current.size_bytes;
+        let appended = |fingerprint: &Fingerprint| {
+            let bytes = bytes_before + u64::try_from(tail.len()).unwrap_or(0);
+            let change = Change::FileAppended(AppendedFile::new(bytes_before, bytes, fingerprint));
+            KeptChange::keep(&self.undo, call, &target.path, change, None)
+        };
+        let kept = sha256.map(|sha256| appended(&Fingerprint::Sha256(sha256.to_owned())));
+        let file = self.append_in_place(target, current, tail)?;
+        // The time of a large file is known only now.
+        let kept = match kept {
+            Some(kept) => kept,
+            None => appended(&size_and_mtime(&fstat(&file)?)),
+        };
+        let undoable = kept.made();
+        self.sync(&file)?;
+        Ok(undoable)
+    }
+
+    fn append_in_place(
         &self,
         target: &Target,
         current: &CurrentFile,
         tail: &[u8],
-    ) -> Result<(), CommitError> {
+    ) -> Result<File, CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = File::from(openat(parent, &target.name, flags, Mode::empty())?);
@@ -128,20 +208,27 @@ impl Changer {
             file.set_len(u64::try_from(stat.st_size).unwrap_or(0))?;
             return Err(error.into());
         }
-        self.sync(&file)
+        Ok(file)
     }
 
     /// Deletes a file that is unchanged since it was read.
-    pub(super) fn remove(&self, target: &Target, current: &CurrentFile) -> Result<(), CommitError> {
+    pub(super) fn remove(
+        &self,
+        call: &Call,
+        target: &Target,
+        current: &impl Before,
+    ) -> Result<Undoable, CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
-        require_unchanged(parent, target, current)?;
+        let kept = self.keep_file(call, target, current, |before| Change::FileRemoved { before })?;
         unlinkat(parent, &target.name, AtFlags::empty())?;
-        self.sync(&File::from(parent.try_clone()?))
+        let undoable = kept.made();
+        self.sync(&File::from(parent.try_clone()?))?;
+        Ok(undoable)
     }
 }
 
 /// Checks that the same file is unchanged; a touch is no change: where metadata differs, the content decides.
-fn require_unchanged(parent: &OwnedFd, target: &Target, before: &impl Before) -> Result<(), CommitError> {
+fn require_unchanged(parent: &OwnedFd, target: &Target, before: &impl Before) -> Result<Stat, CommitError> {
     let now = match statat(parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(now) => now,
         Err(Errno::NOENT) => return Err(CommitError::Changed),
@@ -149,29 +236,24 @@ fn require_unchanged(parent: &OwnedFd, target: &Target, before: &impl Before) ->
     };
     let then = before.stat();
     if same_metadata(&now, then) {
-        return Ok(());
+        return Ok(now);
     }
     let is_same_file = (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino)
         && FileType::from_raw_mode(now.st_mode) == FileType::RegularFile;
     match &target.existing {
-        Some(existing) if is_same_file && before.has_content_of(existing)? => Ok(()),
+        Some(existing) if is_same_file && before.has_content_of(existing)? => Ok(now),
         _ => Err(CommitError::Changed),
     }
 }
 
 pub(super) fn same_metadata(left: &Stat, right: &Stat) -> bool {
-    let key = |stat: &Stat| {
-        (
-            stat.st_dev,
-            stat.st_ino,
-            stat.st_size,
-            stat.st_mtime,
-            stat.st_mtime_nsec,
-            stat.st_ctime,
-            stat.st_ctime_nsec,
-        )
-    };
+    let key = |stat: &Stat| (content_metadata(stat), (stat.st_ctime, stat.st_ctime_nsec));
     key(left) == key(right)
+}
+
+/// What changes with a file's content, unless somebody sets the time back.
+fn content_metadata(stat: &Stat) -> impl PartialEq + use<> {
+    (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec)
 }
 
 /// Copies the owner, mode and user attributes of the old file, but never a set-id bit.

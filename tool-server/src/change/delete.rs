@@ -5,15 +5,16 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
 use protocol::{ErrorCode, ToolError};
-use rustix::fs::{AtFlags, FileType, RawDir, unlinkat};
+use rustix::fs::{AtFlags, FileType, RawDir, readlinkat, statat, unlinkat};
 use rustix::io::Errno;
 use toolkit::{Call, PartialReason, Seen, Success};
 
 use super::changer::Changer;
 use super::current_file::sha256_of;
 use super::diff;
-use super::error::io_error;
+use super::error::{CommitError, io_error};
 use super::request::{ChangeData, ChangeRequest, Operation};
+use super::undo::{Change, KeptChange, Undoable};
 use crate::roots::{Entry, Missing, names, open_child_directory};
 
 impl Changer {
@@ -26,8 +27,8 @@ impl Changer {
         let entry = self.workspaces.of(&call.session)?.entry(request.path)?;
         match entry.file_type {
             FileType::RegularFile => self.delete_file(call, request),
-            FileType::Directory => self.delete_entry(request, &entry, AtFlags::REMOVEDIR, "directory"),
-            FileType::Symlink => self.delete_entry(request, &entry, AtFlags::empty(), "link"),
+            FileType::Directory => self.delete_entry(call, request, &entry, AtFlags::REMOVEDIR),
+            FileType::Symlink => self.delete_entry(call, request, &entry, AtFlags::empty()),
             _ => Err(ToolError::new(ErrorCode::NotARegularFile, "The path is a pipe, a socket or a device.")),
         }
     }
@@ -47,18 +48,21 @@ impl Changer {
         let verb = if request.dry_run { "Dry run: would delete" } else { "Deleted" };
         let done = format!("{verb} {shown}.");
         let difference = diff::unified(&done, &shown, Some(current.content.as_deref()), None, call.bounds);
+        let mut undoable = Undoable::default();
         if !request.dry_run {
-            self.remove(&target, &current).map_err(|error| error.into_tool_error(request.path))?;
+            undoable =
+                self.remove(call, &target, &current).map_err(|error| error.into_tool_error(request.path))?;
         }
         Ok(Success {
             stdout: difference.text,
-            notices: difference.notices,
+            notices: difference.notices.into_iter().chain(undoable.notice).collect(),
             partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(shown),
             seen: (!request.dry_run).then(|| Seen { path: target.path.clone(), fingerprint: None }),
             data: ChangeData {
                 bytes_before: Some(current.size_bytes),
                 sha256_before: sha256_of(current.fingerprint()),
+                can_be_undone: undoable.can_be_undone,
                 ..deleted(request)
             },
             ..Success::default()
@@ -68,19 +72,21 @@ impl Changer {
 
     fn delete_entry(
         &self,
+        call: &Call,
         request: &ChangeRequest<'_>,
         entry: &Entry,
         flags: AtFlags,
-        kind: &str,
     ) -> Result<Success<ChangeData>, ToolError> {
+        let kind = if flags == AtFlags::REMOVEDIR { "directory" } else { "link" };
+        let mut undoable = Undoable::default();
         if !request.dry_run {
-            unlinkat(&entry.parent, &entry.name, flags).map_err(|errno| match errno {
-                Errno::NOTEMPTY | Errno::EXIST => not_empty(),
-                other => io_error(request.path, "deleted", &other.into()),
+            undoable = self.remove_entry(call, entry, flags).map_err(|error| match error {
+                CommitError::Io(error) if Errno::from_io_error(&error) == Some(Errno::NOTEMPTY) => {
+                    not_empty()
+                }
+                CommitError::Io(error) => io_error(request.path, "deleted", &error),
+                other => other.into_tool_error(request.path),
             })?;
-            let parent =
-                entry.parent.try_clone().map_err(|error| io_error(request.path, "deleted", &error))?;
-            self.sync(&File::from(parent)).map_err(|error| error.into_tool_error(request.path))?;
         } else if flags == AtFlags::REMOVEDIR && !is_empty(entry) {
             return Err(not_empty());
         }
@@ -90,9 +96,32 @@ impl Changer {
             stdout: format!("{kind} {shown} {verb}\n"),
             partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(shown),
-            data: deleted(request),
+            notices: undoable.notice.into_iter().collect(),
+            data: ChangeData { can_be_undone: undoable.can_be_undone, ..deleted(request) },
             ..Success::default()
         })
+    }
+
+    /// Removes a link or an empty directory.
+    pub(super) fn remove_entry(
+        &self,
+        call: &Call,
+        entry: &Entry,
+        flags: AtFlags,
+    ) -> Result<Undoable, CommitError> {
+        let Entry { parent, name, path, .. } = entry;
+        let change = if flags == AtFlags::REMOVEDIR {
+            let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            Change::DirectoryRemoved { mode: stat.st_mode & 0o7777 }
+        } else {
+            let target = readlinkat(parent, name, Vec::new())?;
+            Change::LinkRemoved { target: names::to_text(target.as_bytes()) }
+        };
+        let kept = KeptChange::keep(&self.undo, call, path, change, None);
+        unlinkat(parent, name, flags)?;
+        let undoable = kept.made();
+        self.sync(&File::from(parent.try_clone()?))?;
+        Ok(undoable)
     }
 }
 

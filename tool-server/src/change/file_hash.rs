@@ -58,7 +58,7 @@ pub(super) fn sha256_of_file(
 }
 
 /// Reads once; retries if a signal interrupts it.
-fn read_at(file: &OwnedFd, block: &mut [u8], at: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &OwnedFd, block: &mut [u8], at: u64) -> io::Result<usize> {
     loop {
         match pread(file, &mut *block, at) {
             Err(Errno::INTR) => {}

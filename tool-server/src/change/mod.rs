@@ -17,14 +17,17 @@ mod error;
 mod file_hash;
 mod request;
 mod temp_files;
+mod undo;
 mod upload;
 
 pub use changer::Durability;
 pub use current_file::read_whole;
+pub use undo::DEFAULT_MAX_BYTES as DEFAULT_MAX_UNDO_BYTES;
 
 pub(crate) use changer::Changer;
 pub(crate) use current_file::{CurrentFile, mtime_ms, size_and_mtime};
 pub(crate) use error::{io_error, refuse_placeholder};
 pub(crate) use file_hash::{FileHashes, hash_file};
 pub(crate) use request::{ChangeData, ChangeRequest, ExpectedSha256, NewContent, Operation, PlannedChange};
+pub(crate) use undo::{UndoData, UndoRequest, UndoStore};
 pub(crate) use upload::{Condition, UploadRequest, too_large};

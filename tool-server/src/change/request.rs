@@ -121,4 +121,6 @@ pub(crate) struct ChangeData {
     /// The SHA-256 after, in hex; absent when the file is gone or too large to hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sha256_after: Option<String>,
+    /// Whether what was there is kept, so that `POST /changes/{call_id}/undo` can bring it back.
+    pub(crate) can_be_undone: bool,
 }

@@ -44,10 +44,10 @@ pub(crate) enum Condition<'a> {
 }
 
 /// A file as it was when the upload began.
-struct FileBefore {
-    stat: Stat,
-    sha256: String,
-    size_bytes: u64,
+pub(super) struct FileBefore {
+    pub(super) stat: Stat,
+    pub(super) sha256: String,
+    pub(super) size_bytes: u64,
 }
 
 struct Received {
@@ -58,6 +58,14 @@ struct Received {
 impl Before for FileBefore {
     fn stat(&self) -> &Stat {
         &self.stat
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn sha256(&self, _: &OwnedFd) -> io::Result<String> {
+        Ok(self.sha256.clone())
     }
 
     fn has_content_of(&self, file: &OwnedFd) -> io::Result<bool> {
@@ -103,11 +111,15 @@ impl Changer {
         let _lock = self.temp_files.lock(&target.path);
         // Whoever was told that the call is over can rely on it.
         call.check()?;
-        self.rename_into_place(temp, target, before.as_ref())
+        let undoable = self
+            .rename_into_place(call, temp, target, before.as_ref(), &received.sha256)
             .map_err(|error| request.condition.failed(error.into_tool_error(path)))?;
         let stat = fstat(&file).map_err(|errno| failed(errno.into()))?;
         let fingerprint = self.fingerprint(&stat, &received.sha256, received.bytes);
-        Ok(output(target, before, received, fingerprint))
+        let mut stored = output(target, before, received, fingerprint);
+        stored.data.can_be_undone = undoable.can_be_undone;
+        stored.notices.extend(undoable.notice);
+        Ok(stored)
     }
 
     fn check(
@@ -149,7 +161,7 @@ impl Changer {
 }
 
 impl FileBefore {
-    fn read(file: &OwnedFd, path: &str, call: &Call) -> Result<Self, ToolError> {
+    pub(super) fn read(file: &OwnedFd, path: &str, call: &Call) -> Result<Self, ToolError> {
         let stat = fstat(file).map_err(|errno| io_error(path, "read", &errno.into()))?;
         let (sha256, size_bytes) = hash_file(file, path, call)?;
         Ok(Self { stat, sha256, size_bytes })

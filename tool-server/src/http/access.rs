@@ -28,6 +28,18 @@ pub(super) async fn require_token(
     }
 }
 
+/// The same for routes that an approver may use as well.
+pub(super) async fn require_token_or_approver(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if access.is_approver(request.headers()) {
+        return next.run(request).await;
+    }
+    require_token(State(access), request, next).await
+}
+
 fn refusal(refused: &Refused, request: &Request) -> Response {
     let code = match refused {
         Refused::HostCount | Refused::Host(_) | Refused::Origin(_) => ErrorCode::OriginRefused,

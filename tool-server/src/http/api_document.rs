@@ -13,8 +13,8 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{Contact, InfoBuilder, License, OpenApi, OpenApiBuilder, Server};
 
-use super::file_document;
 use super::service::Liveness;
+use super::{change_document, file_document};
 use crate::service_report::{CapabilitiesReport, Readiness};
 
 const BEARER: &str = "bearer";
@@ -58,6 +58,7 @@ struct FunctionCatalogue {
 pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenApi {
     let mut document = ApiDocument::of_tools(registry, is_offered);
     file_document::add_to(&mut document);
+    change_document::add_to(&mut document);
     add_service_routes(&mut document);
     let ApiDocument { paths, mut components } = document;
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
@@ -81,7 +82,7 @@ pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenA
         .servers(Some([Server::new("/")]))
         .tags(Some([
             tag("tools", "Tools that an agent can call, the safest first."),
-            tag("files", "Whole files, byte by byte."),
+            tag("files", "Whole files, byte by byte, and undoing changes."),
             tag("server", "The server's state and capabilities."),
         ]))
         .security(Some([SecurityRequirement::default(), bearer_required()]))

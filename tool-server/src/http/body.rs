@@ -27,6 +27,11 @@ pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Too
     declared.and(collected)
 }
 
+/// The same where a request may come without a body.
+pub(super) async fn read_optional(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, ToolError> {
+    if body.is_end_stream() { Ok(Vec::new()) } else { read(headers, body).await }
+}
+
 fn check_declaration(headers: &HeaderMap) -> Result<(), ToolError> {
     let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
     let Some(content_type) = content_type else {

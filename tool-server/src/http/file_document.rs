@@ -23,7 +23,7 @@ const ABOUT_PUT: &str = "Stores the body as a file, with the directories that ar
      creates. Without either, an existing file must have been read in the session, as for `write`.";
 
 pub(super) fn add_to(document: &mut ApiDocument) {
-    document.add_result_of::<ChangeData>("FileUpload");
+    document.add_result_of::<ChangeData>("FileUpload", &["success"]);
     document.add_operation(PATH, HttpMethod::Get, download("getFile", "Download a file", ABOUT_GET, true));
     document.add_operation(PATH, HttpMethod::Head, download("headFile", "Look at a file", ABOUT_HEAD, false));
     document.add_operation(PATH, HttpMethod::Put, upload());

@@ -8,6 +8,8 @@ pub mod api_document;
 mod body;
 mod call;
 mod catalogue;
+mod change_document;
+mod changes;
 mod docs;
 mod file_document;
 mod files;
@@ -52,6 +54,9 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/files", get(files::download).put(files::upload))
         .route("/capabilities", get(service::capabilities))
         .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token));
+    let with_either_token = Router::new()
+        .route("/changes/{call_id}/undo", post(changes::undo))
+        .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token_or_approver));
     let without_token = Router::new()
         .route("/livez", get(service::livez))
         .route("/readyz", get(service::readyz))
@@ -59,7 +64,11 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/docs", get(docs::redirect))
         .route("/docs/", get(docs::index))
         .route("/docs/{*file}", get(docs::file));
-    with_token.merge(without_token).fallback(no_route).method_not_allowed_fallback(wrong_method)
+    with_token
+        .merge(with_either_token)
+        .merge(without_token)
+        .fallback(no_route)
+        .method_not_allowed_fallback(wrong_method)
 }
 
 /// Adds what holds for every answer. It is one layer, because each costs every call.

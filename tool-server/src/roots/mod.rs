@@ -22,7 +22,7 @@ pub(crate) use child::{open_child_directory, open_child_file};
 pub use control_names::ControlFiles;
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
 pub use open::Roots;
-pub(crate) use open::{Opened, QUARANTINE, lexically_clean};
+pub(crate) use open::{Opened, QUARANTINE, UNDO_DIRECTORY, lexically_clean};
 pub(crate) use root::RootsError;
 pub(crate) use target::{Entry, Missing, Target};
 pub use workspaces::Workspaces;

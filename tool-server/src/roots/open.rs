@@ -26,6 +26,9 @@ pub(crate) const QUARANTINE: &str = "quarantine";
 /// How often we retry a path that was replaced while it was opened.
 pub(super) const MAX_TRIES: usize = 16;
 
+/// Where what changes replaced lies in the output directory.
+pub(crate) const UNDO_DIRECTORY: &str = "undo";
+
 /// The longest path that the kernel accepts, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
 
@@ -149,8 +152,11 @@ impl Roots {
     }
 
     /// Whether the caller may know of a path in the output directory. What lies there is named after its
-    /// session and call, directly or in the quarantine.
+    /// session and call, directly or in the quarantine. What was kept for undoing is for nobody to read.
     fn owns_output(&self, beneath: &Path) -> bool {
+        if beneath.starts_with(UNDO_DIRECTORY) {
+            return false;
+        }
         let Some(owner) = &self.owner else { return true };
         let prefix = owner_prefix(owner);
         let is_plain = beneath.components().all(|part| matches!(part, Component::Normal(_)));

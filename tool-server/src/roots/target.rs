@@ -41,6 +41,11 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// How many directories were created for it.
+    pub(crate) fn directories_made(&self) -> usize {
+        self.made.len()
+    }
+
     /// Removes the directories that were created for a failed change.
     pub(crate) fn unmake_parents(&self) {
         for (parent, name) in self.made.iter().rev() {

@@ -10,7 +10,7 @@ use crate::change::{ChangeData, ChangeRequest, ExpectedSha256};
 use crate::roots::Missing;
 use crate::tool_context::ToolContext;
 
-/// Deletes a file that you have read, a link or an empty directory. There is no undo.
+/// Deletes a file that you have read, a link or an empty directory.
 ///
 /// # Details
 ///

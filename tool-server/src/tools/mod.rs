@@ -15,7 +15,7 @@ mod write;
 use toolkit::{Registry, RegistryError};
 
 use crate::tool_context::ToolContext;
-use crate::transfers::{FileDownload, FileUpload};
+use crate::transfers::{FileDownload, FileUpload, Undo};
 
 /// All tools of this server, and the transfers.
 pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
@@ -32,7 +32,8 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
         .with(skill::SkillTool(context.clone()))?
         .with(run_script::RunScript(context.clone()))?
         .with_transfer(FileDownload(context.clone()))?
-        .with_transfer(FileUpload(context.clone()))?;
+        .with_transfer(FileUpload(context.clone()))?
+        .with_transfer(Undo(context.clone()))?;
     Ok(registry)
 }
 

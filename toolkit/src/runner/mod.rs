@@ -200,12 +200,23 @@ impl Runner {
     }
 
     fn run_tool(&self, call: PendingCall) -> Outcome<Value> {
-        let PendingCall { info, tool, arguments, cancelled, timeout, attachment, slot: _slot, .. } = call;
+        let PendingCall {
+            info,
+            tool,
+            arguments,
+            token_sha256,
+            cancelled,
+            timeout,
+            attachment,
+            slot: _slot,
+            ..
+        } = call;
         let (tool, arguments) = (tool?, arguments?);
         let context = Call {
             id: info.ids.call.clone(),
             session: info.ids.session.clone(),
             task: info.ids.task.clone(),
+            token_sha256,
             deadline: info.since + timeout,
             bounds: self.settings.bounds,
             locks: Arc::clone(&self.locks),

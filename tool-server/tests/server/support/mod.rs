@@ -16,7 +16,7 @@ use protocol::{Envelope, JournalRecord};
 use sandbox::Capabilities;
 use serde_json::Value;
 use tempfile::TempDir;
-use tool_server::change::Durability;
+use tool_server::change::{DEFAULT_MAX_UNDO_BYTES, Durability};
 use tool_server::control_files::ControlFiles;
 use tool_server::http::{AppState, Catalogue, api_document, routes};
 use tool_server::journal::Journal;
@@ -71,7 +71,8 @@ fn context_in(roots: &[PathBuf], pending: &Path) -> ToolContext {
     let output = pending.with_file_name("output");
     std::fs::create_dir_all(&output).unwrap();
     let output = Arc::new(OutputStore::open(&output).unwrap());
-    ToolContext::files_only(roots, pending, output, MAX_EDIT_BYTES, Durability::Cached).unwrap()
+    let undo = DEFAULT_MAX_UNDO_BYTES;
+    ToolContext::files_only(roots, pending, output, MAX_EDIT_BYTES, undo, Durability::Cached).unwrap()
 }
 
 impl TestServer {

@@ -1,0 +1,59 @@
+//! `undo`: what `POST /changes/{call_id}/undo` does.
+
+use protocol::{Annotations, EventId, Risk};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolkit::{Call, Outcome, Slot, Tool};
+
+use super::no_attachment;
+use crate::change::{UndoData, UndoRequest};
+use crate::tool_context::ToolContext;
+
+/// Undoes the change of a file that a call has made.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UndoArguments {
+    /// The call whose change is undone.
+    call_id: EventId,
+    /// Whether to change nothing and only say what would be.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Whose changes the caller of the route may undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UndoRight {
+    /// Those of the same token and session.
+    Own,
+    /// All: the caller has the approver's token.
+    Everybodys,
+}
+
+pub(crate) struct Undo(pub(crate) ToolContext);
+
+impl Tool for Undo {
+    type Arguments = UndoArguments;
+    type Data = UndoData;
+    const NAME: &'static str = "undo";
+    const RISK: Risk = Risk::High;
+    const ANNOTATIONS: Annotations = Annotations::ACTS;
+    const SLOT: Slot = Slot::File;
+
+    fn example(&self) -> Value {
+        json!({"call_id": "01997a2e-5f6b-7c3d-8e9f-0123456789ab"})
+    }
+
+    fn run(&self, arguments: UndoArguments, call: &Call) -> Outcome<UndoData> {
+        let right = call.attachment::<UndoRight>().ok_or_else(no_attachment)?;
+        let request = UndoRequest {
+            call_id: &arguments.call_id,
+            of_anybody: match *right {
+                UndoRight::Own => false,
+                UndoRight::Everybodys => true,
+            },
+            dry_run: arguments.dry_run,
+        };
+        Ok(self.0.changer.undo(call, &request)?)
+    }
+}
