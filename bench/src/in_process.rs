@@ -36,6 +36,8 @@ impl InProcess {
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
             cwd: WorkingDirectory::Shared(config.files.roots[0].display().to_string()),
+            policy: Arc::default(),
+            url: String::new(),
             state_dir: config.files.journal_dir().to_owned(),
         };
         let redactor = Arc::new(Redactor::new([]));

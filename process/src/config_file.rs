@@ -64,11 +64,14 @@ impl ConfigFile {
 
     /// An error about a part of the file, or about all of it.
     pub fn error(&self, part: Option<Range<usize>>, what: impl Into<String>) -> ConfigFileError {
-        let line = part.map(|part| {
-            let before = &self.text.as_bytes()[..part.start.min(self.text.len())];
-            1 + before.iter().filter(|byte| **byte == b'\n').count()
-        });
+        let line = part.map(|part| self.line(part.start));
         ConfigFileError { path: self.path.clone(), line, what: what.into().replace('\n', "; ") }
+    }
+
+    /// The line of a place in the file, from 1.
+    pub fn line(&self, at: usize) -> usize {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        1 + before.iter().filter(|byte| **byte == b'\n').count()
     }
 
     /// Where the file is.

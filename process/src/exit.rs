@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use protocol::visible;
 
+use crate::config_file::ConfigFileError;
 use crate::models::ModelsError;
 use crate::variables::VariableError;
 
@@ -30,6 +31,7 @@ pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
 fn code_of(error: &anyhow::Error) -> ExitCode {
     let is_setting = error.downcast_ref::<VariableError>().is_some()
         || error.downcast_ref::<ModelsError>().is_some()
+        || error.downcast_ref::<ConfigFileError>().is_some()
         || error.downcast_ref::<BadSetting>().is_some();
     if is_setting { ExitCode::from(BAD_SETTINGS) } else { ExitCode::FAILURE }
 }

@@ -47,5 +47,5 @@ pub use program::Program;
 pub use random::Random;
 pub use system::{System, SystemBuilder};
 pub use test_dir::TestDir;
-pub use tool_server::ToolServer;
+pub use tool_server::{ToolServer, ToolServerBuilder};
 pub use worker::Worker;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http_port::allowed_hosts;
 use process::exit::BadSetting;
+use process::models::CONFIG_DIR;
 use process::workspaces::{Division, WORKSPACES};
 use process::{Secret, VariableError, Variables};
 use sandbox::{Mode, Network};
@@ -107,6 +108,8 @@ pub struct Files {
     pub output_dir: PathBuf,
     /// `AUTONOUS_SKILLS_DIR` (`<data>/skills`).
     pub(crate) skills_dir: PathBuf,
+    /// `AUTONOUS_CONFIG_DIR` (none): the directory of `policy.toml`.
+    pub config_dir: Option<PathBuf>,
 }
 
 /// How much a call may take.
@@ -312,6 +315,7 @@ impl Files {
             )?,
             output_dir: place("AUTONOUS_TOOL_OUTPUT_DIR", "output"),
             skills_dir: place("AUTONOUS_SKILLS_DIR", "skills"),
+            config_dir: config_dir(variables, current_dir)?,
             data_dir,
         })
     }
@@ -320,6 +324,15 @@ impl Files {
     pub fn journal_dir(&self) -> &Path {
         self.journal.parent().unwrap_or(&self.data_dir)
     }
+}
+
+fn config_dir(variables: &Variables, current_dir: &Path) -> Result<Option<PathBuf>, VariableError> {
+    let Some(directory) = variables.text(CONFIG_DIR) else { return Ok(None) };
+    let path = current_dir.join(directory);
+    if path.is_dir() {
+        return Ok(Some(path));
+    }
+    Err(VariableError::new(CONFIG_DIR, directory, "a directory that exists"))
 }
 
 fn denied(variables: &Variables) -> Result<DeniedPaths, VariableError> {

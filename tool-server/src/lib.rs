@@ -4,6 +4,7 @@
 //! [`http`], pass the runner's guards, reach the disk only through [`roots`], and are written to the
 //! [`journal`] before they act.
 
+pub mod call_rules;
 pub mod change;
 mod command;
 pub mod config;

@@ -12,7 +12,9 @@ use process::allocator::{self, Allocator};
 use process::confinement::{Powers, confine};
 use process::lifeline::{self, Parting};
 use process::{Secret, Variables, hardening, logs, secrets, shutdown};
+use protocol::SessionId;
 use sandbox::Depth;
+use tool_server::call_rules;
 use tool_server::change::Durability;
 use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::control_files::ControlFiles;
@@ -20,13 +22,14 @@ use tool_server::guard_check;
 use tool_server::http::api_document;
 use tool_server::journal::{Chain, verify};
 use tool_server::output_store::OutputStore;
-use tool_server::roots::{DeniedPaths, Roots};
+use tool_server::roots::{DeniedPaths, Roots, Workspaces};
 use tool_server::self_check;
 use tool_server::server::Server;
 use tool_server::service_report::ServiceReport;
 use tool_server::startup_resources::StartupResources;
 use tool_server::tool_context::ToolContext;
 use tool_server::tools;
+use toolkit::policy::Caller;
 use toolkit::{RedactingWriter, Redactor, Registry};
 
 /// Runs an agent's tools over HTTP, each call confined by the kernel and answered with one envelope.
@@ -61,10 +64,34 @@ enum Command {
     },
     /// Print the OpenAPI document.
     Openapi,
+    /// Look at the rules of calls: those of policy.toml in AUTONOUS_CONFIG_DIR, and the defaults.
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
     /// Maintain the journal of tool calls.
     Journal {
         #[command(subcommand)]
         command: JournalCommand,
+    },
+}
+
+#[derive(Subcommand)]
+enum PolicyCommand {
+    /// Print the rules in their order.
+    List,
+    /// Print which rule decides about a call, and why. Nothing is run.
+    Test {
+        /// The tool, or file_download or file_upload.
+        tool: String,
+        /// Its arguments, as JSON.
+        arguments: String,
+        /// The session of the call.
+        #[arg(long, default_value = "default")]
+        session: SessionId,
+        /// Suppose that the server has no token.
+        #[arg(long)]
+        without_token: bool,
     },
 }
 
@@ -104,6 +131,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Serve { lifeline } => serve(lifeline),
         Command::Check { json } => check(json),
         Command::Openapi => print_openapi(),
+        Command::Policy { command } => policy(command),
         Command::Journal { command: JournalCommand::Verify { path, expect, json } } => {
             verify_journal(path, expect.as_deref(), json)
         }
@@ -217,6 +245,37 @@ fn openapi_registry(directory: &Path) -> anyhow::Result<Registry> {
     let context =
         ToolContext::files_only(roots, &directory.join("pending"), output, 0, 0, Durability::Cached)?;
     Ok(tools::registry(&context)?)
+}
+
+/// Reads the settings as a server would, and asks the rules.
+fn policy(command: PolicyCommand) -> anyhow::Result<()> {
+    let config = Config::for_check(&Variables::without_secrets(), &std::env::current_dir()?)?;
+    let scratch = tempfile::tempdir()?;
+    let config = if config.files.roots.is_empty() { config.with_scratch(scratch.path())? } else { config };
+    let files = &config.files;
+    let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |_| None)?;
+    let workspaces = Workspaces::new(roots, files.division);
+    let output = Arc::new(OutputStore::open(scratch.path())?);
+    let pending = scratch.path().join("pending");
+    let registry =
+        tools::registry(&ToolContext::files_only(workspaces, &pending, output, 0, 0, Durability::Cached)?)?;
+    let policy = call_rules::of(&config, &registry)?;
+    let text = match command {
+        PolicyCommand::List => {
+            let line = |rule: &toolkit::policy::Rule| {
+                format!("{}: {} ({})\n", rule.origin(), rule.decision().name(), rule.reason())
+            };
+            let listed: String = policy.rules().iter().map(line).collect();
+            format!("{listed}otherwise: allow")
+        }
+        PolicyCommand::Test { tool, arguments, session, without_token } => {
+            let caller = if without_token { Caller::Anonymous } else { Caller::Token };
+            let verdict = registry.verdict(&policy, (&tool, arguments.as_bytes()), &session, caller)?;
+            format!("{}: {} ({})", verdict.rule, verdict.decision.name(), verdict.reason)
+        }
+    };
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(())
 }
 
 fn verify_journal(path: Option<PathBuf>, expected: Option<&str>, json: bool) -> anyhow::Result<()> {

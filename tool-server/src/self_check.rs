@@ -46,7 +46,8 @@ pub(crate) fn forbidden_root_reason(root: &Path, config: &Config) -> Option<Stri
     let skills = (files.skills_dir.clone(), "the skills directory");
     let output = (files.output_dir.clone(), "the output directory");
     let within = private_files(config).into_iter().chain(program).chain([skills.clone()]);
-    match (first_within(root, within), first_above(root, [skills, output])) {
+    let config_dir = files.config_dir.clone().map(|directory| (directory, "the configuration directory"));
+    match (first_within(root, within), first_above(root, [skills, output].into_iter().chain(config_dir))) {
         (Some(what), _) => Some(format!("it contains {what}, which tools must not reach")),
         (None, Some(what)) => Some(format!("it is in {what}, which tools must not change")),
         (None, None) => None,
@@ -71,15 +72,17 @@ pub(crate) fn forbidden_readonly_root_reason(root: &Path, config: &Config) -> Op
 type Named = (PathBuf, &'static str);
 
 /// What no tool and no command may reach.
-fn private_files(config: &Config) -> [Named; 5] {
+fn private_files(config: &Config) -> Vec<Named> {
     let files = &config.files;
-    [
+    let config_dir = files.config_dir.clone().map(|directory| (directory, "the configuration directory"));
+    let own = [
         (files.data_dir.clone(), "the data directory itself"),
         (files.data_dir.join("db"), "the database"),
         (files.data_dir.join("tokens"), "the tokens"),
         (files.journal.clone(), "the journal"),
         (files.output_dir.clone(), "the output directory"),
-    ]
+    ];
+    own.into_iter().chain(config_dir).collect()
 }
 
 fn first_within(root: &Path, own: impl IntoIterator<Item = Named>) -> Option<&'static str> {

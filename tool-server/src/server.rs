@@ -24,6 +24,7 @@ use sandbox::{Network, Spawner};
 use toolkit::runner::{CallIds, WorkingDirectory};
 use toolkit::{Recorder as _, Redactor, Registry, Runner, RunnerSettings};
 
+use crate::call_rules;
 use crate::change::{Changer, Durability};
 use crate::command::{self, Commands, Environment, GuardedSpawner};
 use crate::config::{Config, Listen};
@@ -81,6 +82,7 @@ impl Server {
         .context("cannot open the files of the tools")?;
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;
+        let policy = call_rules::of(config, &registry)?;
         let roots = context.workspaces.whole();
         let confinement = confine(&powers(config, roots))?;
         context.commands.watch_roots().context("cannot start a thread")?;
@@ -94,6 +96,8 @@ impl Server {
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
             cwd: working_directory(&context.workspaces),
+            policy: Arc::new(policy),
+            url: format!("http://{}", listener.local_addr()?),
             state_dir: config.files.journal_dir().to_owned(),
         };
         let changer = Arc::clone(&context.changer);

@@ -4,6 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use protocol::SessionId;
+use serde_json::Value;
+use toolkit::policy::{TouchedPath, Touches};
+
 use crate::change::{Changer, Durability, FileHashes, UndoStore};
 use crate::command::{Commands, Environment};
 use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
@@ -72,6 +76,17 @@ impl ToolContext {
             skills: Arc::new(Skills::none()),
             command_timeout: Duration::from_secs(30),
         })
+    }
+
+    /// What a call touches whose only path is its argument `path`; without one it is the first root.
+    pub(crate) fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        let paths = self.paths_touched(arguments["path"].as_str().unwrap_or("."), session);
+        Touches { paths, ..Touches::default() }
+    }
+
+    /// What a path leads to. The tool itself refuses one that cannot be followed.
+    pub(crate) fn paths_touched(&self, path: &str, session: &SessionId) -> Vec<TouchedPath> {
+        self.workspaces.of(session).map(|roots| roots.touched(path)).unwrap_or_default()
     }
 
     /// The time limit of a command whose call names this many seconds, or none.

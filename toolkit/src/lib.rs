@@ -15,6 +15,7 @@ mod locks;
 pub mod openapi;
 mod outcome;
 pub mod output;
+pub mod policy;
 mod redaction;
 mod registry;
 pub mod runner;

@@ -107,6 +107,11 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// The failure of a call that did not reach its tool, with data for the caller.
+    pub(crate) fn of_guard(error: ToolError, shown: Success<Value>) -> Self {
+        Self { exit_code: error.exit_code(), error, shown: Some(Box::new(shown)) }
+    }
+
     /// The failure of a command that ran: its own exit code, and what it printed.
     pub fn of_command<Data: Serialize>(error: ToolError, exit_code: i32, shown: Success<Data>) -> Self {
         Self { error, exit_code, shown: Some(Box::new(shown.erase())) }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jsonschema::Validator;
-use protocol::{ToolError, ToolSpec};
+use protocol::{ErrorCode, SessionId, ToolError, ToolSpec};
 use serde_json::Value;
 
-use crate::arguments::{invalid, validate};
+use crate::arguments::{invalid, leave_out_nulls, parse_object, validate};
 use crate::description::Description;
 use crate::outcome::{Outcome, Success};
+use crate::policy::{Caller, Policy, Subject, Touches, Verdict};
 use crate::schema::{self, take_description};
 use crate::tool::{Call, Slot, Tool};
 
@@ -43,8 +44,17 @@ pub(crate) trait AnyTool: Send + Sync {
     fn example(&self) -> Value;
     fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Value>;
+
+    /// What the rules say about a call with these arguments.
+    fn verdict(&self, policy: &Policy, arguments: &Value, session: &SessionId, caller: Caller) -> Verdict {
+        let spec = self.spec();
+        let touches = || self.touches(arguments, session);
+        let about = (spec.name.as_str(), spec.risk, spec.annotations);
+        policy.decide(&Subject::new(about, arguments, session, caller, &touches))
+    }
 }
 
 struct Registered<T: Tool> {
@@ -107,6 +117,10 @@ impl<T: Tool> AnyTool for Registered<T> {
         self.tool.timeout(arguments)
     }
 
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.tool.touches(arguments, session)
+    }
+
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         validate(&self.validator, &self.spec.input_schema, arguments)
     }
@@ -162,9 +176,36 @@ impl Registry {
         self.tools.keys().copied()
     }
 
+    /// The names of the transfers, sorted.
+    pub fn transfer_names(&self) -> impl Iterator<Item = &'static str> {
+        self.transfers.keys().copied()
+    }
+
     /// Whether the tool can work here.
     pub fn is_offered(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.is_offered())
+    }
+
+    /// What the rules say about a call that nobody makes.
+    ///
+    /// # Errors
+    /// `UNKNOWN_TOOL` and `INVALID_ARGUMENT`, as for a call.
+    pub fn verdict(
+        &self,
+        policy: &Policy,
+        (tool, body): (&str, &[u8]),
+        session: &SessionId,
+        caller: Caller,
+    ) -> Result<Verdict, ToolError> {
+        let found = self.tools.get(tool).or_else(|| self.transfers.get(tool)).ok_or_else(|| {
+            let names: Vec<&str> = self.names().collect();
+            ToolError::new(ErrorCode::UnknownTool, format!("No such tool: `{tool}`."))
+                .with_hint(format!("The tools are: {}.", names.join(", ")))
+        })?;
+        let mut arguments = parse_object(body).map(Value::Object)?;
+        leave_out_nulls(&mut arguments, &found.spec().input_schema);
+        found.validate(&arguments)?;
+        Ok(found.verdict(policy, &arguments, session, caller))
     }
 
     /// The tools in the order in which they were added.

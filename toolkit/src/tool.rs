@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::locks::{self, Fingerprint, Locks};
+use crate::policy::Touches;
 use crate::{Bounds, Outcome};
 
 /// Something that a model can call.
@@ -66,6 +67,11 @@ pub trait Tool: Send + Sync + 'static {
     /// How long a call with these arguments may take; none for the default timeout.
     fn timeout(&self, _arguments: &Value) -> Option<Duration> {
         None
+    }
+
+    /// What a call with these arguments would touch, for the operator's rules. It may look at files.
+    fn touches(&self, _arguments: &Value, _session: &SessionId) -> Touches {
+        Touches::default()
     }
 
     /// Runs one call. It may block; long work calls [`Call::check`] now and then.

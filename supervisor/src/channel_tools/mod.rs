@@ -40,6 +40,8 @@ impl ChannelTools {
             max_commands: DEFAULT_MAX_COMMANDS,
             bounds: Bounds::default(),
             cwd: WorkingDirectory::Shared(String::new()),
+            policy: Arc::default(),
+            url: String::new(),
             state_dir,
         };
         let runner = |(name, registry)| {

@@ -77,6 +77,22 @@ pub(super) async fn sandbox(config: &Config) -> Finding {
     }
 }
 
+/// The rules of calls, as the tool server reads them.
+pub(super) async fn policy(config: &Config) -> Finding {
+    const NAME: &str = "policy";
+    let mut asked = asked(&config.children, "tool-server", &["policy", "list"]);
+    asked.environment = config.children.tool_server.clone();
+    quiet(&mut asked.environment);
+    match ask(asked).await {
+        Ok(answer) if answer.status.success() => {
+            let own = stdout(&answer).lines().filter(|rule| rule.starts_with("policy.toml")).count();
+            Finding::ok(NAME, format!("{own} rules of calls in policy.toml; the defaults come last"))
+        }
+        Ok(answer) => Finding::fail(NAME, stderr(&answer), "Correct the file; see docs/approvals.md."),
+        Err(error) => Finding::fail(NAME, error, "Run `tool-server policy list`."),
+    }
+}
+
 /// Whether the kernel has what the programs confine themselves with.
 pub(super) fn confinement() -> Finding {
     const NAME: &str = "confinement";

@@ -54,6 +54,7 @@ pub(crate) async fn check(
             findings.extend(service::findings(&status));
             if let Ok(config) = config {
                 findings.push(children::programs(&config.children).await);
+                findings.push(children::policy(&config).await);
             }
             findings.push(children::confinement());
         }
@@ -65,6 +66,7 @@ pub(crate) async fn check(
         (None, Ok(config)) => {
             findings.push(Finding::ok("settings", "all values are valid"));
             findings.push(children::programs(&config.children).await);
+            findings.push(children::policy(&config).await);
             findings.push(children::sandbox(&config).await);
             findings.push(children::confinement());
             findings.push(telegram::telegram(config.channels.telegram.as_ref()).await);

@@ -32,7 +32,7 @@ pub(crate) struct ChildSettings {
 impl ChildSettings {
     /// Takes the known variables of the children, and the secrets of the models that are used.
     pub(crate) fn from_variables(variables: &Variables, programs: PathBuf) -> Result<Self, ModelsError> {
-        let passed = [COMMON, OF_COMMANDS, TOOL_SERVER].concat();
+        let passed = [COMMON, OF_COMMANDS, &[CONFIG_DIR], TOOL_SERVER].concat();
         let mut tool_server = variables.pass_on(&passed);
         tool_server.extend(named_for_commands(variables, &passed));
         let secrets = models::used_secrets(variables)?.into_iter();

@@ -60,6 +60,7 @@ mod git;
 mod hidden;
 mod layers;
 mod load;
+mod policy;
 mod powers;
 mod workspaces;
 

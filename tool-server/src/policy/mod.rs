@@ -19,6 +19,7 @@ pub(crate) mod programs;
 mod reader;
 mod reading;
 mod settings;
+mod simple_commands;
 mod single_command;
 mod table;
 mod terminal;
@@ -33,6 +34,7 @@ use protocol::{ErrorCode, ToolError};
 pub use markdown::markdown;
 use reading::Reading;
 pub use settings::PolicySettings;
+pub(crate) use simple_commands::simple_commands;
 pub use table::{EXAMPLE_DENIED_WORD, RULES, Rule};
 
 /// Judges command lines.

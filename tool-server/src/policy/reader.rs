@@ -11,7 +11,7 @@ use super::command::{Command, Context};
 use super::parse::{parse, too_complex};
 use super::single_command::{SingleCommand, single_command};
 use super::word::{UNKNOWN, Word};
-use super::wrappers::{Wrapped, wrapped_by};
+use super::wrappers::{Wrapped, runs_unseen_code, wrapped_by};
 
 /// How deep constructs may nest; code that people write stays below twenty. A wrapper (`env nice …`) counts
 /// as 10 levels and code within code (`bash -c "…"`) as 30, because each costs a copy or a parse.
@@ -26,6 +26,11 @@ pub(super) struct Line {
     pub(super) single: Option<SingleCommand>,
     /// The current directory, as far as the line says it.
     directory: Option<String>,
+    /// Something would run that is not among the commands: the grammar did not understand all of the line, or
+    /// what it runs comes from elsewhere.
+    pub(super) is_opaque: bool,
+    /// An assignment or a function may change what the commands do, or a redirection writes a file.
+    pub(super) has_side_effects: bool,
 }
 
 /// Reads a command line.
@@ -48,6 +53,7 @@ impl Line {
         // The grammar would read `re\⏎boot` as two words.
         let source = code.replace("\\\n", "");
         let tree = parse(&source)?;
+        self.is_opaque |= tree.root_node().has_error();
         if depth == 0 {
             self.single = single_command(&tree, &source);
         }
@@ -60,7 +66,9 @@ impl Line {
             return Err(too_complex());
         }
         let context = Context { directory: self.directory.clone(), ..context };
+        self.is_opaque |= words.first().is_some_and(|word| !word.is_literal());
         let Some(command) = Command::new(words, context) else { return Ok(()) };
+        self.is_opaque |= runs_unseen_code(&command);
         if command.name == "cd" {
             self.change_directory(&command);
         }
@@ -83,6 +91,14 @@ impl Line {
     }
 }
 
+/// `2>&1`, `> /dev/null` and every `<` write none.
+fn writes_a_file(redirect: &str) -> bool {
+    let redirect = redirect.trim_start_matches(|c: char| c.is_ascii_digit());
+    let to = redirect.trim_start_matches(['>', '|', '&']).trim();
+    !redirect.starts_with('<') && to != "/dev/null" && !matches!(to, "1" | "2" | "-")
+        || redirect.starts_with("<>")
+}
+
 struct Walk<'a> {
     line: &'a mut Line,
     source: &'a str,
@@ -94,6 +110,11 @@ impl Walk<'_> {
             return Err(too_complex());
         }
         let piped = || Context { piped: true, ..context.clone() };
+        self.line.has_side_effects |= match node.kind() {
+            "variable_assignment" | "declaration_command" | "function_definition" => true,
+            "file_redirect" => writes_a_file(&self.source[node.byte_range()]),
+            _ => false,
+        };
         match node.kind() {
             "command" => self.command(node, context, depth),
             // `a && b && c` is a list within a list, but a long chain is not deep to a reader.

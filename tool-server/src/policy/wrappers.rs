@@ -54,6 +54,15 @@ pub(super) fn wrapped_by(command: &Command) -> Vec<Wrapped> {
     }
 }
 
+/// Whether a command runs something that its words do not show: as another user, or from its input.
+pub(super) fn runs_unseen_code(command: &Command) -> bool {
+    let is_shell = listed("bash sh dash zsh ksh ash rbash", &command.name);
+    let arguments = Arguments::of(&command.arguments, "-o -O --rcfile --init-file");
+    let has_script = !arguments.operands.is_empty() && !command.has("-s /dev/stdin -");
+    listed("sudo doas su run0 pkexec", &command.name)
+        || is_shell && !has_script && !command.asks_for_help() && command.context.here_text.is_none()
+}
+
 fn behind_prefix(command: &Command, valued: &str, operands: usize) -> Option<Wrapped> {
     let rest = Arguments::of(&command.arguments, valued).rest;
     let is_assignment = |word: &&Word| command.name == "env" && word.text().contains('=');

@@ -16,6 +16,7 @@ mod open;
 mod resolve;
 mod root;
 mod target;
+mod touched;
 mod workspaces;
 
 pub(crate) use child::{open_child_directory, open_child_file};

@@ -173,7 +173,7 @@ impl Roots {
     }
 
     /// The deepest directory of a path that exists, and the names below it that do not.
-    fn deepest_directory(&self, root: usize, beneath: &Path) -> Result<(OwnedFd, PathBuf), Errno> {
+    pub(super) fn deepest_directory(&self, root: usize, beneath: &Path) -> Result<(OwnedFd, PathBuf), Errno> {
         for ancestor in beneath.ancestors() {
             match resolve::open_beneath(&self.roots, root, ancestor, DIRECTORY) {
                 Ok(directory) => {

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::command::{CommandData, CommandRequest};
-use crate::policy::programs;
+use crate::policy::{programs, simple_commands};
 use crate::tool_context::ToolContext;
 
 /// Runs a command line with bash, for what no other tool does: builds, tests, git.
@@ -71,6 +72,14 @@ impl Tool for Bash {
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
         Some(self.0.command_timeout(arguments["timeout_seconds"].as_u64()))
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        Touches {
+            paths: self.0.paths_touched(arguments["workdir"].as_str().unwrap_or("."), session),
+            commands: arguments["cmd"].as_str().map(simple_commands),
+            ..Touches::default()
+        }
     }
 
     fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {

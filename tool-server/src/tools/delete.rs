@@ -1,9 +1,10 @@
 //! `delete`: a file, a link or an empty directory.
 
-use protocol::{Annotations, Risk};
+use protocol::{Annotations, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::change::{ChangeData, ChangeRequest, ExpectedSha256};
@@ -41,6 +42,10 @@ impl Tool for Delete {
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt"})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: DeleteArguments, call: &Call) -> Outcome<ChangeData> {

@@ -1,9 +1,10 @@
 //! `edit`: replaces one piece of text in a file.
 
-use protocol::{Annotations, Risk};
+use protocol::{Annotations, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::multi_edit::make_edits;
@@ -52,6 +53,10 @@ impl Tool for EditTool {
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt", "find": "hello", "replace": "hello again"})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: EditArguments, call: &Call) -> Outcome<ChangeData> {

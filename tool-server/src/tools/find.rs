@@ -2,10 +2,11 @@
 
 use std::ops::Bound;
 
-use protocol::{Annotations, Risk};
+use protocol::{Annotations, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
 
 use crate::cursor;
@@ -107,6 +108,10 @@ impl Tool for Find {
 
     fn example(&self) -> Value {
         json!({"name_pattern": "*.md"})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: FindArguments, call: &Call) -> Outcome<FindData> {

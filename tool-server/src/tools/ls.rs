@@ -11,12 +11,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use rustix::fs::{AtFlags, FileType, RawDir, Stat, statat};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
 
 use crate::change::mtime_ms;
@@ -101,6 +102,10 @@ impl Tool for Ls {
 
     fn example(&self) -> Value {
         json!({"path": "."})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: LsArguments, call: &Call) -> Outcome<LsData> {

@@ -1,9 +1,10 @@
 //! `multi_edit`: several replacements in one file, all of them or none.
 
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use crate::change::edits::{Edit, replace};
@@ -64,6 +65,10 @@ impl Tool for MultiEdit {
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt", "edits": [{"find": "world", "replace": "wide world"}]})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: MultiEditArguments, call: &Call) -> Outcome<ChangeData> {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use protocol::{Annotations, Risk};
+use protocol::{Annotations, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
+use toolkit::policy::{CommandLine, SimpleCommand, Touches};
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::command::{CommandData, CommandRequest};
@@ -61,6 +62,16 @@ impl Tool for RunScript {
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
         Some(self.0.command_timeout(arguments["timeout_seconds"].as_u64()))
+    }
+
+    /// The script with its arguments, as one command.
+    fn touches(&self, arguments: &Value, _: &SessionId) -> Touches {
+        let passed = arguments["args"].as_array().into_iter().flatten();
+        let words = [&arguments["relative_path"]].into_iter().chain(passed);
+        let words = words.map(|word| word.as_str().map(str::to_owned)).collect();
+        let command = SimpleCommand { words, without_options: None };
+        let line = CommandLine { commands: vec![command], is_understood: true, is_plain: true };
+        Touches { commands: Some(line), ..Touches::default() }
     }
 
     fn run(&self, arguments: RunScriptArguments, call: &Call) -> Outcome<CommandData> {

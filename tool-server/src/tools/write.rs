@@ -1,9 +1,10 @@
 //! `write`: writes a whole file, or appends to one.
 
-use protocol::{Annotations, ErrorCode, Risk};
+use protocol::{Annotations, ErrorCode, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::change::edits::LineEndings;
@@ -72,6 +73,10 @@ impl Tool for Write {
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt", "content": "hello\nworld\n"})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: WriteArguments, call: &Call) -> Outcome<ChangeData> {

@@ -4,11 +4,12 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use rustix::fs::{Stat, fstat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
 
 use super::no_attachment;
@@ -80,6 +81,10 @@ impl Tool for FileDownload {
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt"})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: DownloadArguments, call: &Call) -> Outcome<DownloadData> {

@@ -4,11 +4,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::no_attachment;
@@ -95,6 +96,10 @@ impl Tool for FileUpload {
     fn timeout(&self, _: &Value) -> Option<Duration> {
         let seconds = self.0.raw_files.max_upload_bytes / u64::from(http_port::SLOWEST_BYTES_PER_SECOND);
         Some(Duration::from_secs(seconds) + BESIDE_ITS_BYTES)
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: UploadArguments, call: &Call) -> Outcome<ChangeData> {

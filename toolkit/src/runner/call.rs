@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::guards::Claim;
 use super::guards::known_tool::{find, find_transfer};
 use super::{CallIds, Request, RunnerSettings};
+use crate::policy::Caller;
 use crate::registry::AnyTool;
 use crate::{Attachment, Redactor, Registry, Slot, arguments};
 
@@ -92,6 +93,11 @@ impl PendingCall {
             claim: None,
             slot: None,
         }
+    }
+
+    /// Who sent it.
+    pub(super) fn caller(&self) -> Caller {
+        if self.token_sha256.is_some() { Caller::Token } else { Caller::Anonymous }
     }
 
     /// The tool and its arguments, or the error of the first that is missing.

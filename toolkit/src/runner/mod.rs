@@ -8,7 +8,8 @@
 //! 4. **circuit**: the tool has not failed repeatedly in this session.
 //! 5. **valid arguments**: the body fits the tool's schema.
 //! 6. **idempotency**: the call's key is new; a known key gets the first answer.
-//! 7. **slot and deadline**: not too many calls are running.
+//! 7. **policy**: the operator's rules allow it.
+//! 8. **slot and deadline**: not too many calls are running.
 //!
 //! **Execute**: the start is recorded, and only then the tool runs, within its deadline, on a thread that may
 //! block. A [quick] call begins on the runtime's own thread.
@@ -23,6 +24,7 @@ mod envelope;
 mod guards;
 mod quick;
 mod recorder;
+mod replay;
 mod request;
 mod settings;
 
@@ -40,7 +42,7 @@ use self::call::{CallInfo, CancelOnDrop, PendingCall};
 use self::guards::{Check, Guard, Stop, guards};
 use self::quick::QuickCalls;
 use crate::locks::Locks;
-use crate::{Call, Outcome, Redactor, Registry, Success};
+use crate::{Call, Failure, Outcome, Redactor, Registry, Success};
 
 pub use envelope::refusal;
 pub use guards::DEFAULT_MAX_COMMANDS;
@@ -140,15 +142,16 @@ impl Runner {
 
     /// Records the call and runs its tool, unless a guard has stopped it.
     fn execute(&self, mut call: PendingCall, passed: Result<(), Stop>) -> Envelope {
-        let passed = match passed {
+        let passed: Result<(), Failure> = match passed {
             Ok(()) => Ok(()),
-            Err(Stop::Refused(error)) => Err(error),
+            Err(Stop::Refused(failure)) => Err(failure),
             Err(Stop::Replayed(answer)) => return self.replay(&call.info, *answer),
         };
         let arguments = call.show_arguments(&self.redactor);
         let (info, mut claim) = (Arc::clone(&call.info), call.claim.take());
-        let outcome = self.record_start(&info, arguments).and(passed).map_err(Into::into).and_then(|()| {
-            claim.iter_mut().for_each(guards::Claim::begin);
+        let started = self.record_start(&info, arguments).map_err(Failure::from).and(passed);
+        let outcome = started.and_then(|()| {
+            claim.iter_mut().try_for_each(guards::Claim::begin)?;
             self.run_tool(call)
         });
         let envelope = self.finalise(&info, outcome);
@@ -317,7 +320,8 @@ mod tests {
             let (disabled, bounds) = (BTreeSet::new(), Bounds::default());
             let cwd = WorkingDirectory::Shared(String::new());
             let (timeout, max_commands) = (Duration::from_secs(30), DEFAULT_MAX_COMMANDS);
-            Self { disabled, timeout, max_commands, bounds, cwd, state_dir }
+            let (policy, url) = (Arc::default(), String::new());
+            Self { disabled, timeout, max_commands, bounds, cwd, policy, url, state_dir }
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::SessionId;
 
 use crate::Bounds;
+use crate::policy::Policy;
 
 /// The settings of a runner.
 #[derive(Debug, Clone)]
@@ -21,6 +23,10 @@ pub struct RunnerSettings {
     pub bounds: Bounds,
     /// Where relative paths start.
     pub cwd: WorkingDirectory,
+    /// The operator's rules.
+    pub policy: Arc<Policy>,
+    /// The address under which a call can be sent again, such as `http://127.0.0.1:8701`.
+    pub url: String,
     /// Where the runner keeps what outlives the server: idempotency keys and the tool allow-lists of tasks.
     pub state_dir: PathBuf,
 }

@@ -6,10 +6,11 @@ mod page;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use self::files::{Files, Tree};
@@ -151,6 +152,10 @@ impl Tool for Grep {
 
     fn example(&self) -> Value {
         json!({"pattern": "TODO", "literal": true})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: GrepArguments, call: &Call) -> Outcome<GrepData> {

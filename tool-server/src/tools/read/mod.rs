@@ -9,12 +9,13 @@ mod lines;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::hash::sha256;
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use rustix::fs::{Stat, fstat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
+use toolkit::policy::Touches;
 use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
 
 use crate::change::{io_error, mtime_ms, read_whole, size_and_mtime};
@@ -115,6 +116,10 @@ impl Tool for Read {
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt"})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        self.0.touches(arguments, session)
     }
 
     fn run(&self, arguments: ReadArguments, call: &Call) -> Outcome<ReadData> {

@@ -108,6 +108,8 @@ impl TestServer {
             timeout: settings.timeout,
             bounds: settings.bounds,
             cwd: WorkingDirectory::Shared(root.display().to_string()),
+            policy: Arc::default(),
+            url: String::new(),
             state_dir: directory.path().join("state"),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

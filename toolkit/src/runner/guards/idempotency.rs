@@ -1,11 +1,11 @@
 //! Idempotency keys: a call with a key acts once, whatever happens between its start and its answer.
 //!
-//! A key belongs to the token, the session and the tool that it was sent with. It is claimed on disk before
-//! the tool acts, and the answer is kept in the claim's file for a day. A claim without an answer that no
-//! running call holds was left by a server that was killed: nobody knows what that call did, so it is never
-//! run again.
+//! A key belongs to the token, the session and the tool that it was sent with. It is claimed on disk just
+//! before the tool acts, when no other guard can stop the call any more, and the answer is kept in the
+//! claim's file for a day. A claim without an answer that no running call holds was left by a server that was
+//! killed: nobody knows what that call did, so it is never run again.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -42,7 +42,7 @@ impl Guard for Idempotency {
         let (name, body_sha256) = (name_of(call, &key), call.info.arguments_sha256.clone());
         Check::Wait(Box::pin(async move {
             let claimed = tokio::task::spawn_blocking(move || keys.claim(name, body_sha256)).await;
-            call.claim = Some(claimed.map_err(|error| storage_failed("claimed", &error.into()))??);
+            call.claim = Some(claimed.map_err(|error| storage_failed("read", &error.into()))??);
             Ok(())
         }))
     }
@@ -61,9 +61,12 @@ pub(in crate::runner) struct Claim {
 }
 
 impl Claim {
-    /// The call takes effect from now on, so its key is never released.
-    pub(in crate::runner) fn begin(&mut self) {
+    /// Makes the claim durable. The call takes effect from now on, so its key is never released.
+    pub(in crate::runner) fn begin(&mut self) -> Result<(), ToolError> {
+        let stored = Stored { body_sha256: self.body_sha256.clone(), answer: None };
+        self.keys.store.create(&self.name, &stored).map_err(|error| storage_failed("claimed", &error))?;
         self.acts = true;
+        Ok(())
     }
 
     /// Keeps the answer of a call that has reached its tool.
@@ -84,9 +87,6 @@ impl Drop for Claim {
         if self.acts {
             return;
         }
-        if let Err(error) = fs::remove_file(self.keys.store.path(&self.name)) {
-            tracing::error!(%error, "could not release an idempotency key");
-        }
         locked(&self.keys.running).remove(&self.name);
     }
 }
@@ -94,7 +94,8 @@ impl Drop for Claim {
 /// The keys of one server, one file each.
 struct Keys {
     store: Store,
-    running: Mutex<HashSet<String>>,
+    /// The keys that calls hold, each with the SHA-256 of the call's body. No two calls hold one key.
+    running: Mutex<HashMap<String, String>>,
 }
 
 /// The file of a key.
@@ -108,44 +109,46 @@ struct Stored {
 impl Keys {
     fn claim(self: Arc<Self>, name: String, body_sha256: String) -> Result<Claim, Stop> {
         let mut running = locked(&self.running);
-        let stored = Stored { body_sha256: body_sha256.clone(), answer: None };
-        match self.store.create(&name, &stored) {
-            Ok(()) => {
-                running.insert(name.clone());
+        let held_for = running.get(&name);
+        match fs::read(self.store.path(&name)) {
+            Ok(text) => return Err(used_before(&text, &body_sha256, held_for.is_some())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(storage_failed("read", &error).into()),
+        }
+        match held_for {
+            Some(other) if *other != body_sha256 => Err(other_body().into()),
+            Some(_) => Err(still_running().into()),
+            None => {
+                running.insert(name.clone(), body_sha256.clone());
                 drop(running);
                 Ok(Claim { keys: self, name, body_sha256, acts: false })
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let is_running = running.contains(&name);
-                drop(running);
-                Err(self.used_before(&name, &body_sha256, is_running))
-            }
-            Err(error) => Err(storage_failed("claimed", &error).into()),
         }
     }
+}
 
-    /// How a call ends whose key was used before.
-    fn used_before(&self, name: &str, body_sha256: &str, is_running: bool) -> Stop {
-        let text = match fs::read(self.store.path(name)) {
-            Ok(text) => text,
-            Err(error) => return storage_failed("read", &error).into(),
-        };
-        // A claim that a power loss cut short only proves that there was one.
-        let (code, message) = match serde_json::from_slice::<Stored>(&text).ok() {
-            Some(stored) if stored.body_sha256 != body_sha256 => (
-                ErrorCode::IdempotencyConflict,
-                "This Idempotency-Key was already used for a call with a different body.",
-            ),
-            Some(Stored { answer: Some(answer), .. }) => return Stop::Replayed(Box::new(answer)),
-            _ if is_running => (ErrorCode::InProgress, "A call with this Idempotency-Key is still running."),
-            _ => (
-                ErrorCode::Interrupted,
-                "The server ended while the call with this Idempotency-Key was running. Its effect is \
-                 unknown, and it is not run again.",
-            ),
-        };
-        ToolError::new(code, message).into()
+/// How a call ends whose key was used before.
+fn used_before(text: &[u8], body_sha256: &str, is_running: bool) -> Stop {
+    // A claim that a power loss cut short only proves that there was one.
+    match serde_json::from_slice::<Stored>(text).ok() {
+        Some(stored) if stored.body_sha256 != body_sha256 => other_body().into(),
+        Some(Stored { answer: Some(answer), .. }) => Stop::Replayed(Box::new(answer)),
+        _ if is_running => still_running().into(),
+        _ => {
+            let message = "The server ended while the call with this Idempotency-Key was running. Its effect \
+                           is unknown, and it is not run again.";
+            ToolError::new(ErrorCode::Interrupted, message).into()
+        }
     }
+}
+
+fn other_body() -> ToolError {
+    let message = "This Idempotency-Key was already used for a call with a different body.";
+    ToolError::new(ErrorCode::IdempotencyConflict, message)
+}
+
+fn still_running() -> ToolError {
+    ToolError::new(ErrorCode::InProgress, "A call with this Idempotency-Key is still running.")
 }
 
 /// The file of a key: of one token, session and tool. None of the parts has a NUL byte.

@@ -7,6 +7,7 @@ mod circuit;
 mod enabled;
 mod idempotency;
 pub(super) mod known_tool;
+mod policy;
 mod slot;
 mod store;
 mod tool_allowlist;
@@ -14,6 +15,7 @@ mod valid_arguments;
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use protocol::{Envelope, ToolError};
@@ -21,7 +23,7 @@ use serde_json::Value;
 
 use super::RunnerSettings;
 use super::call::{CallInfo, PendingCall};
-use crate::Success;
+use crate::{Failure, Success};
 
 pub(super) use idempotency::Claim;
 pub use slot::DEFAULT_MAX_COMMANDS;
@@ -35,6 +37,7 @@ pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>
         Box::new(circuit::Circuits::default()),
         Box::new(valid_arguments::ValidArguments),
         Box::new(idempotency::Idempotency::open(&settings.state_dir.join("idempotency"))?),
+        Box::new(policy::Rules { policy: Arc::clone(&settings.policy), url: settings.url.clone() }),
         Box::new(slot::Slots::new(settings.max_commands)),
     ])
 }
@@ -69,14 +72,14 @@ pub(super) enum Check<'a> {
 /// Why a call does not reach its tool.
 pub(super) enum Stop {
     /// It is refused, and recorded as such.
-    Refused(ToolError),
+    Refused(Failure),
     /// It was answered before.
     Replayed(Box<Envelope>),
 }
 
 impl From<ToolError> for Stop {
     fn from(error: ToolError) -> Self {
-        Self::Refused(error)
+        Self::Refused(error.into())
     }
 }
 

@@ -1,0 +1,153 @@
+//! Whether a call may run, must be asked for, or is denied: rules in order, of which the first match decides.
+//!
+//! Deciding is a pure function of the rules and of what the call touches. Where a rule cannot tell, it is
+//! read in the strict sense: a rule that asks or denies matches if any part of the call fits or could fit;
+//! one that allows, only if all of it certainly fits.
+
+mod rule;
+mod touches;
+
+use std::cell::OnceCell;
+
+use protocol::{Annotations, Risk, SessionId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use rule::{ANNOTATIONS, CHANNELS, Rule, RuleSpec, TOKENS};
+pub use touches::{CommandLine, SimpleCommand, TouchedPath, Touches};
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It runs.
+    Allow,
+    /// It runs once a person has approved it.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+impl Decision {
+    /// The name that rules use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Who calls, by the token that was presented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// The holder of the server's token.
+    Token,
+    /// Anybody: the server has no token.
+    Anonymous,
+}
+
+impl Caller {
+    /// The name that rules use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Token => "caller",
+            Self::Anonymous => "none",
+        }
+    }
+}
+
+/// A call, as rules see it.
+pub struct Subject<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// The worst that a call of the tool can do.
+    pub risk: Risk,
+    /// What holds for the tool.
+    pub annotations: Annotations,
+    /// The arguments, valid for the tool.
+    pub arguments: &'a Value,
+    /// Whose call it is.
+    pub session: &'a SessionId,
+    /// Who calls.
+    pub caller: Caller,
+    touches: &'a dyn Fn() -> Touches,
+    touched: OnceCell<Touches>,
+}
+
+impl<'a> Subject<'a> {
+    /// A call. What it touches is found out only if a rule asks.
+    pub fn new(
+        (tool, risk, annotations): (&'a str, Risk, Annotations),
+        arguments: &'a Value,
+        session: &'a SessionId,
+        caller: Caller,
+        touches: &'a dyn Fn() -> Touches,
+    ) -> Self {
+        Self { tool, risk, annotations, arguments, session, caller, touches, touched: OnceCell::new() }
+    }
+
+    fn touched(&self) -> &Touches {
+        self.touched.get_or_init(self.touches)
+    }
+
+    /// The channel that the session belongs to.
+    fn channel(&self) -> &'static str {
+        let prefix = self.session.as_str().split_once(':').map(|(prefix, _)| prefix);
+        CHANNELS.into_iter().find(|channel| Some(*channel) == prefix).unwrap_or(rule::HTTP)
+    }
+}
+
+/// What the rules say about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// What happens.
+    pub decision: Decision,
+    /// Why, for the caller.
+    pub reason: String,
+    /// Which rule decided.
+    pub rule: String,
+}
+
+/// The rules, in order.
+#[derive(Debug, Default)]
+pub struct Policy {
+    rules: Vec<Rule>,
+}
+
+impl Policy {
+    /// These rules. A call that none of them matches is allowed.
+    pub fn new(rules: Vec<Rule>) -> Self {
+        Self { rules }
+    }
+
+    /// The rules, in order.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Whether a decision about a call of this tool may look at files or parse a command line.
+    pub(crate) fn looks_at_touches(&self, tool: &str) -> bool {
+        self.rules.iter().any(|rule| rule.may_match_tool(tool) && rule.looks_at_touches())
+    }
+
+    /// The decision of the first rule that matches.
+    pub fn decide(&self, subject: &Subject<'_>) -> Verdict {
+        match self.rules.iter().find(|rule| rule.matches(subject)) {
+            Some(rule) => Verdict {
+                decision: rule.decision(),
+                reason: rule.reason().to_owned(),
+                rule: rule.origin().to_owned(),
+            },
+            None => Verdict {
+                decision: Decision::Allow,
+                reason: "no rule is about this call".to_owned(),
+                rule: "none".to_owned(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What rules match, as data.
+
+use serde_json::json;
+
+use super::*;
+
+const TOOLS: &[&str] = &["bash", "write", "ls"];
+
+fn rule(spec: Value) -> Result<Rule, String> {
+    Rule::new(serde_json::from_value(spec).unwrap(), "policy.toml, line 1".to_owned(), TOOLS)
+}
+
+fn decision(spec: Value, (tool, risk): (&str, Risk), session: &str, touches: &Touches) -> Option<Decision> {
+    let policy = Policy::new(vec![rule(spec).unwrap()]);
+    let arguments = json!({"path": "a", "deep": true, "mode": "append"});
+    let session = session.parse().unwrap();
+    let annotations = if tool == "ls" { Annotations::READS } else { Annotations::ACTS };
+    let found = || touches.clone();
+    let subject = Subject::new((tool, risk, annotations), &arguments, &session, Caller::Token, &found);
+    let verdict = policy.decide(&subject);
+    (verdict.rule != "none").then_some(verdict.decision)
+}
+
+#[test]
+fn each_part_of_a_rule_narrows_it() {
+    let check = |spec: Value, matches: bool| {
+        let found = decision(spec.clone(), ("write", Risk::High), "telegram:4711", &Touches::default());
+        assert_eq!(found.is_some(), matches, "{spec}");
+    };
+    check(json!({"decision": "deny"}), true);
+    check(json!({"decision": "deny", "tools": ["ls", "write"]}), true);
+    check(json!({"decision": "deny", "tools": ["ls"]}), false);
+    check(json!({"decision": "deny", "risk": ["medium", "high"]}), true);
+    check(json!({"decision": "deny", "risk": ["low"]}), false);
+    check(json!({"decision": "deny", "annotations": ["destructive"]}), true);
+    check(json!({"decision": "deny", "annotations": ["read_only", "open_world"]}), false);
+    check(json!({"decision": "deny", "sessions": ["telegram:47*"]}), true);
+    check(json!({"decision": "deny", "sessions": ["local:*"]}), false);
+    check(json!({"decision": "deny", "channels": ["telegram"]}), true);
+    check(json!({"decision": "deny", "channels": ["local", "http"]}), false);
+    check(json!({"decision": "deny", "tokens": ["caller"]}), true);
+    check(json!({"decision": "deny", "tokens": ["none"]}), false);
+    check(json!({"decision": "deny", "arguments": {"deep": true, "mode": ["append", "overwrite"]}}), true);
+    check(json!({"decision": "deny", "arguments": {"deep": false}}), false);
+    check(json!({"decision": "deny", "arguments": {"absent": true}}), false);
+    check(json!({"decision": "deny", "tools": ["write"], "channels": ["http"]}), false);
+}
+
+#[test]
+fn one_part_of_a_call_is_enough_to_ask_and_all_of_it_is_needed_to_allow() {
+    let path = |path: &str| TouchedPath { path: format!("/w/{path}").into(), beneath: path.into() };
+    let touches = |paths: &[&str], hosts: &[&str]| Touches {
+        paths: paths.iter().map(|name| path(name)).collect(),
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        commands: None,
+    };
+    let check = |key: &str, glob: &str, touched: &Touches, asked: bool, allowed: bool| {
+        for (decided, expected) in [("ask", asked), ("deny", asked), ("allow", allowed)] {
+            let spec = json!({"decision": decided, key: [glob]});
+            let found = decision(spec.clone(), ("write", Risk::High), "default", touched);
+            assert_eq!(found.is_some(), expected, "{spec} {touched:?}");
+        }
+    };
+    check("paths", "src/**", &touches(&["src/a/b"], &[]), true, true);
+    check("paths", "src/*", &touches(&["src/a/b"], &[]), false, false);
+    check("paths", "/w/src/**", &touches(&["src/a"], &[]), true, true);
+    check("paths", "src/**", &touches(&["src/a", "etc/b"], &[]), true, false);
+    check("paths", "**", &touches(&[], &[]), false, false);
+    check("hosts", "*.example", &touches(&[], &["a.example"]), true, true);
+    check("hosts", "*.example", &touches(&[], &["a.example", "b.test"]), true, false);
+}
+
+#[test]
+fn commands_are_beginnings_of_words() {
+    let words = |line: &str| {
+        line.split(' ').map(|word| (word != "?").then(|| word.to_owned())).collect::<Vec<Option<String>>>()
+    };
+    let line = |commands: &[&str]| CommandLine {
+        commands: commands
+            .iter()
+            .map(|line| SimpleCommand { words: words(line), without_options: None })
+            .collect(),
+        is_understood: true,
+        is_plain: true,
+    };
+    let check = |line: CommandLine, denied: bool, allowed: bool| {
+        let touched = Touches { commands: Some(line), ..Touches::default() };
+        for (decided, expected) in [("ask", denied), ("deny", denied), ("allow", allowed)] {
+            let spec = json!({"decision": decided, "commands": ["git push", "make"]});
+            let found = decision(spec, ("bash", Risk::Medium), "default", &touched);
+            assert_eq!(found.is_some(), expected, "{decided}: {touched:?}");
+        }
+    };
+    check(line(&["git push origin"]), true, true);
+    check(line(&["git push", "make all"]), true, true);
+    check(line(&["git push", "rm x"]), true, false);
+    check(line(&["git pushy"]), false, false);
+    check(line(&["git", "echo git push"]), false, false);
+    check(line(&["git ? origin"]), true, false);
+    check(line(&["?"]), true, false);
+    check(line(&["ls ?"]), false, false);
+    check(CommandLine { is_understood: false, ..line(&["make"]) }, true, false);
+    check(CommandLine { is_plain: false, ..line(&["make"]) }, true, false);
+    let behind = SimpleCommand { words: words("git -C x push"), without_options: Some(words("git push")) };
+    check(CommandLine { commands: vec![behind], ..line(&[]) }, true, false);
+}
+
+#[test]
+fn the_first_rule_that_matches_decides() {
+    let rules = [
+        json!({"decision": "ask", "tools": ["ls"]}),
+        json!({"decision": "deny", "tools": ["write"], "reason": "no writing"}),
+        json!({"decision": "allow"}),
+    ];
+    let policy = Policy::new(rules.into_iter().map(|spec| rule(spec).unwrap()).collect());
+    let (arguments, session) = (json!({}), SessionId::default_session());
+    let touches = Touches::default;
+    let subject =
+        Subject::new(("write", Risk::High, Annotations::ACTS), &arguments, &session, Caller::Token, &touches);
+    let verdict = policy.decide(&subject);
+    assert_eq!((verdict.decision, verdict.reason.as_str()), (Decision::Deny, "no writing"));
+    assert_eq!(verdict.rule, "policy.toml, line 1");
+}
+
+#[test]
+fn a_rule_that_could_not_be_meant_is_refused_with_what_would_be_right() {
+    let check = |spec: Value, expected: &str| {
+        let error = rule(spec.clone()).unwrap_err();
+        assert!(error.contains(expected), "{spec}: {error}");
+    };
+    check(json!({"decision": "deny", "tools": ["bsh"]}), "\"bsh\", which does not exist: use bash, write");
+    check(json!({"decision": "deny", "tools": []}), "`tools` is empty");
+    check(json!({"decision": "deny", "risk": []}), "`risk` is empty");
+    check(json!({"decision": "deny", "arguments": {}}), "`arguments` is empty");
+    check(json!({"decision": "deny", "channels": ["mail"]}), "use telegram, local, http");
+    check(json!({"decision": "deny", "tokens": ["mine"]}), "use caller, none");
+    check(json!({"decision": "deny", "annotations": ["safe"]}), "use read_only");
+    check(json!({"decision": "deny", "paths": ["a["]}), "`paths` has no valid glob");
+    check(json!({"decision": "deny", "hosts": []}), "`hosts` is empty");
+    check(json!({"decision": "deny", "commands": ["  "]}), "a command without words");
+    let unknown = serde_json::from_value::<RuleSpec>(json!({"decision": "deny", "tool": ["ls"]}));
+    assert!(unknown.unwrap_err().to_string().contains("unknown field `tool`"));
+}

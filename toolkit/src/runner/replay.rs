@@ -1,0 +1,70 @@
+//! The request of a call, so that a person can send it again: as data and as a line for a shell.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::call::PendingCall;
+
+/// A request that can be sent again.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Replay {
+    curl: String,
+    request: Request,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Request {
+    path: String,
+    headers: Map<String, Value>,
+    body: Value,
+}
+
+impl Replay {
+    /// The request of a call at this address. The token stands there as a variable.
+    pub(super) fn of(call: &PendingCall, url: &str) -> Self {
+        let ids = &call.info.ids;
+        let mut headers: Vec<(&str, String)> = vec![("Content-Type", "application/json".to_owned())];
+        if call.token_sha256.is_some() {
+            headers.push(("Authorization", "Bearer $AUTONOUS_TOOL_TOKEN".to_owned()));
+        }
+        headers.push(("X-Session-Id", ids.session.as_str().to_owned()));
+        headers.extend(ids.task.as_ref().map(|task| ("X-Task-Id", task.as_str().to_owned())));
+        let path = format!("/tools/{}", call.info.tool);
+        let body = call.arguments.as_ref().cloned().unwrap_or_default();
+        let lines: Vec<String> = headers.iter().map(|(name, value)| in_shell(name, value)).collect();
+        let curl = format!(
+            "curl -sS -X POST {url}{path} {} --data-binary {}",
+            lines.join(" "),
+            quoted(&body.to_string())
+        );
+        let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        Self { curl, request: Request { path, headers, body } }
+    }
+}
+
+/// The shell fills in the token alone.
+fn in_shell(name: &str, value: &str) -> String {
+    if name == "Authorization" {
+        return format!("-H \"{name}: {value}\"");
+    }
+    format!("-H {}", quoted(&format!("{name}: {value}")))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_gets_the_text_as_it_is() {
+        let text = "it's $HOME `id` \"x\"\n";
+        let line = format!("printf %s {}", quoted(text));
+        let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
+        assert_eq!(in_shell("Authorization", "Bearer $T"), "-H \"Authorization: Bearer $T\"");
+        assert_eq!(in_shell("X-A", "b"), "-H 'X-A: b'");
+    }
+}
