@@ -10,6 +10,9 @@ pub(crate) fn signed(text: &str, origin: Option<&Origin>) -> String {
     let chat = origin.chat.as_ref().map(|chat| format!(", in the group “{chat}”")).unwrap_or_default();
     let topic = origin.topic.as_ref().map(|topic| format!(", topic {topic}")).unwrap_or_default();
     let from = &origin.from;
+    if let Some(scheduled) = &origin.scheduled {
+        return format!("[A schedule of {from}{chat}{topic}: {scheduled}]\n{text}");
+    }
     match &origin.forwarded_from {
         None => format!("[From {from}{chat}{topic}]\n{text}"),
         Some(writer) => {
@@ -30,11 +33,18 @@ mod tests {
             chat: Some("Family".to_owned()),
             topic: Some("12".to_owned()),
             forwarded_from: None,
+            scheduled: None,
         };
         assert_eq!(signed("hi", None), "hi");
         assert_eq!(signed("hi", Some(&origin)), "[From Ada (ID 5), in the group “Family”, topic 12]\nhi");
         origin.forwarded_from = Some("Eve".to_owned());
         let told = signed("hi", Some(&origin));
         assert!(told.contains("forwarding what Eve wrote]\n<untrusted-"), "{told}");
+        let scheduled = Origin {
+            from: "Ada (ID 5)".to_owned(),
+            scheduled: Some("due now".to_owned()),
+            ..Origin::default()
+        };
+        assert_eq!(signed("call Anna", Some(&scheduled)), "[A schedule of Ada (ID 5): due now]\ncall Anna");
     }
 }

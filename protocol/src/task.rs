@@ -70,7 +70,7 @@ impl Task {
 
 /// Who wrote a message, and where. Each part is one short line without brackets; people choose their own
 /// names and those of groups, so they are data and never instructions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Such as `Ada Lovelace (@ada, ID 4711)`.
     pub from: String,
@@ -83,6 +83,9 @@ pub struct Origin {
     /// Whose words they are, if the sender only passed them on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,
+    /// That it was set earlier and is due now: when, in words; none for what is said now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled: Option<String>,
 }
 
 /// Tools that belong to the supervisor: the worker calls them by a request to it.

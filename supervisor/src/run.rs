@@ -39,6 +39,7 @@ use crate::housekeeping::{self, Housekeeping};
 use crate::journal::{self, Journal};
 use crate::monitor::Monitor;
 use crate::ports::{Port, PortError};
+use crate::schedules::{self, Schedules};
 use crate::startup_resources::StartupResources;
 use crate::store::{Store, StoreError, events, outgoing_files, tool_calls};
 use crate::tokens::{Tokens, TokensError};
@@ -87,9 +88,13 @@ fn channel_tools(
     files: &ToolFiles,
     store: &Store,
     channels: &Channels,
+    schedules: &Schedules,
 ) -> Result<ChannelTools, RunError> {
     let sending = Sending { store: store.clone(), channels: channels.clone() };
-    let registries = [(telegram::NAME, telegram::tools::registry(&sending, files)?)];
+    let telegram = telegram::tools::registry(&sending, files)?;
+    // A local chat only gets replies to its own messages: nobody would see there what is due.
+    let telegram = schedules::tools::add_to(telegram, schedules, telegram::NAME)?;
+    let registries = [(telegram::NAME, telegram)];
     ChannelTools::new(registries, store, config.data.calls()).map_err(RunError::ToolState)
 }
 
@@ -130,7 +135,8 @@ pub(crate) async fn run(
         files_came: Arc::default(),
     };
     let channels = channels(&config.channels, inbound)?;
-    let channel_tools = channel_tools(&config, &files, &store, &channels)?;
+    let schedules = Schedules::new(&store, &channels);
+    let channel_tools = channel_tools(&config, &files, &store, &channels, &schedules)?;
     let system = System {
         config,
         launcher,
@@ -140,6 +146,7 @@ pub(crate) async fn run(
         tokens,
         channels,
         channel_tools,
+        schedules,
         cancel_signal,
         queue: Queue::default(),
         file_requests,
@@ -155,6 +162,8 @@ pub(crate) async fn run(
     let monitor = system.start_monitor(&children);
     system.start_channels(control_port, &monitor)?;
     system.start_file_requests();
+    let clock = schedules::due::keep(system.schedules.clone(), system.run.clone(), system.stop.clone());
+    system.tracker.spawn(clock);
     system.announce_when_ready(children, monitor, announce);
     system.start_housekeeping();
     let ended = system.until_stopped(&stop).await;
@@ -214,6 +223,7 @@ struct System {
     tokens: Tokens,
     channels: Channels,
     channel_tools: ChannelTools,
+    schedules: Schedules,
     cancel_signal: CancelSignal,
     queue: Queue,
     /// Notified when a chat asks for files.

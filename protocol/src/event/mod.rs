@@ -24,8 +24,8 @@ pub use body::{EventBody, EventPayload, TYPES};
 pub use supervisor::{
     AttemptFailed, ChatMoved, ChatPaired, ChatUnpaired, CrashLoopDetected, DatabasePruned, JournalAccepted,
     JournalTampered, ProcessStarted, ReplyQueued, ReplyRequeued, ReplySent, Requeued, RetryExhausted,
-    RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskQueued, TaskSkipped, WorkerExited,
-    WorkerSpawned,
+    RetryScheduled, ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed, TaskCancelled,
+    TaskClaimed, TaskDead, TaskDone, TaskQueued, TaskSkipped, WorkerExited, WorkerSpawned,
 };
 pub use tool_call::{
     ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,

@@ -103,6 +103,50 @@ pub struct Requeued {
     pub attempt: u32,
 }
 
+/// A chat wants something to be done later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleCreated {
+    pub schedule_id: String,
+    pub channel: String,
+    pub chat_id: String,
+    pub text: String,
+    /// A line of cron; absent for one time only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub every: Option<String>,
+    /// The IANA name of its time zone.
+    pub timezone: String,
+    pub next_at_ms: i64,
+}
+
+/// A schedule was ended before its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleCancelled {
+    pub schedule_id: String,
+    pub by: String,
+}
+
+/// A schedule was due and became the event's task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleDue {
+    pub schedule_id: String,
+    pub due_at_ms: i64,
+    pub late_ms: i64,
+    /// Absent if that was the last time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next_at_ms: Option<i64>,
+}
+
+/// A schedule was due and not run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleMissed {
+    pub schedule_id: String,
+    pub due_at_ms: i64,
+    pub reason: String,
+    /// Absent if that was the last time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next_at_ms: Option<i64>,
+}
+
 /// A task was given to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskClaimed {

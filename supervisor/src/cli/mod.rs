@@ -15,6 +15,7 @@ pub(crate) mod program;
 mod prune;
 mod queue;
 mod resend;
+mod schedules;
 mod tasks;
 mod tree;
 
@@ -83,6 +84,10 @@ pub(crate) enum Command {
     ///
     /// Works whether or not the supervisor is running; the chats of its settings are known only while it is.
     Chats(chats::ChatsArguments),
+    /// List what the chats want to be done later.
+    ///
+    /// Works whether or not the supervisor is running. A chat's own tools set and end its schedules.
+    Schedules(schedules::SchedulesArguments),
     /// Allow a chat to use the bot, by the code that the bot answered it with.
     ///
     /// Works whether or not the supervisor is running.

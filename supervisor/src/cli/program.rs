@@ -67,6 +67,9 @@ fn run_command() -> anyhow::Result<ExitCode> {
         Command::Chats(chats) => {
             exit_with(runtime()?.block_on(cli::chats::show(&data, &chats, screen(&variables)))?)
         }
+        Command::Schedules(schedules) => {
+            print_output(cli::schedules::run(&data, &schedules, screen(&variables)))
+        }
         Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(&data, pair))?),
         Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(&data, unpair))?),
         Command::Backup(backup) => make_backup(&data, &backup),

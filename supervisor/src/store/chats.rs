@@ -10,7 +10,7 @@ use super::{StoreError, events, kv, pairing};
 use crate::channel::{ChannelName, Chat};
 
 /// The tables whose rows belong to a chat.
-const TABLES: [&str; 3] = ["inbox", "history", "outbox"];
+const TABLES: [&str; 4] = ["inbox", "history", "outbox", "schedules"];
 
 /// Moves a chat's messages, history and replies to its new ID, and remembers it. Done once; a repetition
 /// only moves what came in between.

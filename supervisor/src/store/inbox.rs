@@ -5,6 +5,7 @@ use protocol::{EventId, Origin, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
+use super::columns::json;
 use super::{StoreError, events, outbox};
 use crate::channel::Chat;
 
@@ -79,6 +80,12 @@ pub(crate) fn store_skipped(
 pub(crate) fn message_id(connection: &Connection, task: &TaskId) -> Result<Option<i64>, StoreError> {
     let mut query = connection.prepare_cached("select message_id from inbox where id = ?1")?;
     Ok(query.query_row([task.as_str()], |row| row.get(0)).optional()?.flatten())
+}
+
+/// Who wrote a task's message, if its channel told.
+pub(crate) fn origin(connection: &Connection, task: &TaskId) -> Result<Option<Origin>, StoreError> {
+    let mut query = connection.prepare_cached("select origin from inbox where id = ?1")?;
+    Ok(query.query_row([task.as_str()], |row| json(row, 0)).optional()?.flatten())
 }
 
 pub(crate) fn status(connection: &Connection, task: &TaskId) -> Result<Option<MessageStatus>, StoreError> {

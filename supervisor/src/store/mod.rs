@@ -35,6 +35,7 @@ mod properties;
 pub(crate) mod requeue;
 pub(crate) mod resend;
 pub(crate) mod retention;
+pub(crate) mod schedules;
 pub(crate) mod tool_calls;
 pub(crate) mod usage;
 mod writer;

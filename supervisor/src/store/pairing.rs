@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::columns::chat;
-use super::{StoreError, cancel, events};
+use super::{StoreError, cancel, events, schedules};
 use crate::channel::{ChannelName, Chat};
 
 /// How long a code can be used, and the pause before its chat gets another one.
@@ -104,6 +104,7 @@ pub(crate) fn unpair(
     let found = connection.prepare_cached(sql)?.query_row([chat_id], known).optional()?;
     let Some(KnownChat { chat, .. }) = found else { return Ok(None) };
     cancel::in_chat(connection, &chat, true, by)?;
+    schedules::cancel_all(connection, &chat, by, run)?;
     let unpaired = ChatUnpaired {
         channel: chat.channel.as_str().to_owned(),
         chat_id: chat.id.clone(),

@@ -50,6 +50,7 @@ mod idempotency;
 mod links;
 mod malformed;
 mod openapi_valid;
+mod schedules;
 mod schemas;
 mod swagger;
 mod undo;

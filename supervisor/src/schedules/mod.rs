@@ -1,0 +1,39 @@
+//! Schedules: what a chat wants to be done later, as tools of the model and as tasks when it is due.
+//!
+//! A schedule is a row. When it is due, its task is queued and its next time decided in one transaction, so
+//! each time is run once, whatever is killed. What was due while nobody ran is run once, at most a day late;
+//! what is later is not run, and its chat is told.
+
+pub(crate) mod due;
+pub(crate) mod tools;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::channel::{Channels, Chat, Content, Rejection};
+use crate::store::Store;
+
+/// What tools and the clock share.
+#[derive(Clone)]
+pub(crate) struct Schedules {
+    pub(crate) store: Store,
+    pub(crate) channels: Channels,
+    /// Notified when a schedule was added.
+    pub(crate) changed: Arc<Notify>,
+}
+
+impl Schedules {
+    pub(crate) fn new(store: &Store, channels: &Channels) -> Self {
+        Self { store: store.clone(), channels: channels.clone(), changed: Arc::default() }
+    }
+}
+
+/// Why nothing is done for a chat; none if the bot works for it.
+fn refusal(channels: &Channels, chat: &Chat) -> Option<Rejection> {
+    let probe = Content::Text("?".to_owned());
+    match channels.get(&chat.channel) {
+        Some(channel) => channel.prepare(&chat.id, probe).err(),
+        None => Some(Rejection::Invalid(format!("the channel {} is unknown", chat.channel))),
+    }
+}

@@ -1,0 +1,150 @@
+//! Reminders and repeated tasks: set by a model or a person, run once each, over kills and time.
+
+use harness::fake_telegram::update::ADA;
+use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, wait};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+fn call(system: &System, tool: &str, session: &str, arguments: &Value) -> (u16, Value) {
+    let request = Request::post_json(&format!("/tools/{tool}"), arguments).header("X-Session-Id", session);
+    let answer = system.control(request);
+    (answer.status, answer.json())
+}
+
+/// A time that is `seconds` from now, in RFC 3339.
+fn in_seconds(seconds: i64) -> String {
+    let connection = Connection::open_in_memory().unwrap();
+    let sql = "select strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?1)";
+    connection.query_row(sql, [format!("{seconds:+} seconds")], |row| row.get(0)).unwrap()
+}
+
+/// Moves a stopped system's schedules to another time, as if they had been due while nobody ran.
+fn make_due(system: &System, ago_ms: i64) {
+    let connection = Connection::open(system.dir().data().join("db/autonous.db")).unwrap();
+    let sql = "update schedules set next_at_ms = ?1";
+    let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    assert!(connection.execute(sql, [now - ago_ms]).unwrap() > 0);
+}
+
+/// A model that schedules what it is asked, and does what is due.
+fn scheduling_model(arguments: Value) -> FakeModel {
+    FakeModel::start(move |request| {
+        let messages = request["messages"].as_array().cloned().unwrap_or_default();
+        let last = messages.last().cloned().unwrap_or_default();
+        let text = last["content"].to_string();
+        match last["role"].as_str() {
+            Some("tool") => ModelReply::Text("I will.".to_owned()),
+            _ if text.contains("[A schedule of") => ModelReply::Text("Call Anna now!".to_owned()),
+            _ => ModelReply::call("schedule_task", &arguments),
+        }
+    })
+}
+
+#[test]
+fn a_reminder_over_telegram_comes_once_into_the_chat_that_asked() {
+    let telegram = FakeTelegram::start();
+    let arguments =
+        json!({"text": "Remind Ada to call Anna.", "at": in_seconds(3), "timezone": "Europe/Berlin"});
+    let model = scheduling_model(arguments);
+    let system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    telegram.push(ADA.text("remind me to call Anna"));
+    let sent = telegram.wait_for_sent(2);
+    assert_eq!((sent[0].text.as_str(), sent[1].text.as_str()), ("I will.", "Call Anna now!"));
+    let asked = model.requests().pop().unwrap()["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(asked.contains("[A schedule of Ada") && asked.contains("Europe/Berlin, due on"), "{asked}");
+    assert_eq!(system.database().texts("select text from schedules"), Vec::<String>::new());
+    let events = system.database().texts("select type from events where type like 'schedule.%' order by seq");
+    assert_eq!(events, ["schedule.created", "schedule.due"]);
+    assert_eq!(system.shown(&["schedules"]).trim(), "Nothing is scheduled.");
+}
+
+#[test]
+fn what_is_due_is_run_once_over_kills_and_what_is_too_late_is_told() {
+    let telegram = FakeTelegram::start();
+    let mut system = System::builder().telegram(&telegram, "4711").start();
+    let every = json!({"text": "/ls path=.", "every": "0 9 1 1 *", "timezone": "UTC"});
+    let (status, made) = call(&system, "schedule_task", "telegram:4711", &every);
+    assert_eq!(status, 200, "{made}");
+    let shown = system.shown_json(&["schedules", "--json"]);
+    assert_eq!(shown["schedules"][0]["every"], "0 9 1 1 *");
+    for round in 1..=3 {
+        system.kill();
+        make_due(&system, 3_600_000);
+        system.restart();
+        telegram.wait_for_sent(round);
+        system.kill();
+        system.restart();
+        wait::until_true("every task has ended", || {
+            system.database().task_states().iter().all(|state| state == "done")
+        });
+        assert_eq!(system.database().task_states().len(), round);
+    }
+    let origin = system.database().texts("select origin ->> 'scheduled' from inbox");
+    assert!(origin[0].contains("60 minutes late because nothing ran then"), "{origin:?}");
+    system.kill();
+    make_due(&system, 25 * 3_600_000);
+    system.restart();
+    let told = telegram.wait_for_sent(4).pop().unwrap().text;
+    assert!(told.starts_with("Not done, because nothing ran for more than a day: “/ls path=.”"), "{told}");
+    assert_eq!(system.database().task_states().len(), 3);
+    let left = system.shown(&["schedules"]);
+    assert!(left.contains("01-01 09:00 UTC"), "it goes on next year: {left}");
+}
+
+#[test]
+fn a_chat_lists_and_ends_its_own_schedules_only() {
+    let telegram = FakeTelegram::start();
+    let system = System::builder().telegram(&telegram, "4711,4712").start();
+    let make = json!({"text": "look", "every": "30 8 * * 1-5", "timezone": "Europe/Berlin", "times": 3});
+    let (_, made) = call(&system, "schedule_task", "telegram:4711", &make);
+    let id = made["meta"]["data"]["schedule_id"].clone();
+    assert!(made["meta"]["data"]["next_at"].as_str().unwrap().contains("T08:30:00+0"), "{made}");
+    // The chat's zone is remembered.
+    let (_, next) =
+        call(&system, "schedule_task", "telegram:4711", &json!({"text": "x", "at": "2999-07-01T09:00"}));
+    assert_eq!(next["meta"]["data"]["next_at"], "2999-07-01T09:00:00+02:00");
+    let (_, listed) = call(&system, "schedule_list", "telegram:4711", &json!({}));
+    assert_eq!(listed["meta"]["data"]["schedules"].as_array().map(Vec::len), Some(2), "{listed}");
+    assert!(listed["stdout"].as_str().unwrap().contains("every `30 8 * * 1-5`, 3 times: look"), "{listed}");
+    let (_, others) = call(&system, "schedule_list", "telegram:4712", &json!({}));
+    assert!(others["stdout"].as_str().unwrap().starts_with("This chat has no schedules."), "{others}");
+    let end = |session: &str| call(&system, "schedule_cancel", session, &json!({"schedule_id": id})).1;
+    assert_eq!(end("telegram:4712")["meta"]["error"]["code"], "NOT_FOUND");
+    assert_eq!(end("telegram:4711")["ok"], true);
+    assert_eq!(end("telegram:4711")["meta"]["error"]["code"], "NOT_FOUND");
+}
+
+#[test]
+fn what_cannot_be_scheduled_is_refused_with_a_hint() {
+    let (_telegram, system) = crate::with_telegram();
+    for (arguments, part) in [
+        (json!({"text": "x"}), "Give `at` for one time"),
+        (json!({"text": "x", "at": "2020-01-01T00:00Z"}), "in the past"),
+        (json!({"text": "x", "at": "tomorrow"}), "is no time"),
+        (json!({"text": "x", "at": "2999-01-01T00:00", "every": "* * * * *"}), "not both"),
+        (json!({"text": "x", "every": "* * * * * *"}), "five fields"),
+        (json!({"text": "x", "every": "0 0 30 2 *"}), "never comes"),
+        (json!({"text": "x", "every": "* * * * *", "timezone": "Mars"}), "no time zone"),
+        (json!({"text": "x", "every": "* * * * *", "until": "2020-01-01T00:00"}), "before the first time"),
+        (json!({"text": "x", "at": "2999-01-01T00:00", "until": "2999-01-02T00:00"}), "`every` only"),
+        (json!({"text": "x", "at": "2999-01-01T00:00", "times": 2}), "`every` only"),
+        (json!({"text": " ", "every": "* * * * *"}), "`text` is empty"),
+        (json!({"every": "* * * * *"}), "text"),
+    ] {
+        let (status, envelope) = call(&system, "schedule_task", "telegram:4711", &arguments);
+        assert_eq!(status, 400, "{arguments}: {envelope}");
+        assert!(envelope["meta"]["error"].to_string().contains(part), "{arguments}: {envelope}");
+    }
+    let stranger =
+        call(&system, "schedule_task", "telegram:666", &json!({"text": "x", "every": "* * * * *"}));
+    assert_eq!((stranger.0, &stranger.1["meta"]["error"]["code"]), (403, &json!("TOOL_NOT_ALLOWED")));
+    let make = json!({"text": "x", "every": "0 0 1 1 *"});
+    for _ in 0..100 {
+        assert_eq!(call(&system, "schedule_task", "telegram:4711", &make).0, 200);
+    }
+    let (status, envelope) = call(&system, "schedule_task", "telegram:4711", &make);
+    assert_eq!((status, &envelope["meta"]["error"]["code"]), (409, &json!("CONFLICT")), "{envelope}");
+    assert_eq!(system.database().count("select count(*) from schedules"), 100);
+    let (status, envelope) = call(&system, "schedule_task", "local:a", &make);
+    assert_eq!((status, &envelope["meta"]["error"]["code"]), (403, &json!("TOOL_NOT_ALLOWED")), "{envelope}");
+}
