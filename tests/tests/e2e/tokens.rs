@@ -100,7 +100,6 @@ const RULES: &[Rule] = &[
         full: &["`bash` comes last", "no input", "Git hooks", "all its processes are killed"],
         compact: &["Use `bash` last", "for what no other tool does"],
     },
-    Rule { what: "a deletion is for good", full: &["There is no undo"], compact: &["There is no undo"] },
     Rule {
         what: "a result that was cut is not the whole",
         full: &["what was cut and how to get the rest", "saw only a part"],
