@@ -76,10 +76,15 @@ impl ToolFiles {
 
     /// The directory of what comes in with a session.
     pub(crate) fn inbox_of(&self, session: &SessionId) -> String {
+        self.directory_of(INBOX, session)
+    }
+
+    /// A directory of a session in the root for what the agent keeps.
+    pub(crate) fn directory_of(&self, name: &str, session: &SessionId) -> String {
         let (root, chat) = (&self.root, session.as_str().replace(':', "-"));
         match self.division {
-            Division::Shared => format!("{root}/{INBOX}/{chat}"),
-            Division::PerChat => format!("{root}/{}/{INBOX}/{chat}", session.directory_name()),
+            Division::Shared => format!("{root}/{name}/{chat}"),
+            Division::PerChat => format!("{root}/{}/{name}/{chat}", session.directory_name()),
         }
     }
 
@@ -89,10 +94,13 @@ impl ToolFiles {
         &self,
         path: &str,
         session: &SessionId,
-        task: &TaskId,
+        task: Option<&TaskId>,
         body: Body,
     ) -> Result<u64, PutError> {
-        let request = self.request(Method::PUT, path, session).header("X-Task-Id", task.as_str());
+        let mut request = self.request(Method::PUT, path, session);
+        if let Some(task) = task {
+            request = request.header("X-Task-Id", task.as_str());
+        }
         let answer = request.header(IF_NONE_MATCH, "*").body(body).send().await.map_err(not_now)?;
         let status = answer.status();
         if status == StatusCode::PRECONDITION_FAILED {
@@ -156,10 +164,25 @@ impl ToolFiles {
     }
 }
 
+/// One word of a command line, whatever is in it.
+pub(crate) fn quoted(path: &str) -> String {
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
 fn not_now(error: reqwest::Error) -> PutError {
     PutError::NotNow(in_words(error))
 }
 
 fn in_words(error: reqwest::Error) -> String {
     crate::error_chain::error_chain(&error.without_url())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_the_command_line() {
+        assert_eq!(quoted("/a b/c'd"), "'/a b/c'\\''d'");
+    }
 }

@@ -12,7 +12,7 @@ use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
 
 use crate::error_chain::error_chain;
-use crate::tool_files::ToolFiles;
+use crate::tool_files::{ToolFiles, quoted};
 
 const VARIABLE: &str = "AUTONOUS_TRANSCRIBE";
 
@@ -129,20 +129,5 @@ impl Transcriber {
             return Err(format!("the service answered with {}", answer.status()));
         }
         answer.json::<Answer>().await.map(|answer| answer.text).map_err(in_words)
-    }
-}
-
-/// One word of a command line, whatever is in it.
-fn quoted(path: &str) -> String {
-    format!("'{}'", path.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_one_word_of_the_command_line() {
-        assert_eq!(quoted("/a b/c'd"), "'/a b/c'\\''d'");
     }
 }

@@ -12,7 +12,7 @@ use toolkit::arguments::invalid;
 use crate::channel::content::StoredFile;
 use crate::channel::{ChannelName, Channels, Chat, Content, Rejection};
 use crate::file_copy::copy;
-use crate::store::{Store, StoreError, inbox, outbox};
+use crate::store::{Store, StoreError, inbox, outbox, outgoing_files};
 use crate::tool_files::ToolFiles;
 
 #[derive(Clone)]
@@ -51,6 +51,17 @@ impl Sending {
         wait(tokio::time::timeout(left, copy(request, &self.store))).unwrap_or_else(|_| {
             Err(ToolError::new(ErrorCode::Timeout, "The file was not read before the call's deadline."))
         })
+    }
+
+    /// The first part of a stored file.
+    pub(crate) fn beginning(&self, file: &StoredFile) -> Result<Option<Vec<u8>>, ToolError> {
+        let id = file.id.clone();
+        wait(self.store.write(move |tx| outgoing_files::part(tx, &id, 0))).map_err(not_stored)
+    }
+
+    /// Deletes a stored file that is not sent.
+    pub(crate) fn forget(&self, file: StoredFile) -> Result<(), ToolError> {
+        wait(self.store.write(move |tx| outgoing_files::delete(tx, &file.id))).map_err(not_stored)
     }
 
     /// The number of the message that the call's task is about.

@@ -17,6 +17,7 @@ mod telegram;
 mod telegram_commands;
 mod telegram_people;
 mod telegram_topics;
+mod telegram_voice;
 mod terminal;
 
 // The worker with real tools and a fake model.

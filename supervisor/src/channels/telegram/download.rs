@@ -139,7 +139,7 @@ impl Downloads {
         let received = Arc::new(AtomicU64::new(0));
         let body = bounded(response, Arc::clone(&received));
         let session = file.chat.session();
-        match self.files.put(&file.path, &session, &file.task, body).await {
+        match self.files.put(&file.path, &session, Some(&file.task), body).await {
             Ok(size_bytes) => {
                 let is_speech = SPEECH.contains(&file.kind.as_str());
                 let transcript = if is_speech {

@@ -1,8 +1,10 @@
 //! The tools that a model has in Telegram chats, and nowhere else.
 
+mod language;
 mod react;
 mod reactions;
 mod send_file;
+mod send_voice;
 
 use protocol::ToolError;
 use toolkit::arguments::invalid;
@@ -16,7 +18,8 @@ use crate::tool_files::ToolFiles;
 pub(crate) fn registry(sending: &Sending, files: &ToolFiles) -> Result<Registry, RegistryError> {
     Registry::new()
         .with(react::React(sending.clone()))?
-        .with(send_file::SendFile { sending: sending.clone(), files: files.clone() })
+        .with(send_file::SendFile { sending: sending.clone(), files: files.clone() })?
+        .with(send_voice::SendVoice { sending: sending.clone(), files: files.clone() })
 }
 
 /// The chat that the call is for: the one that it names, or its own.

@@ -91,7 +91,7 @@ impl Tool for SendFile {
     }
 }
 
-fn valid_name(name: String) -> Result<String, ToolError> {
+pub(super) fn valid_name(name: String) -> Result<String, ToolError> {
     let is_bad = |character: char| character == '/' || character.is_control();
     if name.trim().is_empty() || name.len() > MAX_NAME_BYTES || name.contains(is_bad) {
         let rule =

@@ -1,0 +1,174 @@
+//! Voice messages that leave: sound files and texts that are spoken, by programs that these tests play.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use harness::fake_telegram::update::ADA;
+use harness::{FakeTelegram, Fault, Request, System, TestDir, wait};
+use serde_json::{Value, json};
+
+/// The beginning of Opus in OGG: the page's head, then the stream's (RFC 7845).
+fn opus() -> Vec<u8> {
+    [b"OggS".as_slice(), &[0; 24], b"OpusHead and sound"].concat()
+}
+
+/// Speaks by writing its voice and text.
+const ESPEAK: &str = r#"while getopts v:f:w: option; do case $option in
+    v) voice=$OPTARG ;; f) text=$OPTARG ;; w) wav=$OPTARG ;; esac; done
+printf '%s says: %s' "$voice" "$(<"$text")" >"$wav""#;
+const PICO: &str = r#"printf 'pico %s says: %s' "$2" "${@: -1}" >"$4""#;
+const FLITE: &str = r#"printf 'flite says: %s' "$(<"$2")" >"$4""#;
+/// Encodes by copying, behind the head of OGG.
+const OPUSENC: &str = r#"in=${@: -2:1}; { printf 'OggS'; cat -- "$in"; } >"${@: -1}""#;
+const FFMPEG: &str = r#"while [ "$1" != -i ]; do shift; done; in=${2#file:}
+[ -s "$in" ] || { echo "Invalid data found when processing input" >&2; exit 1; }
+{ printf 'ffmpeg '; cat -- "$in"; } >"${@: -1}""#;
+
+/// A directory with these programs.
+fn programs(scripts: &[(&str, &str)]) -> TestDir {
+    let dir = TestDir::new();
+    for (name, script) in scripts {
+        let path = dir.path().join(name);
+        fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    // What the scripts themselves and the shell need, but not what this machine may have installed.
+    for name in ["bash", "cat", "rm"] {
+        std::os::unix::fs::symlink(format!("/bin/{name}"), dir.path().join(name)).unwrap();
+    }
+    dir
+}
+
+fn system(telegram: &FakeTelegram, programs: &TestDir) -> System {
+    let path = programs.path().to_str().unwrap();
+    System::builder()
+        .telegram(telegram, "4711")
+        .workers(1)
+        .variable("AUTONOUS_TOOL_READONLY_ROOTS", path)
+        .variable("AUTONOUS_TOOL_ENV", &format!("PATH={path}"))
+        .start()
+}
+
+fn send(system: &System, arguments: &Value) -> Value {
+    let request = Request::post_json("/tools/telegram_send_voice", arguments);
+    system.control(request.header("X-Session-Id", "telegram:4711")).json()
+}
+
+fn sound(telegram: &FakeTelegram, number: usize) -> (String, String, String) {
+    let sent = telegram.wait_for_sent(number + 1)[number].clone();
+    assert_eq!(sent.method, "sendvoice", "{sent:?}");
+    let (name, bytes) = sent.file.unwrap();
+    (name, String::from_utf8_lossy(&bytes).into_owned(), sent.text)
+}
+
+/// No file of a call stays.
+fn assert_tidy(system: &System) {
+    let left = system.dir().data().join("state/voice/telegram-4711");
+    let left: Vec<_> = fs::read_dir(left).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_text_is_spoken_in_its_language_and_is_never_part_of_a_command_line() {
+    let telegram = FakeTelegram::start();
+    let programs = programs(&[("espeak-ng", ESPEAK), ("flite", FLITE), ("opusenc", OPUSENC)]);
+    let system = system(&telegram, &programs);
+    let sly = "'; touch /tmp/x; $(id) `id` \"\n-v the end";
+    for (number, (arguments, voice, spoken, name, caption)) in [
+        (json!({"text": "Good morning to you."}), "en", "Good morning to you.", "voice.ogg", ""),
+        (json!({"text": "Guten Morgen, das ist gut."}), "de", "Guten Morgen, das ist gut.", "voice.ogg", ""),
+        (json!({"text": sly, "lang": "pt-BR", "filename": "a b.ogg"}), "pt-br", sly, "a b.ogg", ""),
+        (json!({"caption": "das ist der Titel"}), "de", "das ist der Titel", "voice.ogg", "das ist der Titel"),
+        (json!({"text": "你好", "caption": "hello"}), "cmn", "你好", "voice.ogg", "hello"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = send(&system, &arguments);
+        assert_eq!(answer["ok"], true, "{arguments}: {answer}");
+        let expected = (name.to_owned(), format!("OggS{voice} says: {spoken}"), caption.to_owned());
+        assert_eq!(sound(&telegram, number), expected, "{arguments}");
+    }
+    assert_tidy(&system);
+    // Its command is an event below the call.
+    let below = "select count(*) from events as called join events as below on below.parent_id = called.id
+                 where called.payload ->> 'tool_name' = 'telegram_send_voice'
+                 and below.payload ->> 'tool_name' = 'bash'";
+    wait::until_true("the commands are events", || system.database().count(below) == 10);
+}
+
+#[test]
+fn a_sound_file_goes_as_it_is_or_is_converted() {
+    let telegram = FakeTelegram::start();
+    let programs = programs(&[("ffmpeg", FFMPEG), ("opusenc", OPUSENC)]);
+    let system = system(&telegram, &programs);
+    fs::write(system.workspace().join("a.ogg"), opus()).unwrap();
+    fs::write(system.workspace().join("-i $(id).wav"), "RIFF").unwrap();
+    send(&system, &json!({"path": "a.ogg", "caption": "listen"}));
+    let as_it_was = String::from_utf8(opus()).unwrap();
+    assert_eq!(sound(&telegram, 0), ("voice.ogg".to_owned(), as_it_was, "listen".to_owned()));
+    send(&system, &json!({"path": "-i $(id).wav"}));
+    assert_eq!(sound(&telegram, 1).1, "ffmpeg RIFF");
+    assert_tidy(&system);
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_package_and_nothing_is_sent() {
+    let telegram = FakeTelegram::start();
+    let (none, mute) = (programs(&[]), programs(&[("pico2wave", PICO)]));
+    let check = |system: &System, arguments: Value, code: &str, parts: &[&str]| {
+        let error = send(system, &arguments)["meta"]["error"].clone();
+        assert_eq!(error["code"], code, "{arguments}: {error}");
+        for part in parts {
+            assert!(error.to_string().contains(part), "{arguments}: {part}: {error}");
+        }
+        assert_eq!(system.database().count("select count(*) from outbox"), 0);
+        assert_eq!(system.database().count("select count(*) from outgoing_files"), 0);
+    };
+    let without = system(&telegram, &none);
+    fs::write(without.workspace().join("a.wav"), "RIFF").unwrap();
+    fs::write(without.workspace().join("empty.wav"), "").unwrap();
+    let speaks = ["espeak-ng", "libttspico-utils", "flite"];
+    check(&without, json!({"text": "hello"}), "TOOL_NOT_ALLOWED", &speaks);
+    check(&without, json!({"path": "a.wav"}), "TOOL_NOT_ALLOWED", &["opus-tools", "ffmpeg"]);
+    check(&without, json!({"path": "gone.wav"}), "NOT_FOUND", &["gone.wav"]);
+    check(&without, json!({"path": "empty.wav"}), "INVALID_ARGUMENT", &["empty"]);
+    check(&without, json!({"path": "/etc/hostname"}), "PATH_OUTSIDE_ROOTS", &["/etc/hostname"]);
+    check(&without, json!({}), "INVALID_ARGUMENT", &["`path`", "`text`"]);
+    check(&without, json!({"text": "  "}), "INVALID_ARGUMENT", &["`text`"]);
+    check(&without, json!({"text": "hello", "lang": "x; id"}), "INVALID_ARGUMENT", &["BCP 47"]);
+    check(&without, json!({"text": "x".repeat(4097)}), "INVALID_ARGUMENT", &["4096"]);
+    check(&without, json!({"text": "a", "chat_id": 666}), "TOOL_NOT_ALLOWED", &["espeak-ng"]);
+    drop(without);
+    let mute = system(&telegram, &mute);
+    check(&mute, json!({"text": "hello"}), "TOOL_NOT_ALLOWED", &["opus-tools", "ffmpeg"]);
+    assert_tidy(&mute);
+    assert!(telegram.sent().is_empty());
+}
+
+#[test]
+fn what_a_program_says_about_its_failure_is_told() {
+    let telegram = FakeTelegram::start();
+    let fails = "echo 'no such voice' >&2; exit 1";
+    let programs = programs(&[("espeak-ng", fails), ("ffmpeg", FFMPEG)]);
+    let system = system(&telegram, &programs);
+    let error = send(&system, &json!({"text": "hello"}))["meta"]["error"].clone();
+    assert!(error["code"] == "INVALID_ARGUMENT" && error.to_string().contains("no such voice"), "{error}");
+    assert_tidy(&system);
+}
+
+#[test]
+fn a_kill_during_a_send_loses_no_voice_and_sends_none_twice() {
+    let telegram = FakeTelegram::start();
+    telegram.fail("sendVoice", Fault::Silent);
+    let programs = programs(&[("flite", FLITE), ("ffmpeg", FFMPEG)]);
+    let mut system = system(&telegram, &programs);
+    telegram.push(ADA.text(r#"telegram_send_voice {"text": "hello"}"#));
+    wait::until_true("the voice is on its way", || !telegram.calls("sendVoice").is_empty());
+    system.kill();
+    system.restart();
+    let sent = telegram.wait_for_sent(2);
+    let methods: Vec<&str> = sent.iter().map(|sent| sent.method.as_str()).collect();
+    assert_eq!(methods, ["sendvoice", "sendmessage"], "{sent:?}");
+    assert_eq!(sound(&telegram, 0).1, "ffmpeg flite says: hello");
+}
