@@ -86,6 +86,7 @@ event_types! {
     JournalTampered = "journal.tampered",
     JournalAccepted = "journal.accepted",
     TaskQueued = "task.queued",
+    TaskEdited = "task.edited",
     TaskClaimed = "task.claimed",
     TaskDone = "task.done",
     TaskDead = "task.dead",

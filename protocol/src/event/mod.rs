@@ -25,7 +25,7 @@ pub use supervisor::{
     AttemptFailed, ChatMoved, ChatPaired, ChatUnpaired, CrashLoopDetected, DatabasePruned, JournalAccepted,
     JournalTampered, ProcessStarted, ReplyQueued, ReplyRequeued, ReplySent, Requeued, RetryExhausted,
     RetryScheduled, ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed, TaskCancelled,
-    TaskClaimed, TaskDead, TaskDone, TaskQueued, TaskSkipped, WorkerExited, WorkerSpawned,
+    TaskClaimed, TaskDead, TaskDone, TaskEdited, TaskQueued, TaskSkipped, WorkerExited, WorkerSpawned,
 };
 pub use tool_call::{
     ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,

@@ -92,6 +92,13 @@ pub struct TaskQueued {
     pub requeued: Option<Requeued>,
 }
 
+/// `task.edited`: its sender has changed the message before anybody worked on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskEdited {
+    /// What it says now.
+    pub text: String,
+}
+
 /// Who queued a task again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requeued {

@@ -1,5 +1,7 @@
 //! The content of an outgoing message: a text, an edit, a file or a reaction.
 
+use serde::{Deserialize, Serialize};
+
 use crate::formatting::{Entity, FormattedText};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,6 +9,12 @@ pub enum Content {
     Text(String),
     /// A text with bold words, code, links and the like.
     Formatted(FormattedText),
+    /// A text with buttons below it.
+    Question {
+        text: FormattedText,
+        /// In rows.
+        buttons: Vec<Vec<Button>>,
+    },
     Edit {
         /// That message, by its number in the chat.
         message_id: i64,
@@ -23,6 +31,20 @@ pub enum Content {
         /// Whether it is shown with a big animation.
         is_big: bool,
     },
+}
+
+/// A button below a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Button {
+    pub label: String,
+    /// What a press of it says, at most 64 bytes.
+    pub data: String,
+}
+
+impl Button {
+    pub fn new(label: &str, data: String) -> Self {
+        Self { label: label.to_owned(), data }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +83,7 @@ impl FileBody {
 impl Content {
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Text(_) | Self::Formatted(_) => "text",
+            Self::Text(_) | Self::Formatted(_) | Self::Question { .. } => "text",
             Self::Edit { .. } => "edit",
             Self::Document(_) => "document",
             Self::Voice(_) => "voice",
@@ -71,7 +93,10 @@ impl Content {
 
     pub fn text(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Formatted(FormattedText { text, .. }) | Self::Edit { text, .. } => text,
+            Self::Text(text)
+            | Self::Formatted(FormattedText { text, .. })
+            | Self::Question { text: FormattedText { text, .. }, .. }
+            | Self::Edit { text, .. } => text,
             Self::Document(file) | Self::Voice(file) => &file.caption,
             Self::Reaction { emoji, .. } => emoji,
         }
@@ -81,21 +106,41 @@ impl Content {
     pub const fn target(&self) -> Option<i64> {
         match self {
             Self::Edit { message_id, .. } | Self::Reaction { message_id, .. } => Some(*message_id),
-            Self::Text(_) | Self::Formatted(_) | Self::Document(_) | Self::Voice(_) => None,
+            Self::Text(_)
+            | Self::Formatted(_)
+            | Self::Question { .. }
+            | Self::Document(_)
+            | Self::Voice(_) => None,
         }
     }
 
     pub const fn file(&self) -> Option<&File> {
         match self {
             Self::Document(file) | Self::Voice(file) => Some(file),
-            Self::Text(_) | Self::Formatted(_) | Self::Edit { .. } | Self::Reaction { .. } => None,
+            Self::Text(_)
+            | Self::Formatted(_)
+            | Self::Question { .. }
+            | Self::Edit { .. }
+            | Self::Reaction { .. } => None,
+        }
+    }
+
+    pub fn buttons(&self) -> Option<&[Vec<Button>]> {
+        match self {
+            Self::Question { buttons, .. } => Some(buttons),
+            Self::Text(_)
+            | Self::Formatted(_)
+            | Self::Edit { .. }
+            | Self::Document(_)
+            | Self::Voice(_)
+            | Self::Reaction { .. } => None,
         }
     }
 
     /// How its text is formatted, if it is.
     pub fn entities(&self) -> Option<&[Entity]> {
         match self {
-            Self::Formatted(formatted) => Some(&formatted.entities),
+            Self::Formatted(formatted) | Self::Question { text: formatted, .. } => Some(&formatted.entities),
             Self::Text(_)
             | Self::Edit { .. }
             | Self::Document(_)

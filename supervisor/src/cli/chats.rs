@@ -9,7 +9,7 @@ use super::database_access::{DatabaseAccess, database_access};
 use super::error::CommandError;
 use super::queue::CommandOutput;
 use crate::channel::Delivery;
-use crate::control::chats::{AllowedBy, Chats, PairRequest, UnpairRequest, list, refusal, summary, welcome};
+use crate::control::chats::{AllowedBy, Chats, PairRequest, UnpairRequest, list, refusal, summary};
 use crate::control::error::ControlError;
 use crate::data_dir::DataDir;
 use crate::store::pairing::{self, Paired};
@@ -81,7 +81,7 @@ pub(super) async fn pair(data: &DataDir, arguments: PairArguments) -> Result<Com
             let write = exclusive.store.write(move |tx| {
                 let known = pairing::pair(tx, &code, BY, &run)?;
                 // Sent by the next run.
-                known.iter().try_for_each(|known| welcome(tx, known, Delivery::Push, &run))?;
+                known.iter().try_for_each(|known| pairing::welcome(tx, known, Delivery::Push, &run))?;
                 Ok(known)
             });
             write.await?.as_ref().map(summary).ok_or_else(|| refused(&ControlError::NoSuchCode))?

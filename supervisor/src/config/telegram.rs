@@ -25,6 +25,8 @@ pub(crate) struct TelegramSettings {
     pub allowed_chats: HashSet<i64>,
     /// `AUTONOUS_TELEGRAM_ALLOWED_USERS` (empty): the people who may, in private and in groups.
     pub allowed_users: HashSet<i64>,
+    /// The first person of either, who is asked about strangers.
+    pub owner: Option<i64>,
     /// `AUTONOUS_TELEGRAM_GROUP_MEMBERS` (`admins`).
     pub group_members: GroupMembers,
     /// `AUTONOUS_TELEGRAM_GROUP_TRIGGER` (`mention`).
@@ -89,6 +91,7 @@ impl TelegramSettings {
             transcription: Transcription::from_variables(variables)?,
             allowed_chats,
             allowed_users,
+            owner: owner(variables),
             group_members,
             group_trigger,
             pending_window: Duration::from_secs(window),
@@ -143,6 +146,12 @@ fn numbers(
         number.ok_or_else(|| VariableError::new(name, text, expected))
     };
     variables.list(name).unwrap_or_default().iter().map(number).collect()
+}
+
+/// The first person who may use the bot; groups have negative numbers.
+fn owner(variables: &Variables) -> Option<i64> {
+    let listed = [ALLOWED_USERS, ALLOWED_CHATS].map(|name| variables.list(name).unwrap_or_default());
+    listed.iter().flatten().filter_map(|number| number.parse().ok()).find(|number: &i64| *number > 0)
 }
 
 fn api_url(variables: &Variables) -> Result<Option<reqwest::Url>, VariableError> {

@@ -5,24 +5,21 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use protocol::EventId;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::Control;
 use super::body::{self, Body};
 use super::error::ControlError;
-use crate::channel::{Channel, Channels, Content, Delivery};
+use crate::channel::{Channel, Channels};
+use crate::store::StoreError;
 use crate::store::pairing::{self, KnownChat, Paired};
-use crate::store::{StoreError, outbox};
 
 /// Who asked, in the events.
 const BY: &str = "control";
 
 const PAIR_HINT: &str = "Send {\"code\": \"…\"}, the code that the bot answered with.";
 const UNPAIR_HINT: &str = "Send {\"chat\": \"4711\"}; GET /chats lists them.";
-
-const WELCOME: &str = "You may use this bot now. /help says what it can do.";
 
 /// What `GET /chats` responds with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -88,7 +85,7 @@ pub(crate) async fn post_pair(
         // The sender holds back what is for strangers, so the permission comes before the welcome.
         channel.set_paired(&known.chat.id, true);
         let (run, delivery) = (control.run.clone(), channel.delivery());
-        control.store.write(move |tx| welcome(tx, &known, delivery, &run)).await?;
+        control.store.write(move |tx| pairing::welcome(tx, &known, delivery, &run)).await?;
     }
     Ok(Json(paired))
 }
@@ -121,17 +118,6 @@ pub(crate) fn refusal(channels: &Channels, chat: &str) -> ControlError {
 pub(crate) fn summary(known: &KnownChat) -> Paired {
     let channel = known.chat.channel.as_str().to_owned();
     Paired { channel, chat: known.chat.id.clone(), title: known.title.clone() }
-}
-
-/// Tells a chat that it may write.
-pub(crate) fn welcome(
-    connection: &Connection,
-    known: &KnownChat,
-    delivery: Delivery,
-    run: &EventId,
-) -> Result<(), StoreError> {
-    let content = vec![Content::Text(WELCOME.to_owned())];
-    outbox::queue(connection, None, &known.chat, content, delivery, Some(run)).map(|_| ())
 }
 
 /// Those of the settings, those that were paired, and those that have a code.

@@ -89,7 +89,8 @@ ingress task.queued: requeued
 failed task.cancelled
 failed task.cancelled
 tool tool_call.replayed: write
-reply reply.requeued";
+reply reply.requeued
+ingress task.edited";
     assert_eq!(lines.join("\n"), expected);
 }
 

@@ -20,7 +20,8 @@ pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
     Ok(Chat { channel: parsed(row, column)?, id: row.get(column + 1)? })
 }
 
-/// Reads a content from eight columns: kind, text, target, file name, file ID, entities, is_big, size.
+/// Reads a content from nine columns: kind, text, target, file name, file ID, entities, is_big, size,
+/// buttons.
 pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
     let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
     let file = |caption| {
@@ -37,6 +38,10 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
             Content::Reaction { message_id: row.get(first + 2)?, emoji: text, is_big: row.get(first + 6)? }
         }
         _ => match entities(row, first + 5)? {
+            entities if row.get_ref(first + 8)? != rusqlite::types::ValueRef::Null => {
+                let text = FormattedText { text, entities: entities.unwrap_or_default() };
+                Content::Question { text, buttons: json(row, first + 8)?.unwrap_or_default() }
+            }
             Some(entities) => Content::Formatted(FormattedText { text, entities }),
             None => Content::Text(text),
         },

@@ -60,7 +60,7 @@ pub(crate) fn heads(connection: &Connection, channel: &ChannelName) -> Result<Ve
 /// A queued message with all its content.
 pub(crate) fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
-                      file_name, outbox.file_id, entities, is_big, size_bytes
+                      file_name, outbox.file_id, entities, is_big, size_bytes, buttons
                from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
                where seq = ?1 and state = 'queued'";
     Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
@@ -141,7 +141,7 @@ fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<OutgoingMessage> {
 mod tests {
     use super::*;
     use crate::channel::Delivery;
-    use crate::channel::content::{File, FileBody, StoredFile};
+    use crate::channel::content::{Button, File, FileBody, StoredFile};
     use crate::formatting::{Entity, FormattedText, Style};
     use crate::store::fixture::{CHANNEL, TestDatabase, test_chat};
     use crate::store::{outbox, outgoing_files};
@@ -236,10 +236,11 @@ mod tests {
         let link = Style::TextLink { url: "https://example.org/".to_owned() };
         let pre = Style::Pre { language: Some("rust".to_owned()) };
         let entities = [(0, link), (5, pre)].map(|(offset, style)| Entity { offset, length: 5, style });
-        let formatted = FormattedText { text: "hello world".to_owned(), entities: entities.into() };
+        let formatted = || FormattedText { text: "hello world".to_owned(), entities: entities.to_vec() };
         for content in [
             Content::Text("hello".to_owned()),
-            Content::Formatted(formatted),
+            Content::Formatted(formatted()),
+            Content::Question { text: formatted(), buttons: vec![vec![Button::new("Yes", "y".to_owned())]] },
             Content::Edit { message_id: 7, text: "better".to_owned() },
             Content::Document(file()),
             Content::Voice(file()),

@@ -1,10 +1,11 @@
 //! Messages that their senders change after they were stored.
 
 use protocol::TaskId;
+use protocol::event::TaskEdited;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::StoreError;
 use super::columns::task_id;
+use super::{StoreError, events};
 use crate::channel::Chat;
 
 /// The task of a message that was changed.
@@ -29,6 +30,15 @@ pub(crate) fn task_of(
         Ok(Edited { task: task_id(row, 0)?, has_begun: row.get(1)? })
     });
     Ok(found.optional()?)
+}
+
+/// Records that the text of a task was changed.
+pub(crate) fn record(connection: &Connection, task: &TaskId, text: &str) -> Result<(), StoreError> {
+    let sql = "select id from events where task_id = ?1 and type = 'task.queued' order by seq desc limit 1";
+    let queued: Option<String> =
+        connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get(0)).optional()?;
+    let queued = queued.and_then(|id| id.parse().ok());
+    events::record(connection, TaskEdited { text: text.to_owned() }, queued.as_ref(), task).map(drop)
 }
 
 /// Replaces the text of a task that has not begun.

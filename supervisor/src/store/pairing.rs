@@ -6,8 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::columns::chat;
-use super::{StoreError, cancel, events, schedules};
-use crate::channel::{ChannelName, Chat};
+use super::{StoreError, cancel, events, outbox, schedules};
+use crate::channel::{ChannelName, Chat, Content, Delivery};
 
 /// How long a code can be used, and the pause before its chat gets another one.
 const CODE_LIFE_MS: i64 = 60 * 60 * 1000;
@@ -18,6 +18,8 @@ const MAX_CODES: i64 = 1000;
 /// Without characters that look like others.
 const CODE_CHARACTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH: usize = 8;
+
+const WELCOME: &str = "You may use this bot now. /help says what it can do.";
 
 /// A chat that was paired, or wants to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +64,11 @@ pub(crate) fn give_code(
     Ok((given == 1).then_some(code))
 }
 
+/// The chat that waits with this code, if it is still good.
+pub(crate) fn waiting_with(connection: &Connection, code: &str) -> Result<Option<KnownChat>, StoreError> {
+    Ok(waiting(connection)?.into_iter().find(|known| known.note == code))
+}
+
 /// Allows the chat that a code was given to; none if no chat has it.
 pub(crate) fn pair(
     connection: &Connection,
@@ -90,6 +97,17 @@ pub(crate) fn pair(
     };
     events::append(connection, &Event::now(paired, Some(run), None))?;
     Ok(Some(known))
+}
+
+/// Tells a chat that it may write.
+pub(crate) fn welcome(
+    connection: &Connection,
+    known: &KnownChat,
+    delivery: Delivery,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    let content = vec![Content::Text(WELCOME.to_owned())];
+    outbox::queue(connection, None, &known.chat, content, delivery, Some(run)).map(|_| ())
 }
 
 /// Takes a pairing back and cancels what the chat has asked for; none if no chat with this ID was paired.

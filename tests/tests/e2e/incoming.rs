@@ -267,7 +267,7 @@ fn an_edit_replaces_what_has_not_begun_and_corrects_what_has() {
         }
         says("ok")
     });
-    let _system = started(&telegram, &model);
+    let system = started(&telegram, &model);
     let numbered = |mut update: Value, kind: &str, number: i64| {
         update[kind]["message_id"] = number.into();
         update
@@ -293,4 +293,8 @@ fn an_edit_replaces_what_has_not_begun_and_corrects_what_has() {
     assert_says(&said[1], &["second"]);
     assert_says(&said[2], &["A correction of an earlier message", "the first, corrected"]);
     assert!(!said.concat().contains("secnod") && !said.concat().contains("unknown"), "{said:?}");
+    let edited = "select queued.payload ->> 'text' || ' > ' || (edited.payload ->> 'text')
+                  from events as edited join events as queued on queued.id = edited.parent_id
+                  where edited.type = 'task.edited'";
+    assert_eq!(system.database().texts(edited), ["secnod > second"]);
 }

@@ -44,7 +44,8 @@ fn a_stranger_is_told_the_chat_id_once_an_hour_and_nothing_is_run_or_kept() {
             telegram.push(stranger.text("ls path=."));
             wait_for_rest(&system, &telegram);
         }
-        let sent = telegram.sent();
+        // What asks the owner is no answer.
+        let sent: Vec<_> = telegram.sent().into_iter().filter(|sent| sent.markup.is_null()).collect();
         assert_eq!((sent.len(), sent[0].chat_id), (1, stranger.id), "{sent:?}");
         assert!(sent[0].text.contains(&stranger.id.to_string()), "{sent:?}");
         let database = system.database();

@@ -114,7 +114,9 @@ fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
     let telegram = FakeTelegram::start();
     let mut system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(STRANGER.text("ls path=before"));
-    let told = telegram.wait_for_sent(1).remove(0).text;
+    // The owner is asked as well; this test decides with the command line.
+    telegram.wait_for_sent(2);
+    let told = to(&telegram.sent(), STRANGER).concat();
     let listed = system.shown_json(&["chats", "--json"]);
     let code = listed["chats"][1]["code"].as_str().unwrap().to_owned();
     assert_says(&told, &[&format!("supervisor pair {code}"), "666"]);
@@ -127,9 +129,9 @@ fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
     assert!(!wrong.status.success());
     assert_says(&String::from_utf8_lossy(&wrong.stderr), &["no chat has this code", "good for an hour"]);
     assert_says(&system.shown(&["pair", &code.to_lowercase()]), &["666", "may use the bot"]);
-    assert_says(&telegram.wait_for_sent(2)[1].text, &["You may use this bot now"]);
+    assert_says(&telegram.wait_for_sent(3)[2].text, &["You may use this bot now"]);
     telegram.push(STRANGER.text("ls path=after"));
-    assert_says(&telegram.wait_for_sent(3)[2].text, &["after"]);
+    assert_says(&telegram.wait_for_sent(4)[3].text, &["after"]);
     let used = system.run_command(&["pair", &code]);
     assert!(!used.status.success(), "a code is used once");
 
@@ -138,13 +140,14 @@ fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
     assert_says(&system.shown(&["chats"]), &["666", "pairing"]);
     system.restart();
     telegram.push(STRANGER.text("ls path=again"));
-    assert_says(&telegram.wait_for_sent(4)[3].text, &["again"]);
+    assert_says(&telegram.wait_for_sent(5)[4].text, &["again"]);
 
     let configured = system.run_command(&["unpair", "4711"]);
     assert_says(&String::from_utf8_lossy(&configured.stderr), &["the settings allow this chat"]);
     assert_says(&system.shown(&["unpair", "666"]), &["may no longer use the bot"]);
     telegram.push(STRANGER.text("ls path=too-late"));
-    assert_says(&telegram.wait_for_sent(5)[4].text, &["supervisor pair"]);
+    telegram.wait_for_sent(7);
+    assert_says(to(&telegram.sent(), STRANGER).last().unwrap(), &["supervisor pair"]);
     wait_for_rest(&system, &telegram);
     assert_eq!(system.database().count("select count(*) from inbox where text like '%too-late%'"), 0);
     let types = system.database().texts("select type from events where type like 'chat.%' order by seq");
@@ -173,4 +176,86 @@ fn the_model_is_told_who_wrote_and_what_was_forwarded() {
     );
     assert_eq!(texts(&telegram.sent()), ["hello", "hello"]);
     drop(system);
+}
+
+/// The question about a stranger in the owner's chat, and what its buttons carry.
+fn question(telegram: &FakeTelegram, number: usize) -> (Sent, String, String) {
+    let asked = wait::until("the owner is asked", || {
+        let sent = telegram.sent().into_iter();
+        sent.filter(|sent| sent.chat_id == ADA.id && !sent.markup.is_null()).nth(number)
+    });
+    let button = |at: usize| asked.markup["inline_keyboard"][0][at].clone();
+    assert_eq!((&button(0)["text"], &button(1)["text"]), (&json!("Allow"), &json!("Ignore")));
+    let data = |at: usize| button(at)["callback_data"].as_str().unwrap().to_owned();
+    (asked.clone(), data(0), data(1))
+}
+
+fn pressed(telegram: &FakeTelegram, chat: Chat, by: i64, number: i64, data: &str) -> String {
+    let press = telegram.press(chat, by, number, data);
+    wait::until("the press is answered", || telegram.answer_to(&press))
+}
+
+/// What a message says now, once it was edited so often.
+fn edited(telegram: &FakeTelegram, number: i64, times: usize) -> Sent {
+    wait::until("the question is edited", || {
+        let sent = telegram.sent().into_iter();
+        sent.filter(|sent| sent.method == "editmessagetext" && sent.target == Some(number)).nth(times - 1)
+    })
+}
+
+#[test]
+fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
+    let telegram = FakeTelegram::start();
+    let allowed = format!("{},{},12", GROUP.id, ADA.id);
+    let mut system = System::builder().telegram(&telegram, &allowed).start();
+    telegram.push(STRANGER.text("ls path=before"));
+    let (asked, allow, ignore) = question(&telegram, 0);
+    assert_says(&asked.text, &["Ada (ID 666)", "chat ID 666", "wants to use this bot"]);
+
+    // Neither the stranger, nor another one who is allowed, nor somebody in an allowed group.
+    for (chat, by) in [(STRANGER, 666), (Chat { id: 12 }, 12), (GROUP, 12), (ADA, 666)] {
+        let answer = pressed(&telegram, chat, by, asked.number, &allow);
+        assert_eq!(answer, "Only the owner of this bot decides that.", "{by} in {}", chat.id);
+    }
+    assert_eq!(system.database().count("select count(*) from paired_chats"), 0);
+
+    // Ignoring takes the buttons away, and a press that comes late still counts.
+    assert_eq!(pressed(&telegram, ADA, ADA.id, asked.number, &ignore), "Ignored.");
+    let now = edited(&telegram, asked.number, 1);
+    assert_says(&now.text, &["666", "is ignored"]);
+    assert!(now.markup.is_null(), "{now:?}");
+    system.kill();
+    system.restart();
+    assert_eq!(pressed(&telegram, ADA, ADA.id, asked.number, &allow), "Allowed.");
+    let now = edited(&telegram, asked.number, 2);
+    assert_says(&now.text, &["666", "may use this bot now", "supervisor unpair 666"]);
+    wait::until_true("the stranger is told", || {
+        to(&telegram.sent(), STRANGER).iter().any(|text| text.contains("You may use this bot now"))
+    });
+    telegram.push(STRANGER.text("ls path=after"));
+    wait::until_true("and served", || {
+        to(&telegram.sent(), STRANGER).iter().any(|text| text.contains("after"))
+    });
+
+    // Once more, it says that there is nothing left to decide.
+    let again = pressed(&telegram, ADA, ADA.id, asked.number, &allow);
+    assert_eq!(again, "This code was used, or it has expired.");
+    let unknown = pressed(&telegram, ADA, ADA.id, asked.number, "pair:perhaps:X");
+    assert_eq!(unknown, "This button does nothing any more.");
+    let paired = system.database().texts("select chat_id || ' ' || paired_by from paired_chats");
+    assert_eq!(paired, ["666 telegram"]);
+}
+
+#[test]
+fn a_bot_without_an_owner_asks_nobody_until_somebody_is_paired() {
+    let telegram = FakeTelegram::start();
+    let system = System::builder().telegram(&telegram, "-77").start();
+    telegram.push(ADA.text("hello"));
+    telegram.wait_for_sent(1);
+    let code = system.shown_json(&["chats", "--json"])["chats"][1]["code"].as_str().unwrap().to_owned();
+    system.shown(&["pair", &code]);
+    telegram.wait_for_sent(2);
+    telegram.push(STRANGER.text("hello"));
+    let (asked, allow, _) = question(&telegram, 0);
+    assert_eq!(pressed(&telegram, ADA, ADA.id, asked.number, &allow), "Allowed.");
 }

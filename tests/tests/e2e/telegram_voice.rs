@@ -78,7 +78,13 @@ fn a_text_is_spoken_in_its_language_and_is_never_part_of_a_command_line() {
         (json!({"text": "Good morning to you."}), "en", "Good morning to you.", "voice.ogg", ""),
         (json!({"text": "Guten Morgen, das ist gut."}), "de", "Guten Morgen, das ist gut.", "voice.ogg", ""),
         (json!({"text": sly, "lang": "pt-BR", "filename": "a b.ogg"}), "pt-br", sly, "a b.ogg", ""),
-        (json!({"caption": "das ist der Titel"}), "de", "das ist der Titel", "voice.ogg", "das ist der Titel"),
+        (
+            json!({"caption": "das ist der Titel"}),
+            "de",
+            "das ist der Titel",
+            "voice.ogg",
+            "das ist der Titel",
+        ),
         (json!({"text": "你好", "caption": "hello"}), "cmn", "你好", "voice.ogg", "hello"),
     ]
     .into_iter()

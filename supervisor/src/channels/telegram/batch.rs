@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::NAME;
 use super::classify::{ClassifiedUpdate, UpdateAction};
 use super::store_message::{store_edited, store_message};
+use super::stranger;
 use crate::channel::{Chat, Content, Delivery};
 use crate::commands::models::Models;
 use crate::commands::{self, Context};
@@ -46,6 +47,8 @@ pub(super) struct Batch {
     pub(super) file_requests: Arc<Notify>,
     /// What a chat can choose from.
     pub(super) models: Models,
+    /// Who is asked about strangers.
+    pub(super) owner: Option<i64>,
     /// Where files go; none if they cannot be stored.
     pub(super) inbox: Option<ToolFiles>,
     /// This run's `process.started`.
@@ -102,7 +105,7 @@ impl Batch {
                 commands::carry_out(tx, command, &context)?
             }
             UpdateAction::Answer { reply, .. } => Some((*reply).to_owned()),
-            UpdateAction::UnknownChat { title } => refusal(tx, chat, title)?,
+            UpdateAction::UnknownChat { title } => refusal(tx, chat, title, self.owner, run)?,
             UpdateAction::NotObeyed(reply) => may_tell_again(tx, chat)?.then(|| (*reply).to_owned()),
             UpdateAction::Moved { from, to } => {
                 chats::move_to(tx, &Chat::new(NAME, from), &to.to_string(), Some(run))?;
@@ -143,11 +146,21 @@ fn skipped_in_words(count: u64) -> String {
 }
 
 /// What to tell an unknown chat, if it was not told a short time ago.
-fn refusal(tx: &Transaction<'_>, chat: &Chat, title: &str) -> Result<Option<String>, StoreError> {
+fn refusal(
+    tx: &Transaction<'_>,
+    chat: &Chat,
+    title: &str,
+    owner: Option<i64>,
+    run: &EventId,
+) -> Result<Option<String>, StoreError> {
     // What can be allowed is the whole chat.
     let chat = &whole(chat);
     let Some(code) = pairing::give_code(tx, chat, title)? else { return Ok(None) };
     tracing::warn!(chat_id = chat.id, title, code, "a chat that is not allowed wrote to the bot");
+    if let Some(owner) = owner {
+        let question = vec![stranger::question(chat, title, &code)];
+        outbox::queue(tx, None, &Chat::new(NAME, owner), question, Delivery::Push, Some(run))?;
+    }
     Ok(Some(format!(
         "This bot does not work for this chat yet. Its operator can allow it within an hour: \
          supervisor pair {code}\n\nThe ID of this chat is {}.",

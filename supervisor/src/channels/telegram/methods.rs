@@ -11,11 +11,13 @@ use teloxide::payloads::{
     EditMessageText, EditMessageTextSetters, SetMessageReaction, SetMessageReactionSetters,
 };
 use teloxide::requests::Payload;
-use teloxide::types::{ChatId, LinkPreviewOptions, MessageId, ReactionType};
+use teloxide::types::{
+    ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ReactionType,
+};
 
 use super::api::{Api, CallError, PATIENCE, Refusal};
 use super::place::Place;
-use crate::channel::content::{Content, File, FileBody};
+use crate::channel::content::{Button, Content, File, FileBody};
 use crate::file_copy::parts;
 use crate::formatting::{Entity, FormattedText};
 use crate::store::Store;
@@ -39,6 +41,7 @@ pub(super) async fn send(
     match content {
         Content::Text(text) => send_text(api, place, text).await.map(Some),
         Content::Formatted(formatted) => send_formatted(api, place, formatted).await.map(Some),
+        Content::Question { text, buttons } => ask(api, place, text, buttons).await.map(Some),
         Content::Edit { message_id, text } => edit(api, place.chat, *message_id, text).await,
         Content::Document(file) => upload(api, store, place, "SendDocument", file).await.map(Some),
         Content::Voice(file) => upload(api, store, place, "SendVoice", file).await.map(Some),
@@ -54,7 +57,7 @@ pub(super) async fn send(
 /// Sends a text as it is, and returns the message's number. A preview would make Telegram fetch an address,
 /// which could carry data away that a file or a page put into it.
 pub(super) async fn send_text(api: &Api, place: Place, text: &str) -> Result<i64, CallError> {
-    send_message(api, place, text, &[]).await
+    send_message(api, place, text, &[], None).await
 }
 
 /// Sends a text with its formatting, or without it if Telegram refuses that: how it looks matters less than
@@ -62,7 +65,7 @@ pub(super) async fn send_text(api: &Api, place: Place, text: &str) -> Result<i64
 /// are tried so; one for another reason comes again.
 async fn send_formatted(api: &Api, place: Place, formatted: &FormattedText) -> Result<i64, CallError> {
     let FormattedText { text, entities } = formatted;
-    match send_message(api, place, text, entities).await {
+    match send_message(api, place, text, entities, None).await {
         Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. })) => {
             tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
             send_text(api, place, text).await
@@ -81,6 +84,8 @@ struct SendMessage<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     entities: &'a [Entity],
     link_preview_options: LinkPreviewOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_markup: Option<InlineKeyboardMarkup>,
 }
 
 impl Payload for SendMessage<'_> {
@@ -89,10 +94,36 @@ impl Payload for SendMessage<'_> {
     const NAME: &'static str = "SendMessage";
 }
 
-async fn send_message(api: &Api, place: Place, text: &str, entities: &[Entity]) -> Result<i64, CallError> {
+/// Sends a text with buttons, or without its formatting if Telegram refuses that.
+async fn ask(
+    api: &Api,
+    place: Place,
+    formatted: &FormattedText,
+    buttons: &[Vec<Button>],
+) -> Result<i64, CallError> {
+    let button = |button: &Button| InlineKeyboardButton::callback(&button.label, &button.data);
+    let rows = buttons.iter().map(|row| row.iter().map(button).collect::<Vec<_>>());
+    let markup = InlineKeyboardMarkup::new(rows);
+    let FormattedText { text, entities } = formatted;
+    match send_message(api, place, text, entities, Some(markup.clone())).await {
+        Err(CallError::Refused(Refusal { code: 400, migrated_to: None, .. })) if !entities.is_empty() => {
+            send_message(api, place, text, &[], Some(markup)).await
+        }
+        sent => sent,
+    }
+}
+
+async fn send_message(
+    api: &Api,
+    place: Place,
+    text: &str,
+    entities: &[Entity],
+    reply_markup: Option<InlineKeyboardMarkup>,
+) -> Result<i64, CallError> {
     let Place { chat: chat_id, topic: message_thread_id } = place;
     let link_preview_options = NO_PREVIEW;
-    let request = SendMessage { chat_id, message_thread_id, text, entities, link_preview_options };
+    let request =
+        SendMessage { chat_id, message_thread_id, text, entities, link_preview_options, reply_markup };
     let sent: SentMessage = api.call_for(&request, PATIENCE).await?;
     Ok(sent.message_id)
 }

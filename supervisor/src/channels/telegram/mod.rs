@@ -26,6 +26,7 @@ mod signs;
 mod split;
 mod store_message;
 mod store_outage;
+mod stranger;
 pub(crate) mod tools;
 mod updates;
 
@@ -139,6 +140,7 @@ impl Channel for Telegram {
         Ok(match content {
             Content::Text(text) => split::into_messages(&text),
             other @ (Content::Formatted(_)
+            | Content::Question { .. }
             | Content::Edit { .. }
             | Content::Reaction { .. }
             | Content::Document(_)
@@ -215,7 +217,7 @@ impl Channel for Telegram {
 
 fn check_length(content: &Content) -> Result<(), Rejection> {
     let (field, most) = match content {
-        Content::Edit { .. } | Content::Formatted(_) => ("text", split::MAX_UNITS),
+        Content::Edit { .. } | Content::Formatted(_) | Content::Question { .. } => ("text", split::MAX_UNITS),
         Content::Document(_) | Content::Voice(_) => ("caption", MAX_CAPTION_UNITS),
         Content::Text(_) | Content::Reaction { .. } => return Ok(()),
     };

@@ -13,6 +13,8 @@ pub(super) struct Permissions {
     lists: Arc<RwLock<Lists>>,
     pub(super) group_members: GroupMembers,
     pub(super) group_trigger: GroupTrigger,
+    /// Who is asked about strangers: the first person of the settings.
+    owner: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -23,6 +25,8 @@ struct Lists {
     users: HashSet<i64>,
     /// People and groups.
     paired: HashSet<i64>,
+    /// The person who was paired before all others.
+    first_paired: Option<i64>,
 }
 
 impl Permissions {
@@ -31,11 +35,13 @@ impl Permissions {
             chats: settings.allowed_chats.clone(),
             users: settings.allowed_users.clone(),
             paired: HashSet::new(),
+            first_paired: None,
         };
         Self {
             lists: Arc::new(RwLock::new(lists)),
             group_members: settings.group_members,
             group_trigger: settings.group_trigger,
+            owner: settings.owner,
         }
     }
 
@@ -48,6 +54,11 @@ impl Permissions {
     /// Whether the settings name people.
     pub(super) fn names_users(&self) -> bool {
         !self.read().users.is_empty()
+    }
+
+    /// Who is asked about strangers, in private; without one in the settings, the first person paired.
+    pub(super) fn owner(&self) -> Option<i64> {
+        self.owner.or_else(|| self.read().first_paired)
     }
 
     /// Each chat and user of the settings.
@@ -67,8 +78,10 @@ impl Permissions {
         let mut lists = self.lists.write().unwrap_or_else(PoisonError::into_inner);
         if is_paired {
             lists.paired.insert(chat);
+            lists.first_paired = lists.first_paired.or(Some(chat).filter(|chat| *chat > 0));
         } else {
             lists.paired.remove(&chat);
+            lists.first_paired = lists.first_paired.filter(|first| *first != chat);
         }
     }
 
@@ -107,8 +120,9 @@ impl Permissions {
         group_trigger: GroupTrigger,
     ) -> Self {
         let set = |numbers: &[i64]| numbers.iter().copied().collect();
-        let lists = Lists { chats: set(chats), users: set(users), paired: HashSet::new() };
-        Self { lists: Arc::new(RwLock::new(lists)), group_members, group_trigger }
+        let lists =
+            Lists { chats: set(chats), users: set(users), paired: HashSet::new(), first_paired: None };
+        Self { lists: Arc::new(RwLock::new(lists)), group_members, group_trigger, owner: None }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Lists> {

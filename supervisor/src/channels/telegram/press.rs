@@ -1,4 +1,4 @@
-//! Presses of the button that stops a task.
+//! Presses of buttons: the one that stops a task, and those below questions.
 //!
 //! A press is carried out in the transaction that stores it, and answered at once after that, however late
 //! or often it comes. What a press says is not believed: its client chose it.
@@ -11,12 +11,14 @@ use teloxide::types::{CallbackQueryId, MessageId, UpdateKind, UserId};
 use super::NAME;
 use super::api::Api;
 use super::place::Place;
+use super::stranger;
 use super::updates::Received;
 use crate::channel::{Chat, Content, Delivery};
 use crate::store::cancel::{self, Cancellation};
 use crate::store::{StoreError, outbox};
 
 const STOP: &str = "stop:";
+const NOTHING: &str = "This button does nothing any more.";
 
 /// A press of a button.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,18 +28,29 @@ pub(super) struct Press {
     pub(super) by: Option<UserId>,
     /// The message that has the button.
     pub(super) message: Option<(Place, MessageId)>,
-    task: Option<TaskId>,
+    asks: Asks,
+}
+
+/// What a press asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Asks {
+    Stop(TaskId),
+    Stranger(stranger::Decision),
+    /// A button of another version.
+    Unknown,
 }
 
 /// What somebody who pressed a button is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     query: CallbackQueryId,
-    words: &'static str,
+    words: String,
     /// A message whose task has ended: it goes.
     left_behind: Option<(Place, MessageId)>,
     /// Whether a running task is to be stopped.
     pub(super) stops: bool,
+    /// A chat that may use the bot from now on.
+    pub(super) paired: Option<i64>,
 }
 
 /// What the button of a task carries: at most 64 bytes
@@ -49,43 +62,68 @@ pub(super) fn stop_data(task: &TaskId) -> String {
 /// The press that an update is, if it is one.
 pub(super) fn of(received: &Received) -> Option<Press> {
     let UpdateKind::CallbackQuery(query) = &received.update.as_ref()?.kind else { return None };
-    let task = query.data.as_deref().and_then(|data| data.strip_prefix(STOP)?.parse().ok());
+    let asks = asks(query.data.as_deref().unwrap_or_default());
     let message = query.message.as_ref().map(|message| {
         // Of an old message, Telegram tells only the chat.
         let place = message.regular_message().map(Place::of);
         (place.unwrap_or(Place { chat: message.chat().id, topic: None }), message.id())
     });
     let by = (!query.from.is_bot).then_some(query.from.id);
-    Some(Press { query: query.id.clone(), by, message, task })
+    Some(Press { query: query.id.clone(), by, message, asks })
+}
+
+fn asks(data: &str) -> Asks {
+    if let Some(task) = data.strip_prefix(STOP).and_then(|task| task.parse().ok()) {
+        return Asks::Stop(task);
+    }
+    stranger::Decision::of(data).map_or(Asks::Unknown, Asks::Stranger)
 }
 
 impl Press {
-    /// Stops the task, if whoever pressed `may` and the task is of the chat that the button is in.
+    pub(super) fn is_about_a_stranger(&self) -> bool {
+        matches!(self.asks, Asks::Stranger(_))
+    }
+
+    /// Does what it asks for, if whoever pressed `may`.
     pub(super) fn carry_out(
         self,
         tx: &Transaction<'_>,
         may: bool,
         run: &EventId,
     ) -> Result<Answer, StoreError> {
-        let Self { query, message, task, .. } = self;
-        let answer = |words| Answer { query, words, left_behind: None, stops: false };
-        let (Some((place, _)), Some(task)) = (message, task) else {
-            return Ok(answer("This button does nothing any more."));
-        };
-        if !may {
-            return Ok(answer("Only those whom this bot works for can stop it."));
+        let Some((place, message)) = self.message else { return Ok(self.answer(NOTHING)) };
+        match self.asks.clone() {
+            Asks::Unknown => Ok(self.answer(NOTHING)),
+            Asks::Stop(_) if !may => Ok(self.answer("Only those whom this bot works for can stop it.")),
+            Asks::Stranger(_) if !may => Ok(self.answer("Only the owner of this bot decides that.")),
+            Asks::Stop(task) => self.stop(tx, &task, run),
+            Asks::Stranger(decision) => {
+                let (words, paired) = decision.carry_out(tx, place, message, run)?;
+                Ok(Answer { paired, ..self.answer(&words) })
+            }
         }
+    }
+
+    fn answer(self, words: &str) -> Answer {
+        let words = words.to_owned();
+        Answer { query: self.query, words, left_behind: None, stops: false, paired: None }
+    }
+
+    /// Stops a task, if it is of the chat that the button is in.
+    fn stop(self, tx: &Transaction<'_>, task: &TaskId, run: &EventId) -> Result<Answer, StoreError> {
+        let Some((place, _)) = self.message else { return Ok(self.answer(NOTHING)) };
         let chat = Chat::new(NAME, place);
-        let (cancellation, reply) = cancel::in_its_chat(tx, &task, &chat, NAME.as_str())?;
+        let (cancellation, reply) = cancel::in_its_chat(tx, task, &chat, NAME.as_str())?;
         if let Some(reply) = reply {
             let contents = vec![Content::Text(reply)];
-            outbox::queue(tx, Some(&task), &chat, contents, Delivery::Push, Some(run))?;
+            outbox::queue(tx, Some(task), &chat, contents, Delivery::Push, Some(run))?;
         }
+        let message = self.message;
         Ok(match cancellation {
-            Cancellation::Asked => Answer { stops: true, ..answer("Stopping.") },
-            Cancellation::Cancelled => answer("Cancelled."),
+            Cancellation::Asked => Answer { stops: true, ..self.answer("Stopping.") },
+            Cancellation::Cancelled => self.answer("Cancelled."),
             Cancellation::Ended { .. } | Cancellation::NoSuchTask => {
-                Answer { left_behind: message, ..answer("This has already ended.") }
+                Answer { left_behind: message, ..self.answer("This has already ended.") }
             }
         })
     }

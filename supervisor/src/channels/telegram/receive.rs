@@ -197,6 +197,7 @@ impl Receiver {
             file_requests: Arc::clone(&self.inbound.file_requests),
             models: self.inbound.models.clone(),
             inbox: self.inbound.files.clone(),
+            owner: self.permissions.owner(),
             run: self.inbound.run.clone(),
         };
         let presses: Vec<(Press, bool)> =
@@ -217,6 +218,10 @@ impl Receiver {
         moved.into_iter().for_each(|(from, to)| self.permissions.moved(from, to));
         if brings_files {
             self.inbound.files_came.notify_one();
+        }
+        // The sender holds back what is for strangers, so the permission comes before the welcome leaves.
+        for paired in answers.iter().filter_map(|answer| answer.paired) {
+            self.permissions.set_paired(paired, true);
         }
         if cancels || answers.iter().any(|answer| answer.stops) {
             self.inbound.cancel_signal.notify();
@@ -241,8 +246,14 @@ impl Receiver {
         }
     }
 
-    /// A press, and whether it may stop a task: whoever is obeyed in the chat may.
+    /// A press, and whether it is carried out: whoever is obeyed in the chat may stop a task, and the owner
+    /// alone decides about strangers.
     fn with_permission(&self, press: Press, bot: &Identity) -> (Press, bool) {
+        if press.is_about_a_stranger() {
+            let by = press.by.and_then(|by| i64::try_from(by.0).ok());
+            let may = by.is_some() && by == self.permissions.owner();
+            return (press, may);
+        }
         let may = press.by.zip(press.message).is_some_and(|(user, (place, _))| {
             may_press(user.0, place.chat.0, &self.rules(bot)) == Some(true)
         });

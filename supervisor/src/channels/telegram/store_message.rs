@@ -49,7 +49,7 @@ pub(super) fn store_edited(
     match edits::task_of(tx, &update.chat, message_id)? {
         None => store_skipped(tx, &incoming, "an edit of a message that is not a task", run).map(|_| ()),
         Some(edits::Edited { has_begun: true, .. }) => {
-            let text = format!("[A correction of an earlier message:]\\n\\n{}", incoming.text);
+            let text = format!("[A correction of an earlier message:]\n\n{}", incoming.text);
             enqueue(tx, &IncomingMessage { text, ..incoming }, run).map(|_| ())
         }
         Some(edits::Edited { task, .. }) => {
@@ -60,7 +60,7 @@ pub(super) fn store_edited(
             if !attachments::replace_said(tx, &task, message_id, &incoming.text)? {
                 edits::replace_text(tx, &task, &incoming.text)?;
             }
-            Ok(())
+            edits::record(tx, &task, &incoming.text)
         }
     }
 }
