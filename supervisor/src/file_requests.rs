@@ -1,7 +1,7 @@
 //! Answers the commands that need files, by asking the tool server as the chat's session.
 //!
-//! What was asked lies in the database until its answer is queued. Listing and reading change nothing, so a
-//! request that was cut off is simply made again.
+//! What was asked lies in the database until its answer is queued. A request that was cut off is simply made
+//! again: listing and reading change nothing, and what is undone already is not undone once more.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,9 +19,11 @@ use crate::channel::content::{File, FileBody};
 use crate::channel::{Channels, Content};
 use crate::error_chain::error_chain;
 use crate::file_copy::copy;
+use crate::store::changes;
 use crate::store::file_requests::{FileRequest, Kind, answer, oldest};
 use crate::store::{Store, StoreError};
 use crate::tool_files::ToolFiles;
+use crate::undo::Undoer;
 
 /// How many are answered at once.
 const AT_ONCE: usize = 4;
@@ -38,6 +40,7 @@ pub(crate) struct FileRequests {
     /// Notified when a request was stored.
     pub arrived: Arc<Notify>,
     pub tool_server: ToolFiles,
+    pub undoer: Undoer,
 }
 
 impl FileRequests {
@@ -72,11 +75,16 @@ impl FileRequests {
     }
 
     fn answering(&self, request: FileRequest) -> impl Future<Output = TaskId> + use<> {
-        let (store, channels, tool_server) =
-            (self.store.clone(), self.channels.clone(), self.tool_server.clone());
+        let (store, channels) = (self.store.clone(), self.channels.clone());
+        let (tool_server, undoer) = (self.tool_server.clone(), self.undoer.clone());
         async move {
             let task = request.task.clone();
-            let content = carry_out(&tool_server, &store, &request).await.unwrap_or_else(Content::Text);
+            let content = match request.kind {
+                Kind::List => list(&tool_server, &request).await,
+                Kind::Send => fetch(&tool_server, &store, &request).await,
+                Kind::Undo => undo(&store, &undoer, &request.path).await.map(Content::Text),
+            };
+            let content = content.unwrap_or_else(Content::Text);
             if let Err(error) = queue(&store, &channels, request, content).await {
                 tracing::error!(%error, "could not store the answer to a command");
             }
@@ -100,23 +108,42 @@ async fn queue(
     store.write_until_done(move |tx| answer(tx, &request, contents.clone(), delivery)).await
 }
 
-/// The answer, or in words why there is none.
-async fn carry_out(tools: &ToolFiles, store: &Store, request: &FileRequest) -> Result<Content, String> {
+/// What is in a directory, or in words why it cannot be listed.
+async fn list(tools: &ToolFiles, request: &FileRequest) -> Result<Content, String> {
     let (session, path) = (request.chat.session(), request.path.as_str());
-    match request.kind {
-        Kind::List => {
-            let call = tools.call("ls", &json!({"path": path}), &session).timeout(PATIENCE);
-            let envelope: Envelope = call.send().await.map_err(no_answer)?.json().await.map_err(no_answer)?;
-            match &envelope.meta.error {
-                Some(error) => Err(format!("{} {}", error.message, error.hint)),
-                None => Ok(Content::Text(text_form(&envelope))),
-            }
-        }
-        Kind::Send => {
-            let call = tools.request(Method::GET, path, &session).timeout(PATIENCE);
-            let stored = copy(call, store).await.map_err(|error| format!("{} {}", error.message, error.hint));
-            let name = path.rsplit('/').next().unwrap_or("file").to_owned();
-            Ok(Content::Document(File { name, caption: String::new(), body: FileBody::Stored(stored?) }))
+    let call = tools.call("ls", &json!({"path": path}), &session).timeout(PATIENCE);
+    let envelope: Envelope = call.send().await.map_err(no_answer)?.json().await.map_err(no_answer)?;
+    match &envelope.meta.error {
+        Some(error) => Err(format!("{} {}", error.message, error.hint)),
+        None => Ok(Content::Text(text_form(&envelope))),
+    }
+}
+
+/// A file, or in words why it cannot be sent.
+async fn fetch(tools: &ToolFiles, store: &Store, request: &FileRequest) -> Result<Content, String> {
+    let (session, path) = (request.chat.session(), request.path.as_str());
+    let call = tools.request(Method::GET, path, &session).timeout(PATIENCE);
+    let stored = copy(call, store).await.map_err(|error| format!("{} {}", error.message, error.hint));
+    let name = path.rsplit('/').next().unwrap_or("file").to_owned();
+    Ok(Content::Document(File { name, caption: String::new(), body: FileBody::Stored(stored?) }))
+}
+
+/// Undoes the changes of a task that hold; the answer, or in words why there is none.
+async fn undo(store: &Store, undoer: &Undoer, task: &str) -> Result<String, String> {
+    undoer.journal.drain().await;
+    let task = task.to_owned();
+    let changes = store.write(move |tx| changes::of_task(tx, &task)).await.map_err(|error| {
+        tracing::error!(%error, "could not read what a task has changed");
+        "The database is not available right now. Please send it again in a moment.".to_owned()
+    })?;
+    if changes.is_empty() {
+        return Ok("What that task changed is undone already.".to_owned());
+    }
+    match undoer.undo(&changes).await {
+        Ok(done) => Ok(done.in_words()),
+        Err(error) => {
+            tracing::warn!(%error, "a change was not undone");
+            Err("The tool server gave no answer. Please send it again in a moment.".to_owned())
         }
     }
 }

@@ -39,6 +39,7 @@ mod tokens;
 mod tool_files;
 mod transcribe;
 mod tree;
+mod undo;
 
 pub use cli::program::main;
 

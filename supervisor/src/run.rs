@@ -44,6 +44,7 @@ use crate::startup_resources::StartupResources;
 use crate::store::{Store, StoreError, events, outgoing_files, tool_calls};
 use crate::tokens::{Tokens, TokensError};
 use crate::tool_files::ToolFiles;
+use crate::undo::Undoer;
 
 /// The pause before a locked database is tried again; each attempt waits as well.
 const LOCKED_PAUSE: Duration = Duration::from_millis(500);
@@ -161,7 +162,7 @@ pub(crate) async fn run(
     let children = system.start_children(tool_port).await?;
     let monitor = system.start_monitor(&children);
     system.start_channels(control_port, &monitor)?;
-    system.start_file_requests();
+    system.start_file_requests()?;
     let clock = schedules::due::keep(system.schedules.clone(), system.run.clone(), system.stop.clone());
     system.tracker.spawn(clock);
     system.announce_when_ready(children, monitor, announce);
@@ -336,6 +337,7 @@ impl System {
             store: self.store.clone(),
             journal: self.config.data.journal(),
             follower: self.journal.clone(),
+            undoer: self.undoer()?,
             run: self.run.clone(),
             monitor,
             settings: self.config.settings(),
@@ -348,14 +350,25 @@ impl System {
         Ok(())
     }
 
-    fn start_file_requests(&self) {
+    fn undoer(&self) -> Result<Undoer, RunError> {
+        Ok(Undoer {
+            client: reqwest::Client::builder().no_proxy().build()?,
+            url: self.tokens.tool_url.clone(),
+            approver_token: Secret::from(self.tokens.approver_token.as_str()),
+            journal: self.journal.clone(),
+        })
+    }
+
+    fn start_file_requests(&self) -> Result<(), RunError> {
         let requests = FileRequests {
             store: self.store.clone(),
             channels: self.channels.clone(),
             arrived: Arc::clone(&self.file_requests),
+            undoer: self.undoer()?,
             tool_server: self.files.clone(),
         };
         self.tracker.spawn(requests.serve(self.stop.clone()));
+        Ok(())
     }
 
     fn start_housekeeping(&self) {

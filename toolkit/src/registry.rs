@@ -40,6 +40,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
     fn slot(&self) -> Slot;
     fn is_quick(&self) -> bool;
+    fn is_bound_by_skill(&self) -> bool;
     fn is_offered(&self) -> bool;
     fn example(&self) -> Value;
     fn meant_by(&self, name: &str) -> Option<String>;
@@ -99,6 +100,10 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     fn is_quick(&self) -> bool {
         T::QUICK
+    }
+
+    fn is_bound_by_skill(&self) -> bool {
+        T::BOUND_BY_SKILL
     }
 
     fn is_offered(&self) -> bool {

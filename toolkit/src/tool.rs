@@ -45,6 +45,9 @@ pub trait Tool: Send + Sync + 'static {
     /// Whether a call usually ends within a millisecond. It then starts without a change of threads.
     const QUICK: bool = false;
 
+    /// Whether the skill that a task has read must allow it. Not what people do about a task.
+    const BOUND_BY_SKILL: bool = true;
+
     /// Arguments for the docs and for trying the tool out. In an empty root they work once the example of
     /// `write` was called.
     fn example(&self) -> Value;

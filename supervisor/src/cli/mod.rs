@@ -18,6 +18,7 @@ mod resend;
 mod schedules;
 mod tasks;
 mod tree;
+mod undo;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -76,6 +77,11 @@ pub(crate) enum Command {
     ///
     /// Works whether or not the supervisor is running. Exits with 1 if a task was refused.
     Cancel(queue::CancelArguments),
+    /// Take back what a call, or a whole task, changed in files.
+    ///
+    /// Works only while the supervisor is running. Exits with 1 if something was refused: a file that has
+    /// changed since is left alone. What commands changed cannot be undone.
+    Undo(undo::UndoArguments),
     /// Send messages again that could not be delivered.
     ///
     /// Works whether or not the supervisor is running. Exits with 1 if an ID has nothing undelivered.

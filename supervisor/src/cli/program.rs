@@ -58,6 +58,7 @@ fn run_command() -> anyhow::Result<ExitCode> {
         Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
         Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
         Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(&data, &resend))?),
+        Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(&data, &undo))?),
         Command::Check(check) => {
             let config =
                 variables.with_secret_files(&secret_variables(&variables)).map_err(anyhow::Error::from);

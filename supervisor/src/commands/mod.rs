@@ -13,6 +13,7 @@ pub(crate) mod models;
 mod new;
 mod retry;
 mod status;
+mod undo;
 mod whoami;
 
 use protocol::{EventId, Origin, TaskId};
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     New,
     /// Run the newest message again that failed or was skipped.
     Retry,
+    /// Take back what the last task changed in files.
+    Undo,
     /// Say which model works for this chat, or choose another one.
     Model { name: Option<String> },
     /// List a directory.
@@ -68,13 +71,14 @@ pub(crate) struct Described {
 }
 
 /// All commands, in the order of the menu.
-pub(crate) const COMMANDS: [Described; 11] = [
+pub(crate) const COMMANDS: [Described; 12] = [
     Described { name: "help", summary: "What I am and what I can do" },
     Described { name: "status", summary: "What runs, what waits, what was used today" },
     Described { name: "stop", summary: "Stop what I am doing; with all, everything" },
     Described { name: "cancel", summary: "The same as /stop" },
     Described { name: "new", summary: "Begin a new conversation" },
     Described { name: "retry", summary: "Run the last message again that failed or was skipped" },
+    Described { name: "undo", summary: "Take back what the last task changed in files" },
     Described { name: "files", summary: "What is in the workspace, or in a directory of it" },
     Described { name: "get", summary: "Send a file: /get PATH" },
     Described { name: "model", summary: "Which model answers here, and how to switch" },
@@ -116,6 +120,8 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         ("new", _) => Parsed::Misused(new::USAGE),
         ("retry", []) => Parsed::Command(Command::Retry),
         ("retry", _) => Parsed::Misused(retry::USAGE),
+        ("undo", []) => Parsed::Command(Command::Undo),
+        ("undo", _) => Parsed::Misused(undo::USAGE),
         ("model", []) => Parsed::Command(Command::Model { name: None }),
         ("model", [name]) => Parsed::Command(Command::Model { name: Some((*name).to_owned()) }),
         ("model", _) => Parsed::Misused(model::USAGE),
@@ -143,6 +149,7 @@ pub(crate) fn carry_out(
         Command::New => new::carry_out(connection, chat)?,
         Command::Retry => retry::carry_out(connection, chat, context.run)?,
         Command::Model { name } => model::carry_out(connection, chat, context.models, name.as_deref())?,
+        Command::Undo => return undo::note(connection, context),
         Command::Files { path } => {
             return files::note(connection, context, Kind::List, path).map(|()| None);
         }
@@ -187,6 +194,8 @@ mod tests {
             ("/new idea", "Some(Misused("),
             ("/retry", "Some(Command(Retry))"),
             ("/retry all", "Some(Misused("),
+            ("/undo", "Some(Command(Undo))"),
+            ("/undo that", "Some(Misused("),
             ("/whoami", "Some(Command(WhoAmI))"),
             ("/files", "Some(Command(Files { path: \".\" }))"),
             ("/get", "Some(Misused("),

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::channel::{ChannelName, Rejection};
 use crate::store::StoreError;
+use crate::undo::NoAnswer;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
@@ -57,6 +58,10 @@ pub(crate) enum ControlError {
     ChatConfigured,
     #[error("nothing was found in the journal that could be accepted")]
     NothingToAccept,
+    #[error("nothing that this call or task changed can be undone")]
+    NothingToUndo,
+    #[error(transparent)]
+    ToolServer(#[from] NoAnswer),
     #[error("some old records could not be pruned")]
     PruneFailed,
     #[error("the database is not available right now")]
@@ -155,6 +160,17 @@ impl ControlError {
             Self::NothingToAccept => {
                 (StatusCode::CONFLICT, "NOTHING_TO_ACCEPT", "The journal is what was read of it.")
             }
+            Self::NothingToUndo => (
+                StatusCode::NOT_FOUND,
+                "NOT_FOUND",
+                "A change by a file tool can be undone for a week (`supervisor audit` lists them); what \
+                 commands changed cannot.",
+            ),
+            Self::ToolServer(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "TOOL_SERVER_DOWN",
+                "Try again in a moment: what is undone already is not undone twice.",
+            ),
             Self::PruneFailed => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "PRUNE_FAILED",

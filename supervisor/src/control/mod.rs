@@ -14,6 +14,7 @@ pub(crate) mod retention;
 pub(crate) mod status;
 pub(crate) mod tasks;
 pub(crate) mod tools;
+pub(crate) mod undo;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::config::Settings;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::store::Store;
+use crate::undo::Undoer;
 use error::ControlError;
 
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -51,6 +53,8 @@ pub(crate) struct Control {
     pub journal: PathBuf,
     /// What reads it.
     pub follower: Journal,
+    /// Takes back what tasks changed.
+    pub undoer: Undoer,
     /// This run's `process.started`.
     pub run: EventId,
     pub monitor: Arc<Monitor>,
@@ -88,6 +92,7 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/tasks/requeue", post(tasks::requeue_many))
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
+        .route("/undo", post(undo::post_undo))
         .route("/tools/{name}", post(tools::post_tool))
         .route("/status", get(status::get_status))
         .route("/chats", get(chats::get_chats))

@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     List,
     /// A file as it is.
     Send,
+    /// That the changes of a task are undone; the path is the task's ID.
+    Undo,
 }
 
 impl Kind {
@@ -31,7 +33,12 @@ impl Kind {
         match self {
             Self::List => "list",
             Self::Send => "send",
+            Self::Undo => "undo",
         }
+    }
+
+    fn of(text: &str) -> Self {
+        [Self::List, Self::Undo].into_iter().find(|kind| kind.as_str() == text).unwrap_or(Self::Send)
     }
 }
 
@@ -73,8 +80,7 @@ pub(crate) fn answer(
 
 fn request(row: &Row<'_>) -> rusqlite::Result<FileRequest> {
     let kind: String = row.get(3)?;
-    let kind = if kind == Kind::List.as_str() { Kind::List } else { Kind::Send };
-    Ok(FileRequest { task: task_id(row, 0)?, chat: chat(row, 1)?, kind, path: row.get(4)? })
+    Ok(FileRequest { task: task_id(row, 0)?, chat: chat(row, 1)?, kind: Kind::of(&kind), path: row.get(4)? })
 }
 
 #[cfg(test)]
@@ -90,10 +96,10 @@ mod tests {
             add(&database, &FileRequest { task, chat: test_chat(1), kind, path: path.to_owned() }).unwrap();
         };
         add_one(Kind::Send, "b");
-        add_one(Kind::List, "a");
+        add_one(Kind::Undo, "a");
         let waiting = oldest(&database, 5).unwrap();
         let told: Vec<_> = waiting.iter().map(|request| (request.kind, request.path.as_str())).collect();
-        assert_eq!(told, [(Kind::Send, "b"), (Kind::List, "a")]);
+        assert_eq!(told, [(Kind::Send, "b"), (Kind::Undo, "a")]);
         for _ in 0..2 {
             let content = vec![Content::Text("here".to_owned())];
             answer(&database, &waiting[0], content, Delivery::Push).unwrap();

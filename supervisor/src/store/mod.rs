@@ -12,6 +12,7 @@ pub(crate) mod attachments;
 pub(crate) mod attempt;
 pub(crate) mod backlog;
 pub(crate) mod cancel;
+pub(crate) mod changes;
 pub(crate) mod chats;
 pub(crate) mod claim;
 mod columns;

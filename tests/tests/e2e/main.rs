@@ -55,6 +55,7 @@ mod schedules;
 mod schemas;
 mod swagger;
 mod undo;
+mod undo_tasks;
 
 // Attacks.
 mod corpus;

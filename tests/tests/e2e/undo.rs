@@ -229,6 +229,23 @@ fn an_approver_undoes_the_changes_of_all_and_calls_nothing_else() {
 }
 
 #[test]
+fn a_skill_that_the_task_has_read_does_not_keep_its_changes_from_being_undone() {
+    let server = ToolServer::start();
+    let skill = server.dir().data().join("skills/reading");
+    fs::create_dir_all(&skill).unwrap();
+    let front = "---\nname: reading\ndescription: Reads.\nallowed-tools: read\n---\nRead.\n";
+    fs::write(skill.join("SKILL.md"), front).unwrap();
+    let in_task = |request: Request| request.header("X-Task-Id", "task-1");
+    let write = in_task(Request::call("write", &json!({"path": "f", "content": "x"})));
+    let written = server.send(write.clone()).envelope();
+    let read = server.send(in_task(Request::call("skill", &json!({"name": "reading"})))).envelope();
+    assert!(read.ok, "{read:?}");
+    assert_eq!(server.send(write).envelope().meta.error.unwrap().code, ErrorCode::ToolNotAllowed);
+    let undone = server.send(in_task(undo_of(written.meta.call_id.as_str()))).envelope();
+    assert!(undone.ok, "{undone:?}");
+}
+
+#[test]
 fn each_session_s_undo_stays_in_its_own_workspace() {
     let server = ToolServer::builder().variable("AUTONOUS_WORKSPACES", "per-chat").start();
     let session = |request: Request, name: &str| request.header("X-Session-Id", name);

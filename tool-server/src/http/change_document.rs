@@ -12,9 +12,9 @@ use crate::change::UndoData;
 const PATH: &str = "/changes/{call_id}/undo";
 
 const ABOUT: &str = "Undoes what a call of `write`, `edit`, `multi_edit`, `delete` or `PUT /files` did: what \
-     was replaced or removed comes back, what was created is removed. Only the session and token of that call, \
-     or an approver, may do it, for a week, and as long as the file is as the call left it. An undo is a \
-     change of its own and can be undone. What commands changed cannot.";
+     was replaced or removed comes back, what was created is removed. Only its session and token, or an \
+     approver, may do it, for a week, and as long as the file is as the call left it. An undo is a change of \
+     its own and can be undone. What commands changed cannot.";
 
 pub(super) fn add_to(document: &mut ApiDocument) {
     document.add_result_of::<UndoData>("Undo", &["success", "partial"]);

@@ -39,6 +39,7 @@ impl Tool for Undo {
     const RISK: Risk = Risk::High;
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
+    const BOUND_BY_SKILL: bool = false;
 
     fn example(&self) -> Value {
         json!({"call_id": "01997a2e-5f6b-7c3d-8e9f-0123456789ab"})

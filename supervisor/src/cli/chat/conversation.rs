@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::process::ExitCode;
 
+use protocol::visible;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -15,6 +16,7 @@ use tokio::runtime::Runtime;
 
 use super::super::control_client::ControlClient;
 use super::super::error::CommandError;
+use super::super::undo;
 use super::super::{print, print_error};
 use super::reply_wait::{ReplyWait, Waited};
 use super::{LEFT, how_to_see, reply_text};
@@ -26,6 +28,9 @@ const PROMPT: &str = "> ";
 
 /// Ends a line that the next one continues.
 const GOES_ON: char = '\\';
+
+/// Takes back what the last task of the chat changed, as in other channels.
+const UNDO: &str = "/undo";
 
 const HISTORY_ENTRIES: usize = 1000;
 
@@ -45,6 +50,13 @@ pub(super) fn hold(
         "Chat `{chat}`. Ctrl-C stops a task, Ctrl-D leaves. A line that ends in `{GOES_ON}` goes on."
     ));
     while let Some(text) = lines.next()? {
+        if text.trim() == UNDO {
+            match runtime.block_on(undo::last_of_chat(&client, chat)) {
+                Ok(text) => print(&visible::escaped(&text)),
+                Err(error) => print_error(&format!("{:#}", anyhow::Error::from(error))),
+            }
+            continue;
+        }
         let message = NewMessage { text, chat: chat.to_owned() };
         let waited = runtime
             .block_on(async { ReplyWait::new(&client, data, Some(stderr))?.for_reply(message, None).await });

@@ -37,6 +37,9 @@ impl Guard for ToolAllowlist {
     }
 
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
+        if call.tool.as_ref().is_ok_and(|tool| !tool.is_bound_by_skill()) {
+            return Check::Done(Ok(()));
+        }
         self.admit(call.info.ids.task.as_ref(), &call.info.tool).into()
     }
 

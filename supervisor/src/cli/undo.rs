@@ -1,0 +1,53 @@
+//! `supervisor undo`: through the running supervisor, whose tool server has the files.
+
+use clap::Args;
+
+use super::control_client::ControlClient;
+use super::error::CommandError;
+use super::queue::CommandOutput;
+use crate::channel::Chat;
+use crate::channels::local;
+use crate::control::undo::UndoRequest;
+use crate::data_dir::DataDir;
+use crate::queries::short_id::resolve;
+use crate::queries::{self, QueryError};
+use crate::undo::Undone;
+
+#[derive(Debug, Args)]
+pub(crate) struct UndoArguments {
+    /// A call that changed a file, or a task whose changes are all undone; by the beginning or end of a
+    /// task's ID, or the end of a call's.
+    #[arg(value_name = "CALL|TASK")]
+    pub id: String,
+    /// Print JSON: {"undone": […], "refused": […]}.
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) async fn run(data: &DataDir, arguments: &UndoArguments) -> Result<CommandOutput, CommandError> {
+    let connection = queries::open(&data.database())?;
+    let id = match resolve(&connection, &arguments.id) {
+        Err(QueryError::NoTask(_)) => arguments.id.clone(),
+        resolved => resolved?,
+    };
+    drop(connection);
+    let client = ControlClient::new(data)?;
+    let done: Undone = client.send(client.post("/undo").json(&UndoRequest::Id(id))).await?;
+    let text = if arguments.json { super::pretty(&serde_json::json!(done)) } else { in_words(&done) };
+    Ok(CommandOutput { text, succeeded: done.refused.is_empty() })
+}
+
+/// Undoes what the last task of a local chat changed; what is said about it.
+pub(super) async fn last_of_chat(client: &ControlClient, chat: &str) -> Result<String, CommandError> {
+    let request =
+        client.post("/undo").json(&UndoRequest::Session(Chat::new(local::NAME, chat).session().to_string()));
+    Ok(in_words(&client.send::<Undone>(request).await?))
+}
+
+fn in_words(done: &Undone) -> String {
+    let mut text = done.in_words();
+    if let [one] = done.undone.as_slice() {
+        text.push_str(&format!("\nTo make the change again: supervisor undo {}", one.undo_call_id));
+    }
+    text
+}
