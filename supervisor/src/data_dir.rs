@@ -8,7 +8,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use include_dir::{Dir, include_dir};
 use rustix::fs::{FlockOperation, flock};
+
+/// The skills that come with the program.
+static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../skills");
 
 /// A data directory, by its absolute path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +92,7 @@ impl DataDir {
     }
 
     pub(crate) fn create(&self) -> Result<(), DataDirError> {
-        for part in ["", "db", "journal", "output", "workspace", "state", "skills"] {
+        for part in ["", "db", "journal", "output", "workspace", "state"] {
             let directory = self.0.join(part);
             DirBuilder::new()
                 .recursive(true)
@@ -96,6 +100,7 @@ impl DataDir {
                 .create(&directory)
                 .map_err(|error| DataDirError::Create(directory, error))?;
         }
+        self.install_skills().map_err(|error| DataDirError::Create(self.skills(), error))?;
         // These are nobody else's, so they are closed even if they were made with another mode.
         for part in ["db", "journal", "output"] {
             let directory = self.0.join(part);
@@ -103,6 +108,25 @@ impl DataDir {
                 .map_err(|error| DataDirError::Create(directory, error))?;
         }
         Ok(())
+    }
+
+    /// Puts the skills of this program there, once: a directory of skills that is there stays as it is, also
+    /// an empty one.
+    fn install_skills(&self) -> io::Result<()> {
+        if self.skills().try_exists()? {
+            return Ok(());
+        }
+        // Complete before it has its name, so that a kill leaves all skills or none.
+        let new = self.0.join("skills.new");
+        match std::fs::remove_dir_all(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        for skill in SKILLS.dirs() {
+            DirBuilder::new().recursive(true).mode(0o700).create(new.join(skill.path()))?;
+        }
+        SKILLS.extract(&new)?;
+        std::fs::rename(&new, self.skills())
     }
 
     /// Whether a supervisor is running here; creates nothing.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::with_model;
 
-fn tool_results(request: &Value) -> Vec<String> {
+pub(crate) fn tool_results(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().cloned().unwrap_or_default();
     let results = messages.into_iter().filter(|message| message["role"] == "tool");
     results.filter_map(|result| Some(result["content"].as_str()?.to_owned())).collect()

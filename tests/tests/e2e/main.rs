@@ -94,6 +94,7 @@ mod image;
 mod leftovers;
 mod readme;
 mod setup;
+mod shipped_skills;
 
 use harness::{FakeModel, FakeTelegram, ModelReply, System};
 
