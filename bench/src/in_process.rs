@@ -37,6 +37,7 @@ impl InProcess {
             bounds: config.limits.bounds,
             cwd: WorkingDirectory::Shared(config.files.roots[0].display().to_string()),
             policy: Arc::default(),
+            approvals: None,
             url: String::new(),
             state_dir: config.files.journal_dir().to_owned(),
         };

@@ -102,6 +102,8 @@ error_codes! {
     /// The body is not declared as JSON.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", Validation, 415,
         "Send the header `Content-Type: application/json` and an unencoded body.";
+    /// The approval was decided before, or it has expired.
+    ApprovalDecided = "APPROVAL_DECIDED", Policy, 409, "The first decision holds; `meta.data` has it.";
     /// The file was not read in this session before it was changed.
     NotRead = "NOT_READ", Policy, 409, "Read the file first, then repeat the change.";
     /// The file changed since it was read, or another call changed it first.

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::{ApprovalDenied, ApprovalExpired, ApprovalGranted, ApprovalRequested, ApprovalUsed};
 use crate::event::{Event, EventBody, ToolCallCompleted, ToolCallFailed, ToolCallReplayed, ToolCallStarted};
 use crate::hash::sha256;
 use crate::{EventId, SessionId, TaskId};
@@ -76,6 +77,21 @@ pub enum RecordBody {
     /// A call was answered by its idempotency key.
     #[serde(rename = "tool_call.replayed")]
     Replayed(CallReplayed),
+    /// A call waits for a person.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested(ApprovalRequested),
+    /// A person approved a call.
+    #[serde(rename = "approval.granted")]
+    ApprovalGranted(ApprovalGranted),
+    /// A person refused a call.
+    #[serde(rename = "approval.denied")]
+    ApprovalDenied(ApprovalDenied),
+    /// Nobody decided, or nobody called, in time.
+    #[serde(rename = "approval.expired")]
+    ApprovalExpired(ApprovalExpired),
+    /// An approved call is about to run.
+    #[serde(rename = "approval.used")]
+    ApprovalUsed(ApprovalUsed),
     /// A torn last line was cut away when the journal was opened.
     #[serde(rename = "journal.repaired")]
     Repaired {
@@ -98,6 +114,11 @@ impl JournalRecord {
             RecordBody::Completed(call) => ToolCallCompleted { call, session_id }.into(),
             RecordBody::Failed(call) => ToolCallFailed { call, session_id }.into(),
             RecordBody::Replayed(call) => ToolCallReplayed { call, session_id }.into(),
+            RecordBody::ApprovalRequested(approval) => approval.into(),
+            RecordBody::ApprovalGranted(approval) => approval.into(),
+            RecordBody::ApprovalDenied(approval) => approval.into(),
+            RecordBody::ApprovalExpired(approval) => approval.into(),
+            RecordBody::ApprovalUsed(approval) => approval.into(),
             RecordBody::Repaired { .. } => return None,
         };
         Some(Event { id, parent_id, task_id, body, time_ms })

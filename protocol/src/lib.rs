@@ -5,6 +5,8 @@
 //! follows. This crate does no I/O and knows no process: it has types and pure functions over them.
 
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
+pub mod approval;
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 mod call_record;
 pub mod envelope;
 pub mod error;

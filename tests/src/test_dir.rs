@@ -53,6 +53,14 @@ impl TestDir {
         self.path().join("data")
     }
 
+    /// Writes a `policy.toml` outside the root; returns its directory.
+    pub fn write_policy(&self, rules: &str) -> String {
+        let config = self.path().join("config");
+        std::fs::create_dir_all(&config).expect("a test may write in its directory");
+        std::fs::write(config.join("policy.toml"), rules).expect("a test may write in its directory");
+        config.display().to_string()
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.path().join("logs")
     }

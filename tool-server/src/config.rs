@@ -117,6 +117,8 @@ pub struct Files {
 pub struct Limits {
     /// `AUTONOUS_TOOL_TIMEOUT_SECONDS` (30): of every call that names none.
     pub timeout: Duration,
+    /// `AUTONOUS_APPROVAL_TIMEOUT_SECONDS` (600): how long a call waits for a person, and a yes for its call.
+    pub approval_timeout: Duration,
     /// `AUTONOUS_TOOL_MAX_COMMANDS` (8): the most commands at once.
     pub max_commands: usize,
     /// `AUTONOUS_TOOL_MAX_OUTPUT_LINES` (2000) and `AUTONOUS_TOOL_MAX_OUTPUT_BYTES` (51200).
@@ -361,6 +363,11 @@ impl Limits {
                 .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
         Ok(Self {
+            approval_timeout: Duration::from_secs(variables.number(
+                "AUTONOUS_APPROVAL_TIMEOUT_SECONDS",
+                600,
+                1..=86_400,
+            )?),
             max_commands: size("AUTONOUS_TOOL_MAX_COMMANDS", DEFAULT_MAX_COMMANDS, 1000)?,
             search_max_entries: variables.number(
                 "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",

@@ -21,8 +21,9 @@ use process::workspaces::Division;
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
 use sandbox::{Network, Spawner};
+use toolkit::approvals::Approvals;
 use toolkit::runner::{CallIds, WorkingDirectory};
-use toolkit::{Recorder as _, Redactor, Registry, Runner, RunnerSettings};
+use toolkit::{Recorder, Redactor, Registry, Runner, RunnerSettings};
 
 use crate::call_rules;
 use crate::change::{Changer, Durability};
@@ -90,6 +91,7 @@ impl Server {
         let checks = self_check::run(config, confinement, &capabilities);
         let report = ServiceReport { checks, confinement, capabilities, raw_files: config.raw_files };
         report.require()?;
+        let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
             max_commands: config.limits.max_commands,
@@ -97,6 +99,7 @@ impl Server {
             bounds: config.limits.bounds,
             cwd: working_directory(&context.workspaces),
             policy: Arc::new(policy),
+            approvals: approvals.clone(),
             url: format!("http://{}", listener.local_addr()?),
             state_dir: config.files.journal_dir().to_owned(),
         };
@@ -110,6 +113,7 @@ impl Server {
             catalogue: Catalogue::new(&runner.specs())?,
             runner,
             access,
+            approvals,
             report,
         });
         let division = config.files.division;
@@ -124,15 +128,20 @@ impl Server {
         tracing::info!("{}", self.division.meaning());
         tracing::info!("listening on http://{address} ({token}), docs at http://{address}/docs/");
         let spawner_gone = watch(self.spawner);
+        let approvals = self.app.approvals.clone();
+        let closing = approvals.clone();
         let stop = async move {
-            tokio::select! {
+            let patience = tokio::select! {
                 patience = end => patience,
                 () = spawner_gone => {
                     tracing::error!("the spawner of commands died; exiting");
                     LAST_CALLS
                 }
-            }
+            };
+            closing.iter().for_each(|approvals| approvals.close());
+            patience
         };
+        tokio::spawn(expire_approvals(approvals));
         let routes = http::routes(&self.app);
         tokio::spawn(sweep_hourly(self.app, self.output, self.changer));
         let bounds = Bounds::for_open_files(process::open_files::limit());
@@ -142,6 +151,16 @@ impl Server {
         self.journal.sync()?;
         Ok(())
     }
+}
+
+/// Without an approver's token nobody can be asked.
+fn approvals(config: &Config, listen: &Listen, journal: &Arc<Journal>) -> io::Result<Option<Arc<Approvals>>> {
+    if listen.approver_token.is_none() {
+        return Ok(None);
+    }
+    let directory = config.files.journal_dir().join("approvals");
+    let recorder = Arc::clone(journal) as Arc<dyn Recorder>;
+    Approvals::open(&directory, recorder, config.limits.approval_timeout).map(|all| Some(Arc::new(all)))
 }
 
 fn working_directory(workspaces: &Workspaces) -> WorkingDirectory {
@@ -292,6 +311,18 @@ async fn watch(spawner: Option<Arc<Spawner>>) {
     });
     if watcher.is_ok() {
         let _ = told.await;
+    }
+}
+
+/// Tells those who wait or listen when an approval has expired.
+async fn expire_approvals(approvals: Option<Arc<Approvals>>) {
+    let Some(approvals) = approvals else { return };
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let approvals = Arc::clone(&approvals);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || approvals.expire_now()).await {
+            tracing::error!(%error, "could not end expired approvals");
+        }
     }
 }
 

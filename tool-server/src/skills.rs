@@ -3,6 +3,7 @@
 //! The front matter names the skill, says when to use it, and lists the tools it allows. All paths are
 //! resolved beneath the skills' directory like those of the roots; nothing here writes.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -33,12 +34,14 @@ pub(crate) struct Skill {
     pub(crate) text: String,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Script {
     /// Where it is, absolute.
     pub(crate) path: PathBuf,
     /// Its interpreter, with the argument from the script's first line.
     pub(crate) interpreter: Vec<String>,
+    /// The script, opened.
+    pub(crate) file: OwnedFd,
 }
 
 impl Skills {
@@ -96,7 +99,7 @@ impl Skills {
             return Err(ToolError::new(ErrorCode::PathOutsideRoots, message));
         }
         let head = read_head(&file.handle)?;
-        Ok(Script { interpreter: interpreter(&head)?, path: file.path })
+        Ok(Script { interpreter: interpreter(&head)?, path: file.path, file: file.handle })
     }
 
     fn unknown(&self, name: &str) -> ToolError {

@@ -1,14 +1,16 @@
 //! What the tools of this server share.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::SessionId;
+use protocol::{SessionId, ToolError};
 use serde_json::Value;
+use toolkit::Call;
 use toolkit::policy::{TouchedPath, Touches};
 
-use crate::change::{Changer, Durability, FileHashes, UndoStore};
+use crate::change::{Changer, Durability, FileHashes, UndoStore, hash_file};
 use crate::command::{Commands, Environment};
 use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
 use crate::output_store::OutputStore;
@@ -17,6 +19,9 @@ use crate::raw_files::RawFiles;
 use crate::roots::{UNDO_DIRECTORY, Workspaces};
 use crate::search::SearchLimits;
 use crate::skills::Skills;
+
+/// How long the files that a call names may take to be hashed.
+const HASH_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a tool may use; files can be reached only through it.
 #[derive(Debug, Clone)]
@@ -87,6 +92,36 @@ impl ToolContext {
     /// What a path leads to. The tool itself refuses one that cannot be followed.
     pub(crate) fn paths_touched(&self, path: &str, session: &SessionId) -> Vec<TouchedPath> {
         self.workspaces.of(session).map(|roots| roots.touched(path)).unwrap_or_default()
+    }
+
+    /// What a file tool's call names: where its path leads, and what is there now.
+    pub(crate) fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        self.contents([arguments["path"].as_str().unwrap_or(".").to_owned()], session)
+    }
+
+    /// Where paths lead, each with the SHA-256 of the file there, or with why there is none.
+    pub(crate) fn contents(
+        &self,
+        paths: impl IntoIterator<Item = String>,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        let roots = self.workspaces.of(session)?;
+        let call = Call::own(HASH_WITHIN);
+        let mut contents = BTreeMap::new();
+        for path in paths {
+            let content = match roots.open_file(&path) {
+                Ok(opened) => hash_file(&opened.handle, &path, &call)?.0,
+                Err(error) => error.code.to_string(),
+            };
+            for touched in roots.touched(&path) {
+                contents.insert(touched.path.display().to_string(), content.clone());
+            }
+        }
+        Ok(contents)
     }
 
     /// The time limit of a command whose call names this many seconds, or none.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::arguments::{invalid, leave_out_nulls, parse_object, validate};
 use crate::description::Description;
-use crate::outcome::{Outcome, Success};
+use crate::outcome::{Failure, Outcome, Success};
 use crate::policy::{Caller, Policy, Subject, Touches, Verdict};
 use crate::schema::{self, take_description};
 use crate::tool::{Call, Slot, Tool};
@@ -46,6 +46,12 @@ pub(crate) trait AnyTool: Send + Sync {
     fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError>;
+    fn preview(&self, arguments: &Value, call: &Call) -> Result<String, Failure>;
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Value>;
 
@@ -124,6 +130,24 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         self.tool.touches(arguments, session)
+    }
+
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        self.tool.named_files(arguments, session)
+    }
+
+    /// Of a tool that can be tried out, what the trial shows.
+    fn preview(&self, arguments: &Value, call: &Call) -> Result<String, Failure> {
+        if self.spec.input_schema["properties"].get("dry_run").is_none() {
+            return Ok(self.tool.preview(arguments, call)?);
+        }
+        let mut trial = arguments.clone();
+        trial["dry_run"] = Value::Bool(true);
+        self.run(trial, call).map(|success| success.stdout)
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {

@@ -6,6 +6,7 @@
 //! leaves what all calls share (journal, deadline, redaction …) to the runner.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,6 +76,22 @@ pub trait Tool: Send + Sync + 'static {
     /// What a call with these arguments would touch, for the operator's rules. It may look at files.
     fn touches(&self, _arguments: &Value, _session: &SessionId) -> Touches {
         Touches::default()
+    }
+
+    /// The files that a call with these arguments names, and what is in them: a decision of a person holds
+    /// only as long as both stay.
+    fn named_files(
+        &self,
+        _arguments: &Value,
+        _session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        Ok(BTreeMap::new())
+    }
+
+    /// What a person is shown of a call that has to be approved, beside its arguments; an error if the call
+    /// would be refused anyway. A tool with `dry_run` is tried out instead.
+    fn preview(&self, _arguments: &Value, _call: &Call) -> Result<String, ToolError> {
+        Ok(String::new())
     }
 
     /// Runs one call. It may block; long work calls [`Call::check`] now and then.

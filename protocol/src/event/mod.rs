@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EventId, TaskId, now_ms};
 
+pub use crate::approval::{
+    ApprovalDenied, ApprovalExpired, ApprovalGranted, ApprovalRequested, ApprovalUsed,
+};
 pub use agent::{
     AgentCompleted, AgentFailed, AgentFailure, AgentStarted, AgentTotals, CircuitClosed, CircuitHalfOpen,
     CircuitOpened, ContextAssembled, ControlLimitReached, FittedContext, InitialContext, ProgressStalled,

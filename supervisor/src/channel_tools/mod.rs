@@ -41,6 +41,7 @@ impl ChannelTools {
             bounds: Bounds::default(),
             cwd: WorkingDirectory::Shared(String::new()),
             policy: Arc::default(),
+            approvals: None,
             url: String::new(),
             state_dir,
         };

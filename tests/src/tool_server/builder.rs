@@ -67,6 +67,13 @@ impl ToolServerBuilder {
         self.variable("AUTONOUS_TOOL_TOKEN", token)
     }
 
+    /// Gives the server a `policy.toml` with these rules, outside its root.
+    #[must_use]
+    pub fn policy(self, rules: &str) -> Self {
+        let config = self.dir.write_policy(rules);
+        self.variable("AUTONOUS_CONFIG_DIR", &config)
+    }
+
     /// Runs the server as an ordinary user, who then owns the directory, even if the test runs as root.
     #[must_use]
     pub fn unprivileged(mut self) -> Self {

@@ -58,6 +58,7 @@ mod undo;
 mod undo_tasks;
 
 // Attacks.
+mod approvals;
 mod corpus;
 mod git;
 mod hidden;

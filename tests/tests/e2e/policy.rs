@@ -10,13 +10,8 @@ use harness::{ToolServer, ToolServerBuilder};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
-/// A server with these rules. They lie beside its root.
 fn with_rules(rules: &str) -> ToolServerBuilder {
-    let builder = ToolServer::builder();
-    let config = builder.dir().path().join("config");
-    fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("policy.toml"), rules).unwrap();
-    builder.variable("AUTONOUS_CONFIG_DIR", &config.display().to_string())
+    ToolServer::builder().policy(rules)
 }
 
 fn code(envelope: &Envelope) -> Option<ErrorCode> {

@@ -22,10 +22,29 @@ pub(super) async fn require_token(
     request: Request,
     next: Next,
 ) -> Response {
+    // Where callers need no token, an approver's is still none of a caller.
+    if access.is_approver(request.headers()) {
+        return refusal(&Refused::Token, &request);
+    }
     match access.check_token(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refused) => refusal(&refused, &request),
     }
+}
+
+/// Lets in whoever has the approver's token, and nobody else.
+pub(super) async fn require_approver(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if access.is_approver(request.headers()) {
+        return next.run(request).await;
+    }
+    let message = "Only the approver's token opens this route.";
+    let hint = "Send it as `Authorization: Bearer <token>`; `supervisor token approver` prints it, and \
+                AUTONOUS_TOOL_APPROVER_TOKEN sets it for a tool server alone.";
+    response::error_response("", ToolError::new(ErrorCode::Unauthorized, message).with_hint(hint))
 }
 
 /// The same for routes that an approver may use as well.

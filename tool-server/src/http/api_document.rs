@@ -13,6 +13,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{Contact, InfoBuilder, License, OpenApi, OpenApiBuilder, Server};
 
+use super::approval_document;
 use super::service::Liveness;
 use super::{change_document, file_document};
 use crate::service_report::{CapabilitiesReport, Readiness};
@@ -31,12 +32,13 @@ them as arguments:
 ";
 
 /// The optional headers of a call.
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 7] = [
     ("X-Session-Id", "The session whose reads and locks the call uses; `default` if absent."),
     ("X-Task-Id", "The task that the call belongs to."),
     ("X-Parent-Event-Id", "The parent of the call's event."),
     ("X-Request-Id", "The caller's own ID for this request; echoed in the response."),
     ("traceparent", "W3C trace context."),
+    ("Prefer", "`wait=N`: a call that a person must approve waits up to N seconds for the decision."),
     ("Idempotency-Key", "A call with this key takes effect at most once; its answer is kept for a day."),
 ];
 
@@ -59,6 +61,7 @@ pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenA
     let mut document = ApiDocument::of_tools(registry, is_offered);
     file_document::add_to(&mut document);
     change_document::add_to(&mut document);
+    approval_document::add_to(&mut document);
     add_service_routes(&mut document);
     let ApiDocument { paths, mut components } = document;
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
@@ -83,6 +86,7 @@ pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenA
         .tags(Some([
             tag("tools", "Tools that an agent can call, the safest first."),
             tag("files", "Whole files, byte by byte, and undoing changes."),
+            tag("approvals", "What a person decides about calls."),
             tag("server", "The server's state and capabilities."),
         ]))
         .security(Some([SecurityRequirement::default(), bearer_required()]))

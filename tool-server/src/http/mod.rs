@@ -5,6 +5,8 @@
 
 mod access;
 pub mod api_document;
+mod approval_document;
+mod approvals;
 mod body;
 mod call;
 mod catalogue;
@@ -57,6 +59,11 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
     let with_either_token = Router::new()
         .route("/changes/{call_id}/undo", post(changes::undo))
         .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token_or_approver));
+    let for_approvers = Router::new()
+        .route("/approvals", get(approvals::list))
+        .route("/approvals/stream", get(approvals::stream))
+        .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
+        .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_approver));
     let without_token = Router::new()
         .route("/livez", get(service::livez))
         .route("/readyz", get(service::readyz))
@@ -66,6 +73,7 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/docs/{*file}", get(docs::file));
     with_token
         .merge(with_either_token)
+        .merge(for_approvers)
         .merge(without_token)
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_port::Access;
 use toolkit::Runner;
+use toolkit::approvals::Approvals;
 
 use super::catalogue::Catalogue;
 use crate::service_report::ServiceReport;
@@ -15,6 +16,8 @@ pub struct AppState {
     pub runner: Arc<Runner>,
     /// Who may come in.
     pub access: Arc<Access>,
+    /// What waits for a person, and what was decided; none where nobody can be asked.
+    pub approvals: Option<Arc<Approvals>>,
     /// What `/readyz` and `/capabilities` report.
     pub report: ServiceReport,
     /// The OpenAPI document, made at the start.

@@ -118,6 +118,10 @@ impl Recorder for Journal {
         self.append(ids.call.clone(), ids.parent.clone(), ids, RecordBody::Replayed(body))
     }
 
+    fn approval(&self, ids: &CallIds, id: EventId, body: RecordBody) -> io::Result<()> {
+        self.append(id, ids.parent.clone(), ids, body)
+    }
+
     fn ended(&self, ids: &CallIds, body: CallEnded) {
         if let Err(error) = self.append(EventId::new(), Some(ids.call.clone()), ids, body.into()) {
             tracing::error!(call_id = %ids.call, %error, "could not record the end of a call");

@@ -1,6 +1,7 @@
 //! `bash`: a command line, run in the sandbox.
 
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
@@ -47,6 +48,9 @@ pub(crate) struct BashArguments {
     allow_control_files: bool,
 }
 
+/// How many files of a command line bind a decision about it; people's lines name fewer.
+const MAX_NAMED_FILES: usize = 64;
+
 pub(crate) struct Bash(pub(super) ToolContext);
 
 impl Tool for Bash {
@@ -80,6 +84,48 @@ impl Tool for Bash {
             commands: arguments["cmd"].as_str().map(simple_commands),
             ..Touches::default()
         }
+    }
+
+    /// Its working directory, and every word that names a file.
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        let workdir = Path::new(arguments["workdir"].as_str().unwrap_or("."));
+        let line = simple_commands(arguments["cmd"].as_str().unwrap_or_default());
+        let words = line.commands.into_iter().flat_map(|command| command.words).flatten();
+        let paths: BTreeSet<String> = words
+            .filter(|word| !word.starts_with('-') && !word.is_empty())
+            .map(|word| workdir.join(word).display().to_string())
+            .filter(|path| !self.0.paths_touched(path, session).is_empty())
+            .collect();
+        if paths.len() > MAX_NAMED_FILES {
+            let message =
+                format!("A command line that a person must approve may name {MAX_NAMED_FILES} files.");
+            return Err(
+                invalid(message).with_hint("Put the commands into a script with `write`, and run that.")
+            );
+        }
+        self.0.contents(paths.into_iter().chain([workdir.display().to_string()]), session)
+    }
+
+    /// One line for each command that would run.
+    fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
+        let cmd = arguments["cmd"].as_str().unwrap_or_default();
+        let roots = self.0.workspaces.of(&call.session)?;
+        self.0.policy.within(&roots.to_paths()).judge(cmd, arguments["workdir"].as_str())?;
+        let line = simple_commands(cmd);
+        let word = |word: Option<String>| word.unwrap_or_else(|| "…".to_owned());
+        let command = |words: Vec<Option<String>>| {
+            let words: Vec<String> = words.into_iter().map(word).collect();
+            format!("runs `{}`\n", words.join("` `"))
+        };
+        let mut shown: String = line.commands.into_iter().map(|one| command(one.words)).collect();
+        if !line.is_understood {
+            shown.push_str("and more that cannot be known before it runs\n");
+        }
+        Ok(shown)
     }
 
     fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {

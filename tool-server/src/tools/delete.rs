@@ -1,6 +1,8 @@
 //! `delete`: a file, a link or an empty directory.
 
-use protocol::{Annotations, Risk, SessionId};
+use std::collections::BTreeMap;
+
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -46,6 +48,14 @@ impl Tool for Delete {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         self.0.touches(arguments, session)
+    }
+
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        self.0.named_files(arguments, session)
     }
 
     fn run(&self, arguments: DeleteArguments, call: &Call) -> Outcome<ChangeData> {

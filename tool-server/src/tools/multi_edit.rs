@@ -1,5 +1,7 @@
 //! `multi_edit`: several replacements in one file, all of them or none.
 
+use std::collections::BTreeMap;
+
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -69,6 +71,14 @@ impl Tool for MultiEdit {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         self.0.touches(arguments, session)
+    }
+
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        self.0.named_files(arguments, session)
     }
 
     fn run(&self, arguments: MultiEditArguments, call: &Call) -> Outcome<ChangeData> {

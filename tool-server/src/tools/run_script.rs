@@ -1,9 +1,10 @@
 //! `run_script`: a script of a skill, run without a shell.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use protocol::{Annotations, Risk, SessionId};
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,8 +12,12 @@ use toolkit::arguments::invalid;
 use toolkit::policy::{CommandLine, SimpleCommand, Touches};
 use toolkit::{Call, Outcome, Slot, Tool};
 
+use crate::change::hash_file;
 use crate::command::{CommandData, CommandRequest};
 use crate::tool_context::ToolContext;
+
+/// How long the script may take to be hashed.
+const HASH_WITHIN: Duration = Duration::from_secs(30);
 
 const MAX_ARGUMENT_BYTES: usize = 4096;
 
@@ -72,6 +77,14 @@ impl Tool for RunScript {
         let command = SimpleCommand { words, without_options: None };
         let line = CommandLine { commands: vec![command], is_understood: true, is_plain: true };
         Touches { commands: Some(line), ..Touches::default() }
+    }
+
+    /// The script.
+    fn named_files(&self, arguments: &Value, _: &SessionId) -> Result<BTreeMap<String, String>, ToolError> {
+        let text = |name: &str| arguments[name].as_str().unwrap_or_default();
+        let script = self.0.skills.script(text("skill"), text("relative_path"))?;
+        let (sha256, _) = hash_file(&script.file, text("relative_path"), &Call::own(HASH_WITHIN))?;
+        Ok(BTreeMap::from([(script.path.display().to_string(), sha256)]))
     }
 
     fn run(&self, arguments: RunScriptArguments, call: &Call) -> Outcome<CommandData> {

@@ -1,6 +1,8 @@
 //! `write`: writes a whole file, or appends to one.
 
-use protocol::{Annotations, ErrorCode, Risk, SessionId};
+use std::collections::BTreeMap;
+
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -77,6 +79,14 @@ impl Tool for Write {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         self.0.touches(arguments, session)
+    }
+
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        self.0.named_files(arguments, session)
     }
 
     fn run(&self, arguments: WriteArguments, call: &Call) -> Outcome<ChangeData> {

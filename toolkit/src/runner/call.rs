@@ -9,6 +9,7 @@ use protocol::{EventId, Risk, ToolError};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::approvals::Permit;
 use super::guards::Claim;
 use super::guards::known_tool::{find, find_transfer};
 use super::{CallIds, Request, RunnerSettings};
@@ -26,6 +27,8 @@ pub(super) struct CallInfo {
     pub(super) since: Instant,
     /// Of the request's body as it was sent.
     pub(super) arguments_sha256: String,
+    /// How long a person took to allow it.
+    pub(super) waited: OnceLock<Duration>,
     shown: OnceLock<ShownArguments>,
     ended: AtomicBool,
 }
@@ -51,6 +54,10 @@ pub(super) struct PendingCall {
     /// How long the call may take from its arrival on.
     pub(super) timeout: Duration,
     pub(super) attachment: Option<Attachment>,
+    /// How long it waits for a person, if one must allow it.
+    pub(super) wait: Duration,
+    /// A person's yes.
+    pub(super) permit: Option<Permit>,
     pub(super) claim: Option<Claim>,
     pub(super) slot: Option<OwnedSemaphorePermit>,
 }
@@ -78,6 +85,7 @@ impl PendingCall {
             traceparent: request.traceparent,
             since: Instant::now(),
             arguments_sha256: sha256(&request.body),
+            waited: OnceLock::new(),
             shown: OnceLock::new(),
             ended: AtomicBool::new(false),
         };
@@ -90,6 +98,8 @@ impl PendingCall {
             cancelled: Arc::default(),
             timeout: settings.timeout,
             attachment: request.attachment,
+            wait: request.wait,
+            permit: None,
             claim: None,
             slot: None,
         }

@@ -29,7 +29,7 @@ pub(super) fn envelope(
         tool: info.tool.clone(),
         call_id: info.ids.call.clone(),
         risk: info.risk,
-        stats: Stats { time_ms: u64::try_from(info.since.elapsed().as_millis()).unwrap_or(u64::MAX) },
+        stats: Stats { time_ms: info.time_ms() },
         context: Context { cwd, params_input: shown.arguments, path_resolved: None },
     };
     let mut envelope = header.answer(outcome);

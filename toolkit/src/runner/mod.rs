@@ -8,7 +8,7 @@
 //! 4. **circuit**: the tool has not failed repeatedly in this session.
 //! 5. **valid arguments**: the body fits the tool's schema.
 //! 6. **idempotency**: the call's key is new; a known key gets the first answer.
-//! 7. **policy**: the operator's rules allow it.
+//! 7. **policy**: the operator's rules allow it, or a person does.
 //! 8. **slot and deadline**: not too many calls are running.
 //!
 //! **Execute**: the start is recorded, and only then the tool runs, within its deadline, on a thread that may
@@ -19,6 +19,8 @@
 //! A call that a guard stops is answered and recorded like any other. A call runs to its own end even when
 //! its caller goes away; nothing runs that could not be recorded first.
 
+pub mod approvals;
+mod asking;
 mod call;
 mod envelope;
 mod guards;
@@ -72,16 +74,9 @@ impl Runner {
         recorder: Arc<dyn Recorder>,
         redactor: Arc<Redactor>,
     ) -> io::Result<Self> {
-        let guards = guards(&settings)?;
-        Ok(Self {
-            registry,
-            settings,
-            guards,
-            locks: Arc::default(),
-            recorder,
-            redactor,
-            quick: OnceLock::new(),
-        })
+        let locks = Arc::default();
+        let guards = guards(&settings, &locks, &redactor)?;
+        Ok(Self { registry, settings, guards, locks, recorder, redactor, quick: OnceLock::new() })
     }
 
     /// Forgets what has expired. Call it hourly.
@@ -151,6 +146,7 @@ impl Runner {
         let (info, mut claim) = (Arc::clone(&call.info), call.claim.take());
         let started = self.record_start(&info, arguments).map_err(Failure::from).and(passed);
         let outcome = started.and_then(|()| {
+            call.permit.iter().try_for_each(|permit| asking::take_permit(&self.settings, &call, permit))?;
             claim.iter_mut().try_for_each(guards::Claim::begin)?;
             self.run_tool(call)
         });
@@ -321,7 +317,7 @@ mod tests {
             let cwd = WorkingDirectory::Shared(String::new());
             let (timeout, max_commands) = (Duration::from_secs(30), DEFAULT_MAX_COMMANDS);
             let (policy, url) = (Arc::default(), String::new());
-            Self { disabled, timeout, max_commands, bounds, cwd, policy, url, state_dir }
+            Self { disabled, timeout, max_commands, bounds, cwd, policy, url, approvals: None, state_dir }
         }
     }
 

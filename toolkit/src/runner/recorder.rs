@@ -2,7 +2,7 @@
 
 use std::io;
 
-use protocol::journal::{CallEnded, CallReplayed, CallStarted};
+use protocol::journal::{CallEnded, CallReplayed, CallStarted, RecordBody};
 use protocol::{EventId, SessionId, TaskId};
 
 /// The call that a record is about.
@@ -25,6 +25,11 @@ pub trait Recorder: Send + Sync + 'static {
 
     /// Records that a call got the answer of an earlier one. If this fails, it does not get it.
     fn replayed(&self, ids: &CallIds, body: CallReplayed) -> io::Result<()>;
+
+    /// Records under the call's parent what a person was asked or decided. If this fails, it does not hold.
+    fn approval(&self, _ids: &CallIds, _id: EventId, _body: RecordBody) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "approvals are not recorded here"))
+    }
 
     /// Records how a call ended. The recorder itself reports a failure: the call is over.
     fn ended(&self, ids: &CallIds, body: CallEnded);

@@ -1,5 +1,7 @@
 //! A call as it arrives.
 
+use std::time::Duration;
+
 use protocol::{EventId, SessionId, TaskId};
 
 use crate::Attachment;
@@ -25,6 +27,8 @@ pub struct Request {
     pub idempotency_key: Option<String>,
     /// The SHA-256 of the token that the caller presented.
     pub token_sha256: Option<String>,
+    /// How long the call waits for a person, if one must allow it.
+    pub wait: Duration,
     /// What comes with a transfer; none for a tool.
     pub attachment: Option<Attachment>,
 }
@@ -42,6 +46,7 @@ impl Request {
             traceparent: None,
             idempotency_key: None,
             token_sha256: None,
+            wait: Duration::ZERO,
             attachment: None,
         }
     }

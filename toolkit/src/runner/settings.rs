@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use protocol::SessionId;
 
+use super::approvals::Approvals;
 use crate::Bounds;
 use crate::policy::Policy;
 
@@ -25,6 +26,8 @@ pub struct RunnerSettings {
     pub cwd: WorkingDirectory,
     /// The operator's rules.
     pub policy: Arc<Policy>,
+    /// Where a person is asked; none if nobody can be.
+    pub approvals: Option<Arc<Approvals>>,
     /// The address under which a call can be sent again, such as `http://127.0.0.1:8701`.
     pub url: String,
     /// Where the runner keeps what outlives the server: idempotency keys and the tool allow-lists of tasks.

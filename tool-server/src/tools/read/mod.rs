@@ -6,6 +6,8 @@
 mod bytes;
 mod lines;
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::hash::sha256;
@@ -120,6 +122,14 @@ impl Tool for Read {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         self.0.touches(arguments, session)
+    }
+
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        self.0.named_files(arguments, session)
     }
 
     fn run(&self, arguments: ReadArguments, call: &Call) -> Outcome<ReadData> {

@@ -109,6 +109,7 @@ impl TestServer {
             bounds: settings.bounds,
             cwd: WorkingDirectory::Shared(root.display().to_string()),
             policy: Arc::default(),
+            approvals: None,
             url: String::new(),
             state_dir: directory.path().join("state"),
         };
@@ -119,6 +120,7 @@ impl TestServer {
             catalogue: Catalogue::new(&registry.specs().collect::<Vec<_>>()).unwrap(),
             runner: Arc::new(Runner::new(registry, settings, journal, Arc::new(Redactor::new([]))).unwrap()),
             access: Arc::new(Access::new(None, address, &[])),
+            approvals: None,
             report: ServiceReport {
                 checks: Vec::new(),
                 confinement: Confinement::None,

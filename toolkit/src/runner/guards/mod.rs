@@ -22,14 +22,21 @@ use protocol::{Envelope, ToolError};
 use serde_json::Value;
 
 use super::RunnerSettings;
+use super::asking::Asking;
 use super::call::{CallInfo, PendingCall};
-use crate::{Failure, Success};
+use crate::locks::Locks;
+use crate::{Failure, Redactor, Success};
 
 pub(super) use idempotency::Claim;
 pub use slot::DEFAULT_MAX_COMMANDS;
 
 /// The guards, in the order in which a call meets them.
-pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>>> {
+pub(super) fn guards(
+    settings: &RunnerSettings,
+    locks: &Arc<Locks>,
+    redactor: &Arc<Redactor>,
+) -> io::Result<Vec<Box<dyn Guard>>> {
+    let asking = Asking::new(settings, locks, redactor);
     Ok(vec![
         Box::new(known_tool::KnownTool),
         Box::new(enabled::Enabled(settings.disabled.clone())),
@@ -37,7 +44,7 @@ pub(super) fn guards(settings: &RunnerSettings) -> io::Result<Vec<Box<dyn Guard>
         Box::new(circuit::Circuits::default()),
         Box::new(valid_arguments::ValidArguments),
         Box::new(idempotency::Idempotency::open(&settings.state_dir.join("idempotency"))?),
-        Box::new(policy::Rules { policy: Arc::clone(&settings.policy), url: settings.url.clone() }),
+        Box::new(policy::Rules { policy: Arc::clone(&settings.policy), asking }),
         Box::new(slot::Slots::new(settings.max_commands)),
     ])
 }
@@ -96,7 +103,12 @@ mod tests {
     #[test]
     fn the_guards_are_in_the_documented_order() {
         let directory = std::env::temp_dir().join(format!("guards-{}", protocol::TaskId::new()));
-        let guards = guards(&RunnerSettings::of_test(directory.clone())).unwrap();
+        let guards = guards(
+            &RunnerSettings::of_test(directory.clone()),
+            &Arc::default(),
+            &Arc::new(Redactor::new([])),
+        )
+        .unwrap();
         let documented: Vec<&str> = include_str!("../mod.rs")
             .lines()
             .filter_map(|line| line.strip_prefix("//! ")?.split_once(". **")?.1.split_once("**"))

@@ -1,4 +1,4 @@
-//! The operator's rules allow the call.
+//! The operator's rules allow the call, or a person does.
 
 use std::sync::Arc;
 
@@ -6,14 +6,13 @@ use protocol::{ErrorCode, ToolError};
 
 use super::{Check, Guard, Stop};
 use crate::policy::{Decision, Policy, Verdict};
+use crate::runner::asking::Asking;
 use crate::runner::call::PendingCall;
-use crate::runner::replay::Replay;
-use crate::{Failure, Success};
 
-/// With the rules, and the server's own address.
+/// With the rules, and what asks a person.
 pub(super) struct Rules {
     pub(super) policy: Arc<Policy>,
-    pub(super) url: String,
+    pub(super) asking: Asking,
 }
 
 impl Guard for Rules {
@@ -29,7 +28,11 @@ impl Guard for Rules {
         let (session, caller) = (&call.info.ids.session, call.caller());
         if !self.policy.looks_at_touches(&call.info.tool) {
             let verdict = tool.verdict(&self.policy, arguments, session, caller);
-            return Check::Done(self.judge(call, &verdict));
+            return match verdict.decision {
+                Decision::Allow => Ok(()).into(),
+                Decision::Deny => Err(denied(&call.info.tool, &verdict)).into(),
+                Decision::Ask => Check::Wait(Box::pin(self.asking.ask(call, verdict))),
+            };
         }
         let (policy, tool, arguments) = (Arc::clone(&self.policy), Arc::clone(tool), arguments.clone());
         let session = session.clone();
@@ -40,31 +43,12 @@ impl Guard for Rules {
                 tracing::error!(%error, "the policy could not be applied");
                 ToolError::new(ErrorCode::Internal, "The policy could not be applied; the call was not run.")
             })?;
-            self.judge(call, &verdict)
+            match verdict.decision {
+                Decision::Allow => Ok(()),
+                Decision::Deny => Err(Stop::from(denied(&call.info.tool, &verdict))),
+                Decision::Ask => self.asking.ask(call, verdict).await,
+            }
         }))
-    }
-}
-
-impl Rules {
-    fn judge(&self, call: &PendingCall, verdict: &Verdict) -> Result<(), Stop> {
-        match verdict.decision {
-            Decision::Allow => Ok(()),
-            Decision::Deny => Err(denied(&call.info.tool, verdict).into()),
-            Decision::Ask => Err(Stop::Refused(self.nobody_to_ask(call, verdict))),
-        }
-    }
-
-    /// Nobody can approve a call here, so what would ask does not run.
-    fn nobody_to_ask(&self, call: &PendingCall, verdict: &Verdict) -> Failure {
-        let message = format!(
-            "`{}` needs the approval of a person ({}), and nobody can be asked here.",
-            call.info.tool, verdict.reason
-        );
-        let error = ToolError::new(ErrorCode::ApprovalRequired, message)
-            .with_hint("Do not repeat the call; tell the user, who can change policy.toml.");
-        let replay = Replay::of(call, &self.url);
-        let data = serde_json::json!({"reason": verdict.reason, "rule": verdict.rule, "replay": replay});
-        Failure::of_guard(error, Success { data, ..Success::default() })
     }
 }
 

@@ -1,0 +1,450 @@
+//! Calls that a person must approve, by HTTP alone: asking, waiting, deciding, and what a decision covers.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use harness::http::{Answer, Request};
+use harness::{ToolServer, ToolServerBuilder, wait};
+use protocol::{Envelope, ErrorCode};
+use serde_json::{Value, json};
+
+const CALLER: &str = "FAKE-caller-token";
+const APPROVER: &str = "FAKE-approver-token";
+
+/// A server that asks about `write`, `delete` and `git push`.
+fn builder() -> ToolServerBuilder {
+    let builder = ToolServer::builder()
+        .token(CALLER)
+        .variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER)
+        .variable("AUTONOUS_TOOL_DISABLED", "");
+    let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n\
+                 [[rule]]\ntools = [\"delete\"]\ndecision = \"ask\"\nreason = \"it deletes\"\n\
+                 [[rule]]\ncommands = [\"sort\"]\ndecision = \"ask\"\nreason = \"it reads\"\n";
+    builder.policy(rules)
+}
+
+fn code(envelope: &Envelope) -> Option<ErrorCode> {
+    envelope.meta.error.as_ref().map(|error| error.code)
+}
+
+const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
+const DENIED: Option<ErrorCode> = Some(ErrorCode::ApprovalDenied);
+
+fn as_approver(server: &ToolServer, request: Request) -> Answer {
+    server.send(request.header("Authorization", &format!("Bearer {APPROVER}")))
+}
+
+fn pending(server: &ToolServer) -> Vec<Value> {
+    let answer = as_approver(server, Request::get("/approvals?state=pending"));
+    answer.json()["approvals"].as_array().unwrap().clone()
+}
+
+/// The only request that waits, once there is one.
+fn the_pending(server: &ToolServer) -> Value {
+    let found = wait::within(wait::SOON, || pending(server).first().cloned());
+    found.expect("a request waits")
+}
+
+fn decide(server: &ToolServer, id: &str, decision: Value) -> Answer {
+    as_approver(server, Request::post_json(&format!("/approvals/{id}"), &decision))
+}
+
+fn grant(server: &ToolServer, id: &str) {
+    let answer = decide(server, id, json!({"decision": "grant", "by": "Ada"}));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn id_of(envelope: &Envelope) -> String {
+    envelope.meta.data["approval_id"].as_str().unwrap().to_owned()
+}
+
+/// A call in a task.
+fn in_task(tool: &str, arguments: &Value, task: &str) -> Request {
+    Request::call(tool, arguments).header("X-Session-Id", "telegram:1").header("X-Task-Id", task)
+}
+
+/// Sends a call that waits.
+fn waiting(server: &ToolServer, request: Request, seconds: u32) -> JoinHandle<Envelope> {
+    let address = server.address();
+    let request = request
+        .header("Authorization", &format!("Bearer {CALLER}"))
+        .header("Prefer", &format!("respond-async, wait={seconds}"));
+    thread::spawn(move || request.send(address).envelope())
+}
+
+const TASK: &str = "0198c0de-0000-7000-8000-00000000000a";
+const OTHER_TASK: &str = "0198c0de-0000-7000-8000-00000000000b";
+
+fn write(path: &str, content: &str) -> Value {
+    json!({"path": path, "content": content})
+}
+
+/// Event types of the journal that are about approvals.
+fn recorded(server: &ToolServer) -> Vec<String> {
+    let text = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    let types = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone());
+    types.filter_map(|name| name.as_str()?.strip_prefix("approval.").map(str::to_owned)).collect()
+}
+
+#[test]
+fn the_story_by_http_alone_ask_show_decide_run_once() {
+    let server = builder().start();
+    let request = || Request::call("write", &write("a", "one\n")).header("X-Parent-Event-Id", TASK);
+    let answer = server.send(request());
+    assert_eq!(answer.status, 403);
+    let refused = answer.envelope();
+    assert_eq!(code(&refused), REQUIRED);
+    assert!(!server.root().join("a").exists());
+    let shown = the_pending(&server);
+    let id = id_of(&refused);
+    assert_eq!(shown["id"], id);
+    for (field, expected) in [
+        ("state", json!("pending")),
+        ("tool", json!("write")),
+        ("risk", json!("high")),
+        ("arguments", write("a", "one\n")),
+        ("reason", json!("it writes")),
+        ("rule", json!("policy.toml, line 1")),
+        ("session", json!("default")),
+        ("token", json!("caller")),
+        ("expires_at_ms", refused.meta.data["expires_at_ms"].clone()),
+    ] {
+        assert_eq!(shown[field], expected, "{field}: {shown}");
+    }
+    assert!(shown["preview"].as_str().unwrap().contains("+one"), "{shown}");
+    assert_eq!(shown["digest"].as_str().unwrap().len(), 64);
+    // The same call asks nobody a second time.
+    assert_eq!(id_of(&server.send(request()).envelope()), id);
+    let one = as_approver(&server, Request::get(&format!("/approvals/{id}"))).json();
+    assert_eq!(one, shown);
+    grant(&server, &id);
+    assert!(pending(&server).is_empty());
+    let done = server.send(request()).envelope();
+    assert!(done.ok, "{done:?}");
+    assert_eq!(fs::read_to_string(server.root().join("a")).unwrap(), "one\n");
+    let used = as_approver(&server, Request::get(&format!("/approvals/{id}"))).json();
+    assert_eq!((&used["state"], &used["decision"]["by"]), (&json!("used"), &json!("Ada")));
+    // A yes is for one call.
+    fs::remove_file(server.root().join("a")).unwrap();
+    let again = server.send(request()).envelope();
+    assert_eq!(code(&again), REQUIRED);
+    assert_ne!(id_of(&again), id);
+    assert_eq!(recorded(&server), ["requested", "granted", "used", "requested"]);
+}
+
+#[test]
+fn a_call_waits_for_its_decision_and_gets_it_at_once() {
+    let server = builder().start();
+    let call = waiting(&server, Request::call("write", &write("a", "x")), 60);
+    let shown = the_pending(&server);
+    let decided = Instant::now();
+    grant(&server, shown["id"].as_str().unwrap());
+    let done = call.join().unwrap();
+    assert!(done.ok, "{done:?}");
+    assert!(decided.elapsed() < Duration::from_secs(5), "{:?}", decided.elapsed());
+    let call = waiting(&server, Request::call("write", &write("b", "x")), 60);
+    let id = the_pending(&server)["id"].as_str().unwrap().to_owned();
+    let denial = json!({"decision": "deny", "reason": "not on Fridays", "by": "Ada"});
+    assert_eq!(decide(&server, &id, denial).status, 200);
+    let denied = call.join().unwrap();
+    assert_eq!(code(&denied), DENIED);
+    let message = denied.meta.error.unwrap().message;
+    assert!(message.contains("not on Fridays") && message.contains("Ada"), "{message}");
+    assert!(!server.root().join("b").exists());
+    // The same call again is told the same, and asks nobody.
+    assert_eq!(code(&server.call("write", &write("b", "x"))), DENIED);
+    assert!(pending(&server).is_empty());
+    // A wait that ends names the request that still waits.
+    let call = waiting(&server, Request::call("write", &write("c", "x")), 1).join().unwrap();
+    assert_eq!(code(&call), REQUIRED);
+    assert_eq!(the_pending(&server)["id"], id_of(&call));
+    let bad = Request::call("write", &write("c", "x")).header("Prefer", "wait=soon");
+    assert_eq!(code(&server.send(bad).envelope()), Some(ErrorCode::InvalidArgument));
+}
+
+#[test]
+fn two_waiting_calls_that_are_the_same_are_one_request_and_one_yes_runs_one_of_them() {
+    let server = builder().start();
+    let append = json!({"path": "log", "content": "x\n", "mode": "append"});
+    let calls: Vec<_> = (0..2).map(|_| waiting(&server, Request::call("write", &append), 5)).collect();
+    let id = the_pending(&server)["id"].as_str().unwrap().to_owned();
+    // Both wait for the same one: nobody else is asked while it is undecided.
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(pending(&server).len(), 1);
+    grant(&server, &id);
+    let answers: Vec<Envelope> = calls.into_iter().map(|call| call.join().unwrap()).collect();
+    let ran = answers.iter().filter(|answer| answer.ok).count();
+    assert_eq!(ran, 1, "{answers:?}");
+    assert_eq!(fs::read_to_string(server.root().join("log")).unwrap(), "x\n");
+}
+
+#[test]
+fn the_first_of_two_approvers_decides_and_the_second_is_told() {
+    let server = builder().start();
+    let id = id_of(&server.call("write", &write("a", "x")));
+    let granted = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for decision in ["grant", "deny"] {
+            let (server, id, granted) = (&server, &id, &granted);
+            scope.spawn(move || {
+                let answer = decide(server, id, json!({"decision": decision, "by": decision}));
+                if answer.status == 200 {
+                    granted.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    assert_eq!(answer.status, 409, "{}", answer.text());
+                    let envelope = answer.envelope();
+                    assert_eq!(code(&envelope), Some(ErrorCode::ApprovalDecided));
+                    let first = envelope.meta.data["decision"]["by"].as_str().unwrap().to_owned();
+                    assert_ne!(first, decision);
+                    assert!(envelope.meta.error.unwrap().message.contains(&first));
+                }
+            });
+        }
+    });
+    assert_eq!(granted.load(Ordering::Relaxed), 1);
+    assert_eq!(decide(&server, &id, json!({"decision": "grant"})).status, 409, "a late tap");
+}
+
+#[test]
+fn a_yes_is_bound_to_arguments_session_task_and_files() {
+    let server = builder().start();
+    fs::write(server.root().join("script"), "echo harmless").unwrap();
+    let run = json!({"cmd": "sort script"});
+    let base = || in_task("bash", &run, TASK);
+    let id = id_of(&server.send(base()).envelope());
+    grant(&server, &id);
+    // Something else with the same yes.
+    for other in [
+        in_task("bash", &json!({"cmd": "sort script "}), TASK),
+        in_task("bash", &json!({"cmd": "sort script", "timeout_seconds": 5}), TASK),
+        in_task("bash", &run, OTHER_TASK),
+        base().header("X-Session-Id", "telegram:2"),
+    ] {
+        assert_eq!(code(&server.send(other.clone()).envelope()), REQUIRED, "{other:?}");
+    }
+    // The file changes between the yes and the run.
+    fs::write(server.root().join("script"), "echo evil").unwrap();
+    let changed = server.send(base()).envelope();
+    assert_eq!(code(&changed), REQUIRED);
+    assert_ne!(id_of(&changed), id);
+    fs::write(server.root().join("script"), "echo harmless").unwrap();
+    let done = server.send(base()).envelope();
+    assert_eq!((done.ok, done.stdout.as_str()), (true, "echo harmless\n"), "{done:?}");
+    // What a path leads to is part of it.
+    fs::create_dir_all(server.root().join("one")).unwrap();
+    fs::create_dir_all(server.root().join("two")).unwrap();
+    std::os::unix::fs::symlink("one", server.root().join("link")).unwrap();
+    let into = || in_task("write", &write("link/file", "x"), TASK);
+    grant(&server, &id_of(&server.send(into()).envelope()));
+    fs::remove_file(server.root().join("link")).unwrap();
+    std::os::unix::fs::symlink("two", server.root().join("link")).unwrap();
+    assert_eq!(code(&server.send(into()).envelope()), REQUIRED);
+    assert!(!server.root().join("two/file").exists());
+}
+
+#[test]
+fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() {
+    let server = builder().start();
+    let call = |tool: &str, arguments: Value, session: &str, task: &str| {
+        let request = in_task(tool, &arguments, task).header("X-Session-Id", session);
+        code(&server.send(request).envelope())
+    };
+    let id = id_of(&server.send(in_task("write", &write("a", "1"), TASK)).envelope());
+    assert_eq!(decide(&server, &id, json!({"decision": "grant", "scope": "task"})).status, 200);
+    for content in ["1", "2", "3"] {
+        assert_eq!(
+            call("write", json!({"path": "n", "content": content, "mode": "append"}), "telegram:1", TASK),
+            None
+        );
+    }
+    assert_eq!(call("write", write("a", "1"), "telegram:1", OTHER_TASK), REQUIRED);
+    assert_eq!(call("bash", json!({"cmd": "sort n"}), "telegram:1", TASK), REQUIRED);
+    // A chat, until a time.
+    let id = id_of(&server.send(in_task("bash", &json!({"cmd": "sort n"}), TASK)).envelope());
+    let until = protocol::now_ms() + 3_000;
+    let scope = json!({"decision": "grant", "scope": "chat", "until_ms": until});
+    assert_eq!(decide(&server, &id, scope).status, 200);
+    assert_eq!(call("bash", json!({"cmd": "sort n"}), "telegram:1", OTHER_TASK), None);
+    assert_eq!(call("bash", json!({"cmd": "sort n"}), "telegram:2", TASK), REQUIRED);
+    assert_eq!(call("write", write("z", "1"), "telegram:1", OTHER_TASK), REQUIRED);
+    let ended = wait::within(wait::SOON, || {
+        (call("bash", json!({"cmd": "sort n"}), "telegram:1", OTHER_TASK) == REQUIRED).then_some(())
+    });
+    assert!(ended.is_some() && protocol::now_ms() >= until);
+    // What makes no sense is refused.
+    let id = id_of(&server.call("write", &write("b", "1")));
+    for (bad, says) in [
+        (json!({"decision": "grant", "scope": "task"}), "belongs to no task"),
+        (json!({"decision": "deny", "scope": "chat"}), "`call`"),
+        (json!({"decision": "grant", "until_ms": 1}), "`chat` alone"),
+        (json!({"decision": "grant", "scope": "chat", "until_ms": 1}), "after now"),
+        (json!({"decision": "maybe"}), "not understood"),
+        (json!({"decision": "grant", "extra": 1}), "not understood"),
+        (json!({"decision": "grant", "by": "x".repeat(300)}), "200 characters"),
+    ] {
+        let answer = decide(&server, &id, bad.clone());
+        assert_eq!(answer.status, 400, "{bad}");
+        assert!(answer.text().contains(says), "{bad}: {}", answer.text());
+    }
+    assert_eq!(pending(&server).iter().filter(|one| one["id"] == id).count(), 1);
+}
+
+#[test]
+fn nobody_decides_in_time() {
+    let server = builder().variable("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", "1").start();
+    let expired = waiting(&server, Request::call("write", &write("a", "x")), 3600).join().unwrap();
+    assert_eq!(code(&expired), REQUIRED);
+    assert!(expired.meta.error.as_ref().unwrap().message.contains("nobody decided in time"), "{expired:?}");
+    let id = id_of(&expired);
+    let late = decide(&server, &id, json!({"decision": "grant"}));
+    assert_eq!(late.status, 409, "{}", late.text());
+    assert!(late.text().contains("expired"), "{}", late.text());
+    // A yes that no call used in time ends as well.
+    let id = id_of(&server.call("write", &write("a", "x")));
+    grant(&server, &id);
+    let state = || as_approver(&server, Request::get(&format!("/approvals/{id}"))).json()["state"].clone();
+    assert!(wait::within(wait::SOON, || (state() == "expired").then_some(())).is_some(), "{}", state());
+    assert_eq!(code(&server.call("write", &write("a", "x"))), REQUIRED);
+    assert!(!server.root().join("a").exists());
+    assert_eq!(recorded(&server)[..2], ["requested", "expired"]);
+}
+
+#[test]
+fn only_the_approvers_token_decides_and_it_cannot_call() {
+    let server = builder().start();
+    let id = id_of(&server.call("write", &write("a", "x")));
+    let one = format!("/approvals/{id}");
+    let yes = json!({"decision": "grant"});
+    for request in [
+        Request::get("/approvals"),
+        Request::get("/approvals/stream"),
+        Request::get(&one),
+        Request::post_json(&one, &yes),
+        Request::post_json(&one, &yes).header("Authorization", "Bearer FAKE-guessed"),
+        Request::post_json(&one, &yes).header("Authorization", ""),
+    ] {
+        let answer = server.send(request.clone());
+        assert_eq!(answer.status, 401, "{request:?}: {}", answer.text());
+    }
+    // A model has its commands and tools; none of them reaches the port or the token.
+    let tried = format!("curl -s -m 2 -X POST http://{}{one} -d '{{}}' || true", server.address());
+    server.call("bash", &json!({"cmd": tried, "timeout_seconds": 5}));
+    assert_eq!(the_pending(&server)["id"], id);
+    let call = as_approver(&server, Request::call("ls", &json!({})));
+    assert_eq!(call.status, 401, "{}", call.text());
+    assert_eq!(as_approver(&server, Request::get("/approvals/nonsense")).status, 404);
+    let unknown = decide(&server, TASK, yes);
+    assert_eq!((unknown.status, code(&unknown.envelope())), (404, Some(ErrorCode::NotFound)));
+    assert_eq!(as_approver(&server, Request::get("/approvals?state=lost")).status, 400);
+    // Where callers need no token, the approver's is still none of a caller.
+    let open = ToolServer::builder().variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER).start();
+    assert!(open.call("ls", &json!({})).ok);
+    assert_eq!(as_approver(&open, Request::call("ls", &json!({}))).status, 401);
+    assert_eq!(open.send(Request::get("/approvals")).status, 401);
+}
+
+#[test]
+fn a_server_that_is_killed_while_a_call_waits_goes_on_with_the_same_request() {
+    let mut server = builder().start();
+    let key = "0198c0de-0000-7000-8000-0000000000ff";
+    let request = || Request::call("write", &write("a", "x")).header("Idempotency-Key", key);
+    let call = waiting(&server, request(), 60);
+    let id = the_pending(&server)["id"].as_str().unwrap().to_owned();
+    let granted = id_of(&server.call("write", &write("granted", "x")));
+    grant(&server, &granted);
+    server.crash(|_| {});
+    assert!(call.join().is_err(), "its connection is gone");
+    assert_eq!(the_pending(&server)["id"], id);
+    // The next attempt finds it, with the key of the call that never ran.
+    let call = waiting(&server, request(), 60);
+    grant(&server, &id);
+    assert!(call.join().unwrap().ok);
+    assert!(server.call("write", &write("granted", "x")).ok, "a yes survives");
+    server.crash(|_| {});
+    let state = as_approver(&server, Request::get(&format!("/approvals/{id}"))).json()["state"].clone();
+    assert_eq!(state, "used");
+    let replayed = server.send(request()).envelope();
+    assert!(replayed.ok, "the key has its answer: {replayed:?}");
+    assert_eq!(
+        code(&server.call("write", &json!({"path": "a", "content": "x", "mode": "append"}))),
+        REQUIRED
+    );
+}
+
+#[test]
+fn a_flood_of_requests_is_bounded_and_told() {
+    let server = builder().start();
+    let call = |session: &str, name: usize| {
+        let request =
+            Request::call("write", &write(&format!("f{name}"), "x")).header("X-Session-Id", session);
+        server.send(request)
+    };
+    for name in 0..20 {
+        assert_eq!(code(&call("a", name).envelope()), REQUIRED);
+    }
+    let answer = call("a", 20);
+    assert_eq!((answer.status, answer.header("retry-after").is_some()), (503, true), "{}", answer.text());
+    assert!(code(&answer.envelope()) == Some(ErrorCode::Overloaded));
+    assert_eq!(pending(&server).len(), 20);
+    assert_eq!(code(&call("b", 0).envelope()), REQUIRED, "other sessions go on");
+    assert_eq!(code(&call("a", 3).envelope()), REQUIRED, "a request that waits is no new one");
+}
+
+#[test]
+fn nobody_is_asked_about_a_call_that_would_fail_anyway() {
+    let server = builder().start();
+    for (tool, arguments, expected) in [
+        ("delete", json!({"path": "missing"}), ErrorCode::NotFound),
+        ("write", write(".env", "x"), ErrorCode::PathDenied),
+        ("write", write("/etc/passwd", "x"), ErrorCode::PathOutsideRoots),
+        ("write", json!({"path": 1}), ErrorCode::InvalidArgument),
+    ] {
+        assert_eq!(code(&server.call(tool, &arguments)), Some(expected), "{tool} {arguments}");
+    }
+    assert!(pending(&server).is_empty());
+}
+
+#[test]
+fn secrets_are_not_shown_and_the_commands_of_a_line_are() {
+    let server = builder().start();
+    let line = format!("cd . && sort x | grep {CALLER}");
+    server.call("bash", &json!({"cmd": line}));
+    let shown = the_pending(&server);
+    assert!(!shown.to_string().contains(CALLER), "{shown}");
+    let preview = shown["preview"].as_str().unwrap();
+    assert!(preview.contains("runs `cd` `.`") && preview.contains("runs `sort` `x`"), "{preview}");
+}
+
+#[test]
+fn an_event_stream_tells_what_happens() {
+    let server = builder().start();
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let head = format!(
+        "GET /approvals/stream HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {APPROVER}\r\n\r\n",
+        server.address()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map(|line| line.unwrap());
+    let mut next = |prefix: &str| {
+        let line = lines.find(|line| line.starts_with(prefix)).unwrap();
+        line[prefix.len()..].trim().to_owned()
+    };
+    assert_eq!(next(": "), "listening");
+    let id = id_of(&server.call("write", &write("a", "x")));
+    assert_eq!(next("event: "), "requested");
+    let data: Value = serde_json::from_str(&next("data: ")).unwrap();
+    assert_eq!((&data["id"], &data["state"]), (&json!(id), &json!("pending")));
+    grant(&server, &id);
+    assert_eq!(next("event: "), "decided");
+    assert!(server.call("write", &write("a", "x")).ok);
+    assert_eq!(next("event: "), "used");
+    // A listener does not keep the server from ending.
+    let since = Instant::now();
+    server.stop();
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}

@@ -1,0 +1,176 @@
+//! `/approvals`: which calls wait for a person, and what is decided. Only the approver's token opens it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use protocol::{ErrorCode, EventId, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{broadcast, watch};
+use toolkit::approvals::{Approval, ApprovalState, Change, DecideError, NewDecision};
+use toolkit::arguments::{elide, invalid, parse_object};
+
+use super::state::AppState;
+use super::{body, response};
+
+/// What `GET /approvals` answers.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct ApprovalList {
+    /// The approvals, the oldest first.
+    approvals: Vec<Arc<Approval>>,
+}
+
+/// What may follow `GET /approvals?`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    state: Option<Wanted>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Wanted {
+    Pending,
+    Decided,
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<AppState>>,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Response {
+    let wanted = match query {
+        Ok(Query(query)) => query.state,
+        Err(rejection) => {
+            let what = elide(&rejection.body_text(), 200);
+            let error = invalid(format!("The query is not understood: {what}."))
+                .with_hint("The only parameter is `state`: `pending` or `decided`.");
+            return response::error_response("", error);
+        }
+    };
+    let mut approvals = app.approvals.as_ref().map(|approvals| approvals.list()).unwrap_or_default();
+    approvals.retain(|one| {
+        let state = if one.state == ApprovalState::Pending { Wanted::Pending } else { Wanted::Decided };
+        wanted.is_none_or(|wanted| wanted == state)
+    });
+    Json(ApprovalList { approvals }).into_response()
+}
+
+pub(super) async fn one(State(app): State<Arc<AppState>>, Path(id): Path<String>) -> Response {
+    let found = id.parse::<EventId>().ok().and_then(|id| app.approvals.as_ref()?.get(&id));
+    match found {
+        Some(approval) => Json(&*approval).into_response(),
+        None => response::error_response("", unknown(&id)),
+    }
+}
+
+pub(super) async fn decide(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let (parts, content) = request.into_parts();
+    let new = match body::read(&parts.headers, content).await.and_then(|body| new_decision(&body)) {
+        Ok(new) => new,
+        Err(error) => return response::error_response("", error),
+    };
+    let known = id.parse::<EventId>().ok().zip(app.approvals.clone());
+    let Some((event_id, approvals)) = known else { return response::error_response("", unknown(&id)) };
+    let decided = tokio::task::spawn_blocking(move || approvals.decide(&event_id, new)).await;
+    match decided {
+        Ok(Ok(approval)) => Json(&*approval).into_response(),
+        Ok(Err(DecideError::Unknown)) => response::error_response("", unknown(&id)),
+        Ok(Err(DecideError::Decided(approval))) => decided_before(&approval),
+        Ok(Err(DecideError::Invalid(what))) => response::error_response("", invalid(what)),
+        Ok(Err(DecideError::Io(error))) => {
+            tracing::error!(%error, "a decision could not be stored");
+            let message = "The decision could not be stored, so it does not hold.";
+            let error = ToolError { http_status: Some(500), ..ToolError::new(ErrorCode::IoError, message) };
+            response::error_response("", error)
+        }
+        Err(error) => {
+            tracing::error!(%error, "a decision failed");
+            response::error_response("", ToolError::new(ErrorCode::Internal, "The decision failed."))
+        }
+    }
+}
+
+/// `requested`, `decided`, `expired` and `used` as they happen, each with the approval as its data.
+pub(super) async fn stream(State(app): State<Arc<AppState>>) -> Response {
+    let Some(approvals) = app.approvals.clone() else {
+        return response::error_response("", unknown("stream"));
+    };
+    let changes = approvals.subscribe();
+    // The listener knows from the first line on that it misses nothing.
+    let hello = Some(Bytes::from_static(b": listening\n\n"));
+    let state = (hello, changes, approvals.watch_closing());
+    let events = stream::unfold(state, |(hello, mut changes, mut closing)| async move {
+        let part = match hello {
+            Some(hello) => hello,
+            None => next_part(&mut changes, &mut closing).await?,
+        };
+        Some((Ok::<_, Infallible>(part), (None, changes, closing)))
+    });
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    (StatusCode::OK, headers, Body::from_stream(events)).into_response()
+}
+
+/// How often a quiet stream says that it lives.
+const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
+
+/// None at the end: the server ends, or the listener was too slow and has to look at the list again.
+async fn next_part(
+    changes: &mut broadcast::Receiver<Change>,
+    closing: &mut watch::Receiver<bool>,
+) -> Option<Bytes> {
+    tokio::select! {
+        change = changes.recv() => change.ok().map(|change| event(&change)),
+        _ = closing.wait_for(|closing| *closing) => None,
+        () = tokio::time::sleep(KEEP_ALIVE) => Some(Bytes::from_static(b":\n\n")),
+    }
+}
+
+fn event(change: &Change) -> Bytes {
+    let data = serde_json::to_string(&*change.approval).unwrap_or_default();
+    Bytes::from(format!("event: {}\nid: {}\ndata: {data}\n\n", change.kind, change.approval.id))
+}
+
+fn new_decision(body: &[u8]) -> Result<NewDecision, ToolError> {
+    let parsed = serde_json::from_value(Value::Object(parse_object(body)?));
+    parsed.map_err(|error| {
+        invalid(format!("The decision is not understood: {error}.")).with_hint(
+            "Send {\"decision\": \"grant\" or \"deny\", \"scope\": \"call\", \"task\" or \"chat\", \
+             \"until_ms\", \"reason\", \"by\"}.",
+        )
+    })
+}
+
+fn unknown(id: &str) -> ToolError {
+    let message = format!("No such approval: {}.", elide(id, 60));
+    let error = ToolError::new(ErrorCode::NotFound, message).with_hint("GET /approvals lists them.");
+    ToolError { http_status: Some(404), ..error }
+}
+
+fn decided_before(approval: &Approval) -> Response {
+    let what = match (&approval.decision, approval.state) {
+        (Some(decision), _) => {
+            let by = decision.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+            format!("It was decided before{by}: {}.", json_name(&decision.decision))
+        }
+        (None, _) => "It has expired.".to_owned(),
+    };
+    let mut envelope = toolkit::runner::refusal("", ToolError::new(ErrorCode::ApprovalDecided, what));
+    envelope.meta.data = serde_json::to_value(approval).unwrap_or_default();
+    response::envelope_response(envelope)
+}
+
+fn json_name(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}

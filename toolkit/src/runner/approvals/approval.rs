@@ -1,0 +1,216 @@
+//! One approval: what would run, and what was decided about it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::approval::{ApprovalDecision, ApprovalScope};
+use protocol::{EventId, Risk, SessionId, TaskId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Answer, KEEP, Permit, millis};
+
+/// For how long a chat can be given a tool at most.
+pub const MAX_UNTIL: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// For how long a chat is given a tool, if nobody says.
+const DEFAULT_UNTIL: Duration = Duration::from_secs(3600);
+
+const MAX_REASON_CHARS: usize = 2000;
+const MAX_BY_CHARS: usize = 200;
+
+/// Where an approval is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    /// Nobody has decided.
+    Pending,
+    /// It may run.
+    Granted,
+    /// It must not run.
+    Denied,
+    /// Nobody decided in time, or nobody called in time.
+    Expired,
+    /// The call has run.
+    Used,
+}
+
+/// A call that a person is asked about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Approval {
+    /// The approval's ID; also that of its `approval.requested` event.
+    #[schemars(with = "String")]
+    pub id: EventId,
+    /// Where it is in its life.
+    pub state: ApprovalState,
+    /// The tool.
+    pub tool: String,
+    /// The worst that a call of the tool can do.
+    pub risk: Risk,
+    /// All arguments, redacted.
+    pub arguments: Map<String, Value>,
+    /// What the call would do: the diff of a change, the commands of a command line.
+    pub preview: String,
+    /// Why a person is asked.
+    pub reason: String,
+    /// The rule that asks.
+    pub rule: String,
+    /// The session of the call.
+    #[schemars(with = "String")]
+    pub session: SessionId,
+    /// The task of the call.
+    #[schemars(with = "Option<String>")]
+    pub task_id: Option<TaskId>,
+    /// The parent of the call's event.
+    #[schemars(with = "Option<String>")]
+    #[serde(default)]
+    pub parent_event_id: Option<EventId>,
+    /// The name of the caller's token: `caller`, or `none` on a server without one.
+    pub token: String,
+    /// The SHA-256 over tool, arguments, session, working directory and the files that the arguments name.
+    pub digest: String,
+    /// When the request was made, in milliseconds since the Unix epoch.
+    pub created_at_ms: i64,
+    /// When it ends, or when a yes ends that no call has used, in milliseconds since the Unix epoch.
+    pub expires_at_ms: i64,
+    /// What was decided; absent while nobody has.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub decision: Option<Decided>,
+}
+
+/// What was decided, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Decided {
+    /// Yes or no.
+    pub decision: ApprovalDecision,
+    /// What a yes covers.
+    pub scope: ApprovalScope,
+    /// Until when a yes for a chat holds, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub until_ms: Option<i64>,
+    /// Why; the caller is told.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+    /// Who decided, as whoever sent the decision says.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by: Option<String>,
+    /// When, in milliseconds since the Unix epoch.
+    pub decided_at_ms: i64,
+}
+
+/// A decision as it arrives.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDecision {
+    /// Yes or no.
+    pub decision: ApprovalDecision,
+    /// What a yes covers; `call` if absent.
+    #[serde(default)]
+    pub scope: ApprovalScope,
+    /// Until when a yes for a chat holds, in milliseconds since the Unix epoch; an hour if absent, at most a
+    /// week.
+    #[serde(default)]
+    pub until_ms: Option<i64>,
+    /// Why; the caller is told.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Who decides.
+    #[serde(default)]
+    pub by: Option<String>,
+}
+
+impl Approval {
+    /// About how much memory it takes.
+    pub(super) fn size(&self) -> usize {
+        self.preview.len() + self.arguments.values().map(size_of_value).sum::<usize>()
+    }
+
+    /// Whether a yes holds.
+    pub(super) fn holds_at(&self, now: i64) -> bool {
+        self.state == ApprovalState::Granted && now < self.expires_at_ms
+    }
+
+    /// Whether it ends now.
+    pub(super) fn is_due(&self, now: i64) -> bool {
+        matches!(self.state, ApprovalState::Pending | ApprovalState::Granted) && now >= self.expires_at_ms
+    }
+
+    /// Whether nobody needs to know of it any more.
+    pub(super) fn is_old(&self, now: i64) -> bool {
+        let is_over = !matches!(self.state, ApprovalState::Pending | ApprovalState::Granted);
+        is_over && now >= self.expires_at_ms.saturating_add(millis(KEEP))
+    }
+
+    /// What this one says about another call.
+    pub(super) fn answer_to(self: &Arc<Self>, asked: &Self, now: i64) -> Option<Answer> {
+        let is_same = self.digest == asked.digest && self.task_id == asked.task_id;
+        let scope = self.decision.as_ref().map_or(ApprovalScope::Call, |decision| decision.scope);
+        let covers = match scope {
+            ApprovalScope::Call => is_same,
+            ApprovalScope::Task => self.is_alike(asked) && self.task_id == asked.task_id,
+            ApprovalScope::Chat => self.is_alike(asked),
+        };
+        let permit = || Permit { id: self.id.clone(), is_single: scope == ApprovalScope::Call };
+        match self.state {
+            ApprovalState::Granted if covers && self.holds_at(now) => Some(Answer::Granted(permit())),
+            ApprovalState::Denied if is_same && now < self.expires_at_ms => {
+                Some(Answer::Denied(Arc::clone(self)))
+            }
+            ApprovalState::Pending if is_same => Some(Answer::Pending(Arc::clone(self))),
+            _ => None,
+        }
+    }
+
+    /// Whether the same rule asks about the same tool in the same session.
+    fn is_alike(&self, asked: &Self) -> bool {
+        (&self.tool, &self.session, &self.rule, &self.reason)
+            == (&asked.tool, &asked.session, &asked.rule, &asked.reason)
+    }
+
+    /// The approval with a decision; `timeout` is how long an answer waits for its call.
+    pub(super) fn decided(&self, new: NewDecision, now: i64, timeout: i64) -> Result<Self, String> {
+        let NewDecision { decision, scope, until_ms, reason, by } = new;
+        let is_grant = decision == ApprovalDecision::Grant;
+        if !is_grant && scope != ApprovalScope::Call {
+            return Err("A denial has the scope `call`.".to_owned());
+        }
+        if scope == ApprovalScope::Task && self.task_id.is_none() {
+            return Err("The call belongs to no task: use the scope `call` or `chat`.".to_owned());
+        }
+        if until_ms.is_some() && scope != ApprovalScope::Chat {
+            return Err("`until_ms` is for the scope `chat` alone.".to_owned());
+        }
+        let latest = now.saturating_add(millis(MAX_UNTIL));
+        if until_ms.is_some_and(|until| until <= now || until > latest) {
+            return Err(format!("`until_ms` must be after now ({now}) and within a week ({latest})."));
+        }
+        let until_ms = (scope == ApprovalScope::Chat)
+            .then(|| until_ms.unwrap_or_else(|| now.saturating_add(millis(DEFAULT_UNTIL))));
+        for (name, text, most) in [("reason", &reason, MAX_REASON_CHARS), ("by", &by, MAX_BY_CHARS)] {
+            if text.as_ref().is_some_and(|text| text.chars().count() > most) {
+                return Err(format!("`{name}` has more than {most} characters."));
+            }
+        }
+        let expires_at_ms = match scope {
+            ApprovalScope::Call => now.saturating_add(timeout),
+            ApprovalScope::Task => now.saturating_add(millis(KEEP)),
+            ApprovalScope::Chat => until_ms.unwrap_or(now),
+        };
+        Ok(Self {
+            state: if is_grant { ApprovalState::Granted } else { ApprovalState::Denied },
+            expires_at_ms,
+            decision: Some(Decided { decision, scope, until_ms, reason, by, decided_at_ms: now }),
+            ..self.clone()
+        })
+    }
+}
+
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(size_of_value).sum(),
+        Value::Object(values) => values.values().map(size_of_value).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}

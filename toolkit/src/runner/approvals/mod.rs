@@ -1,0 +1,351 @@
+//! Approvals: the calls that a person is asked about, what was decided, and for how long that holds.
+//!
+//! A decision is bound to one call by a digest of all that it was shown for. Each approval is a file, written
+//! before anybody is told of it, so that a server that restarts goes on with the same ones; each step is a
+//! record of the journal. A yes for one call is used up, durably, before the call runs.
+
+mod approval;
+mod store;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use protocol::approval::{
+    ApprovalDecision, ApprovalDenied, ApprovalExpired, ApprovalGranted, ApprovalRequested, ApprovalUsed,
+};
+use protocol::journal::RecordBody;
+use protocol::{ErrorCode, EventId, ToolError, now_ms};
+use tokio::sync::{broadcast, watch};
+
+pub use approval::{Approval, ApprovalState, Decided, MAX_UNTIL, NewDecision};
+use store::Store;
+
+use super::recorder::{CallIds, Recorder};
+use crate::arguments::bounded;
+use crate::locked;
+use crate::output::head;
+
+/// The most requests of one session that wait.
+const MAX_PENDING_OF_SESSION: usize = 20;
+
+/// The most requests that wait, and what they hold in memory.
+const MAX_PENDING: usize = 1000;
+const MAX_PENDING_BYTES: usize = 64 << 20;
+
+/// How much of a preview a record of the journal keeps, in bytes.
+const RECORDED_PREVIEW_BYTES: usize = 4000;
+
+/// How long decided approvals are listed, and a grant for a task holds.
+const KEEP: Duration = Duration::from_secs(24 * 3600);
+
+/// What has happened to an approval.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// `requested`, `decided`, `expired` or `used`.
+    pub kind: &'static str,
+    /// The approval as it is now.
+    pub approval: Arc<Approval>,
+}
+
+/// What is known about a call that must be asked for.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// It may run.
+    Granted(Permit),
+    /// It must not run.
+    Denied(Arc<Approval>),
+    /// Nobody has decided yet.
+    Pending(Arc<Approval>),
+}
+
+/// A yes that the call has not used yet.
+#[derive(Debug, Clone)]
+pub(crate) struct Permit {
+    pub(crate) id: EventId,
+    /// Whether it is for this call alone.
+    pub(crate) is_single: bool,
+}
+
+/// Why a decision was not taken.
+#[derive(Debug)]
+pub enum DecideError {
+    /// There is no such approval.
+    Unknown,
+    /// Somebody decided before, or it has expired.
+    Decided(Arc<Approval>),
+    /// The decision itself is not valid.
+    Invalid(String),
+    /// It could not be stored.
+    Io(io::Error),
+}
+
+/// All approvals of a server.
+pub struct Approvals {
+    store: Store,
+    recorder: Arc<dyn Recorder>,
+    timeout: Duration,
+    all: Mutex<BTreeMap<EventId, Arc<Approval>>>,
+    changed: watch::Sender<()>,
+    closing: watch::Sender<bool>,
+    changes: broadcast::Sender<Change>,
+}
+
+impl std::fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approvals").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+impl Approvals {
+    /// The approvals that are kept in a directory, which is made when it is missing. A request waits for as
+    /// long as `timeout`, and so long a yes waits for its call.
+    pub fn open(directory: &Path, recorder: Arc<dyn Recorder>, timeout: Duration) -> io::Result<Self> {
+        let store = Store::open(directory)?;
+        let all = store.read_all()?.into_iter().map(|one| (one.id.clone(), Arc::new(one))).collect();
+        let (changed, changes) = (watch::Sender::new(()), broadcast::Sender::new(256));
+        let closing = watch::Sender::new(false);
+        Ok(Self { store, recorder, timeout, all: Mutex::new(all), changed, closing, changes })
+    }
+
+    /// All approvals, the oldest first.
+    pub fn list(&self) -> Vec<Arc<Approval>> {
+        locked(&self.all).values().cloned().collect()
+    }
+
+    /// One of them.
+    pub fn get(&self, id: &EventId) -> Option<Arc<Approval>> {
+        locked(&self.all).get(id).cloned()
+    }
+
+    /// What happens from now on.
+    pub fn subscribe(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// Nobody waits or listens from now on: the server ends.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+        self.changed.send_replace(());
+    }
+
+    /// Tells when the server ends.
+    pub fn watch_closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Tells when something has changed.
+    pub(crate) fn watch(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// What was decided about a call; asks if nobody was asked about it yet.
+    pub(crate) fn ask(
+        &self,
+        call: &CallIds,
+        new: impl FnOnce(Times) -> Approval,
+    ) -> Result<Answer, ToolError> {
+        let now = now_ms();
+        self.expire(now).map_err(|error| not_stored(&error))?;
+        let expires_at_ms = now.saturating_add(millis(self.timeout));
+        let asked = new(Times { created_at_ms: now, expires_at_ms });
+        let mut all = locked(&self.all);
+        if let Some(known) = all.values().rev().find_map(|known| known.answer_to(&asked, now)) {
+            return Ok(known);
+        }
+        let pending = || all.values().filter(|one| one.state == ApprovalState::Pending);
+        let of_session = pending().filter(|one| one.session == asked.session).count();
+        let bytes: usize = pending().map(|one| one.size()).sum();
+        if of_session >= MAX_PENDING_OF_SESSION
+            || pending().count() >= MAX_PENDING
+            || bytes > MAX_PENDING_BYTES
+        {
+            return Err(too_many(of_session));
+        }
+        self.store.write(&asked).map_err(|error| not_stored(&error))?;
+        if let Err(error) = self.recorder.approval(call, asked.id.clone(), requested(&asked).into()) {
+            let _ = self.store.remove(&asked.id);
+            return Err(not_stored(&error));
+        }
+        let asked = Arc::new(asked);
+        all.insert(asked.id.clone(), Arc::clone(&asked));
+        self.tell("requested", &asked);
+        Ok(Answer::Pending(asked))
+    }
+
+    /// Takes a person's decision. The first one counts.
+    pub fn decide(&self, id: &EventId, new: NewDecision) -> Result<Arc<Approval>, DecideError> {
+        let now = now_ms();
+        self.expire(now).map_err(DecideError::Io)?;
+        let mut all = locked(&self.all);
+        let known = all.get(id).ok_or(DecideError::Unknown)?;
+        if known.state != ApprovalState::Pending {
+            return Err(DecideError::Decided(Arc::clone(known)));
+        }
+        let decided = known.decided(new, now, millis(self.timeout)).map_err(DecideError::Invalid)?;
+        self.store.write(&decided).map_err(DecideError::Io)?;
+        if let Err(error) = self.record(&decided, decision_of(&decided)) {
+            let _ = self.store.write(known);
+            return Err(DecideError::Io(error));
+        }
+        let decided = Arc::new(decided);
+        all.insert(id.clone(), Arc::clone(&decided));
+        self.tell("decided", &decided);
+        Ok(decided)
+    }
+
+    /// Uses a yes for a call that is about to run. One for a single call is gone afterwards.
+    pub(crate) fn take(&self, permit: &Permit, digest: &str, call: &CallIds) -> Result<(), ToolError> {
+        let now = now_ms();
+        let mut all = locked(&self.all);
+        let known = all
+            .get(&permit.id)
+            .filter(|known| known.holds_at(now) && (!permit.is_single || known.digest == digest));
+        let Some(known) = known else { return Err(no_longer()) };
+        let state = if permit.is_single { ApprovalState::Used } else { ApprovalState::Granted };
+        let used = Approval { state, ..Approval::clone(known) };
+        if permit.is_single {
+            self.store.write(&used).map_err(|error| not_stored(&error))?;
+        }
+        let used = Arc::new(used);
+        all.insert(permit.id.clone(), Arc::clone(&used));
+        let body = ApprovalUsed {
+            approval_id: used.id.clone(),
+            tool_name: used.tool.clone(),
+            call_id: call.call.clone(),
+            session: used.session.clone(),
+        };
+        let recorded = self.recorder.approval(call, EventId::new(), RecordBody::ApprovalUsed(body));
+        recorded.map_err(|error| not_stored(&error))?;
+        self.tell("used", &used);
+        Ok(())
+    }
+
+    /// Ends what has expired and forgets what is old. Call it every second.
+    pub fn expire_now(&self) -> io::Result<()> {
+        self.expire(now_ms())
+    }
+
+    fn expire(&self, now: i64) -> io::Result<()> {
+        let mut all = locked(&self.all);
+        let due: Vec<Arc<Approval>> = all.values().filter(|one| one.is_due(now)).cloned().collect();
+        for one in due {
+            let expired = Approval { state: ApprovalState::Expired, ..Approval::clone(&one) };
+            self.store.write(&expired)?;
+            let body = ApprovalExpired {
+                approval_id: expired.id.clone(),
+                tool_name: expired.tool.clone(),
+                session: expired.session.clone(),
+            };
+            self.record(&expired, RecordBody::ApprovalExpired(body))?;
+            let expired = Arc::new(expired);
+            all.insert(expired.id.clone(), Arc::clone(&expired));
+            self.tell("expired", &expired);
+        }
+        let old: Vec<EventId> =
+            all.values().filter(|one| one.is_old(now)).map(|one| one.id.clone()).collect();
+        for id in old {
+            self.store.remove(&id)?;
+            all.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// Records something about an approval under the parent of the call that was asked for.
+    fn record(&self, approval: &Approval, body: RecordBody) -> io::Result<()> {
+        let ids = CallIds {
+            call: approval.id.clone(),
+            parent: approval.parent_event_id.clone(),
+            task: approval.task_id.clone(),
+            session: approval.session.clone(),
+        };
+        self.recorder.approval(&ids, EventId::new(), body)
+    }
+
+    fn tell(&self, kind: &'static str, approval: &Arc<Approval>) {
+        // Nobody needs to listen.
+        let _ = self.changes.send(Change { kind, approval: Arc::clone(approval) });
+        self.changed.send_replace(());
+    }
+}
+
+/// When a request begins and ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    pub(crate) created_at_ms: i64,
+    pub(crate) expires_at_ms: i64,
+}
+
+fn requested(asked: &Approval) -> RequestedRecord {
+    RequestedRecord(ApprovalRequested {
+        approval_id: asked.id.clone(),
+        tool_name: asked.tool.clone(),
+        risk: asked.risk,
+        arguments: bounded(&asked.arguments),
+        preview: head(&asked.preview, RECORDED_PREVIEW_BYTES).to_owned(),
+        reason: asked.reason.clone(),
+        rule: asked.rule.clone(),
+        token: asked.token.clone(),
+        digest: asked.digest.clone(),
+        expires_at_ms: asked.expires_at_ms,
+        session: asked.session.clone(),
+    })
+}
+
+struct RequestedRecord(ApprovalRequested);
+
+impl From<RequestedRecord> for RecordBody {
+    fn from(RequestedRecord(record): RequestedRecord) -> Self {
+        Self::ApprovalRequested(record)
+    }
+}
+
+fn decision_of(decided: &Approval) -> RecordBody {
+    let (approval_id, tool_name, session) =
+        (decided.id.clone(), decided.tool.clone(), decided.session.clone());
+    let Some(decision) = &decided.decision else {
+        return RecordBody::ApprovalExpired(ApprovalExpired { approval_id, tool_name, session });
+    };
+    let (reason, by) = (decision.reason.clone(), decision.by.clone());
+    match decision.decision {
+        ApprovalDecision::Grant => RecordBody::ApprovalGranted(ApprovalGranted {
+            approval_id,
+            tool_name,
+            scope: decision.scope,
+            until_ms: decision.until_ms,
+            reason,
+            by,
+            session,
+        }),
+        ApprovalDecision::Deny => {
+            RecordBody::ApprovalDenied(ApprovalDenied { approval_id, tool_name, reason, by, session })
+        }
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn not_stored(error: &io::Error) -> ToolError {
+    tracing::error!(%error, "an approval could not be stored");
+    ToolError::new(ErrorCode::IoError, "The approval could not be stored, so the call was not run.")
+        .with_hint("Ask the operator to check the journal's disk, then try again.")
+}
+
+fn no_longer() -> ToolError {
+    let message = "What was approved is no longer what would run, or the approval has ended; the call was \
+                   not run.";
+    ToolError::new(ErrorCode::ApprovalRequired, message).with_hint("Send the call again to ask anew.")
+}
+
+fn too_many(of_session: usize) -> ToolError {
+    let message = format!("{of_session} calls of this session wait for a person; no more can be asked for.");
+    ToolError::new(ErrorCode::Overloaded, message).with_retry_after(10)
+}

@@ -1,0 +1,57 @@
+//! The files of approvals: one each, replaced as a whole and synced before anybody is told.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use protocol::EventId;
+
+use super::Approval;
+
+#[derive(Debug)]
+pub(super) struct Store(PathBuf);
+
+impl Store {
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        Ok(Self(directory.to_owned()))
+    }
+
+    /// All approvals. A file that was cut short by a power loss was told to nobody.
+    pub(super) fn read_all(&self) -> io::Result<Vec<Approval>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                let parsed = serde_json::from_slice(&fs::read(&path)?);
+                all.push(parsed.map_err(|error| {
+                    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))
+                })?);
+            } else {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn write(&self, approval: &Approval) -> io::Result<()> {
+        let path = self.path(&approval.id);
+        let temporary = path.with_extension("new");
+        let mut file =
+            OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
+        file.write_all(&serde_json::to_vec(approval)?)?;
+        file.sync_data()?;
+        fs::rename(temporary, path)?;
+        File::open(&self.0)?.sync_all()
+    }
+
+    pub(super) fn remove(&self, id: &EventId) -> io::Result<()> {
+        fs::remove_file(self.path(id))
+    }
+
+    fn path(&self, id: &EventId) -> PathBuf {
+        // An ID could be any text; a name of a file must not lead elsewhere.
+        self.0.join(format!("{}.json", protocol::hash::sha256(id.as_str().as_bytes())))
+    }
+}

@@ -1,0 +1,310 @@
+//! Asks a person about a call, and waits for the decision as long as the caller does.
+//!
+//! A call is asked about with what it would do, so it is tried out first: one that would fail anyway bothers
+//! nobody. What a person saw is bound by a digest, which is made again when there is a decision, and once
+//! more just before the call runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::hash::sha256;
+use protocol::{ErrorCode, EventId, SessionId, ToolError, millis, now_ms, visible};
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::approvals::{Answer, Approval, ApprovalState, Approvals, Permit};
+use super::call::{CallInfo, PendingCall};
+use super::guards::Stop;
+use super::replay::Replay;
+use super::settings::RunnerSettings;
+use crate::locks::Locks;
+use crate::policy::{Caller, Verdict};
+use crate::registry::AnyTool;
+use crate::{Call, Failure, Redactor, Slot, Success};
+
+/// How long a trial run may take.
+const TRIAL: Duration = Duration::from_secs(10);
+
+/// What a question needs of its server.
+#[derive(Clone)]
+pub(super) struct Asking {
+    settings: Arc<RunnerSettings>,
+    locks: Arc<Locks>,
+    redactor: Arc<Redactor>,
+}
+
+impl Asking {
+    pub(super) fn new(settings: &RunnerSettings, locks: &Arc<Locks>, redactor: &Arc<Redactor>) -> Self {
+        let settings = Arc::new(settings.clone());
+        Self { settings, locks: Arc::clone(locks), redactor: Arc::clone(redactor) }
+    }
+
+    /// Passes once a person has allowed the call. The time that this takes is not the call's.
+    pub(super) async fn ask(&self, call: &mut PendingCall, verdict: Verdict) -> Result<(), Stop> {
+        let since = Instant::now();
+        let answered = self.answered(call, verdict).await;
+        let waited = since.elapsed();
+        call.timeout = call.timeout.saturating_add(waited);
+        let _ = call.info.waited.set(waited);
+        answered
+    }
+
+    async fn answered(&self, call: &mut PendingCall, verdict: Verdict) -> Result<(), Stop> {
+        let Some(approvals) = &self.settings.approvals else {
+            return Err(self.refused(call, &verdict, None, "and nobody can be asked here"));
+        };
+        if call.attachment.is_some() {
+            return Err(self.refused(call, &verdict, None, "and nobody can be asked about a raw file"));
+        }
+        let until = Instant::now() + call.wait;
+        let mut changed = approvals.watch();
+        loop {
+            changed.borrow_and_update();
+            let pending = match self.look(call, &verdict, approvals).await? {
+                Answer::Granted(permit) => {
+                    call.permit = Some(permit);
+                    return Ok(());
+                }
+                Answer::Denied(approval) => return Err(Stop::Refused(denied(&approval))),
+                Answer::Pending(approval) => approval,
+            };
+            let left = u64::try_from(pending.expires_at_ms.saturating_sub(now_ms())).unwrap_or(0);
+            let expires = Instant::now() + Duration::from_millis(left);
+            while approvals.get(&pending.id).is_some_and(|one| one.state == ApprovalState::Pending) {
+                let is_over = approvals.is_closing()
+                    || timeout_at(until.min(expires), changed.changed()).await.is_err();
+                if is_over && (approvals.is_closing() || Instant::now() >= until) {
+                    return Err(self.refused(call, &verdict, Some(&pending), "and nobody has decided yet"));
+                }
+                if is_over && expire(approvals).await {
+                    break;
+                }
+            }
+            let state = approvals.get(&pending.id).map(|one| one.state);
+            if state.is_none_or(|state| state == ApprovalState::Expired) {
+                let what = "and nobody decided in time";
+                return Err(self.refused(call, &verdict, Some(&pending), what));
+            }
+        }
+    }
+
+    /// What is known about the call as it is now.
+    async fn look(
+        &self,
+        call: &PendingCall,
+        verdict: &Verdict,
+        approvals: &Arc<Approvals>,
+    ) -> Result<Answer, Stop> {
+        let (tool, arguments) = call.parts()?;
+        let question = Question {
+            asking: self.clone(),
+            tool: Arc::clone(tool),
+            arguments: arguments.clone(),
+            info: Arc::clone(&call.info),
+            caller: call.caller(),
+            token_sha256: call.token_sha256.clone(),
+            verdict: verdict.clone(),
+        };
+        let approvals = Arc::clone(approvals);
+        let asked = tokio::task::spawn_blocking(move || question.put(&approvals)).await;
+        asked.map_err(|error| {
+            tracing::error!(%error, "a person could not be asked");
+            ToolError::new(ErrorCode::Internal, "A person could not be asked; the call was not run.")
+        })?
+    }
+
+    /// The refusal of a call that a person would have to allow.
+    fn refused(
+        &self,
+        call: &PendingCall,
+        verdict: &Verdict,
+        approval: Option<&Approval>,
+        what: &str,
+    ) -> Stop {
+        let (tool, reason) = (&call.info.tool, &verdict.reason);
+        let message = format!("`{tool}` needs the approval of a person ({reason}), {what}.");
+        let hint = if approval.is_some() {
+            "Send the same call again once it is approved; `Prefer: wait=N` waits for that."
+        } else {
+            "Do not repeat the call; tell the user, who can change policy.toml."
+        };
+        let error = ToolError::new(ErrorCode::ApprovalRequired, message).with_hint(hint);
+        let mut data = json!({
+            "reason": verdict.reason,
+            "rule": verdict.rule,
+            "replay": Replay::of(call, &self.settings.url),
+        });
+        if let Some(approval) = approval {
+            data["approval_id"] = json!(approval.id);
+            data["expires_at_ms"] = json!(approval.expires_at_ms);
+        }
+        Stop::Refused(Failure::of_guard(error, Success { data, ..Success::default() }))
+    }
+}
+
+async fn expire(approvals: &Arc<Approvals>) -> bool {
+    let approvals = Arc::clone(approvals);
+    let expired = tokio::task::spawn_blocking(move || approvals.expire_now()).await;
+    !matches!(expired, Ok(Ok(())))
+}
+
+/// What a person is asked.
+struct Question {
+    asking: Asking,
+    tool: Arc<dyn AnyTool>,
+    arguments: Value,
+    info: Arc<CallInfo>,
+    caller: Caller,
+    token_sha256: Option<String>,
+    verdict: Verdict,
+}
+
+impl Question {
+    fn put(self, approvals: &Approvals) -> Result<Answer, Stop> {
+        let mut preview = self.preview().map_err(Stop::Refused)?;
+        let ids = &self.info.ids;
+        let cwd = self.asking.settings.cwd.of(&ids.session);
+        let digest = digest(self.tool.as_ref(), &self.arguments, &ids.session, &cwd)?;
+        let redactor = &self.asking.redactor;
+        let mut arguments = self.arguments;
+        if self.tool.slot() == Slot::Command {
+            redactor.redact_command(&mut arguments);
+        } else {
+            redactor.redact_value(&mut arguments);
+        }
+        visible::escape_value(&mut arguments);
+        redactor.redact_text(&mut preview);
+        visible::escape(&mut preview);
+        let answer = approvals.ask(ids, |times| Approval {
+            id: EventId::new(),
+            state: ApprovalState::Pending,
+            tool: self.info.tool.clone(),
+            risk: self.info.risk,
+            arguments: if let Value::Object(arguments) = arguments { arguments } else { Map::new() },
+            preview,
+            reason: self.verdict.reason.clone(),
+            rule: self.verdict.rule.clone(),
+            session: ids.session.clone(),
+            task_id: ids.task.clone(),
+            parent_event_id: ids.parent.clone(),
+            token: self.caller.name().to_owned(),
+            digest,
+            created_at_ms: times.created_at_ms,
+            expires_at_ms: times.expires_at_ms,
+            decision: None,
+        });
+        Ok(answer?)
+    }
+
+    /// What the call would do; an error if it would fail.
+    fn preview(&self) -> Result<String, Failure> {
+        let (info, settings) = (&self.info, &self.asking.settings);
+        let trial = Call {
+            id: info.ids.call.clone(),
+            session: info.ids.session.clone(),
+            task: info.ids.task.clone(),
+            token_sha256: self.token_sha256.clone(),
+            deadline: std::time::Instant::now() + TRIAL,
+            bounds: settings.bounds,
+            locks: Arc::clone(&self.asking.locks),
+            cancelled: Arc::default(),
+            attachment: None,
+        };
+        self.tool.preview(&self.arguments, &trial)
+    }
+}
+
+/// Takes the call's permit, if what it was given for is still what would run.
+pub(super) fn take_permit(
+    settings: &RunnerSettings,
+    call: &PendingCall,
+    permit: &Permit,
+) -> Result<(), ToolError> {
+    let (tool, arguments) = call.parts()?;
+    let ids = &call.info.ids;
+    let digest = digest(tool.as_ref(), arguments, &ids.session, &settings.cwd.of(&ids.session))?;
+    match &settings.approvals {
+        Some(approvals) => approvals.take(permit, &digest, ids),
+        None => Err(ToolError::new(ErrorCode::Internal, "There are no approvals.")),
+    }
+}
+
+/// Binds a decision: it changes with everything that a person was shown, and with each file that is named.
+fn digest(
+    tool: &dyn AnyTool,
+    arguments: &Value,
+    session: &SessionId,
+    cwd: &str,
+) -> Result<String, ToolError> {
+    let files: BTreeMap<String, String> = tool.named_files(arguments, session)?;
+    let name = &tool.spec().name;
+    let mut text = String::new();
+    canonical(
+        &json!({"tool": name, "arguments": arguments, "session": session, "cwd": cwd, "files": files}),
+        &mut text,
+    );
+    Ok(sha256(text.as_bytes()))
+}
+
+/// JSON without blanks, the keys of every object sorted.
+fn canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let sorted: BTreeMap<&String, &Value> = fields.iter().collect();
+            for (index, (key, value)) in sorted.into_iter().enumerate() {
+                text.push(if index == 0 { '{' } else { ',' });
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push(':');
+                canonical(value, text);
+            }
+            text.push_str(if fields.is_empty() { "{}" } else { "}" });
+        }
+        Value::Array(values) => {
+            for (index, value) in values.iter().enumerate() {
+                text.push(if index == 0 { '[' } else { ',' });
+                canonical(value, text);
+            }
+            text.push_str(if values.is_empty() { "[]" } else { "]" });
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            text.push_str(&value.to_string());
+        }
+    }
+}
+
+fn denied(approval: &Approval) -> Failure {
+    let decision = approval.decision.as_ref();
+    let by = decision.and_then(|decision| decision.by.clone());
+    let reason = decision.and_then(|decision| decision.reason.clone());
+    let who = by.as_deref().unwrap_or("A person");
+    let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+    let message = format!("{who} denied this call of `{}`{why}.", approval.tool);
+    let error = ToolError::new(ErrorCode::ApprovalDenied, message);
+    let data = json!({
+        "approval_id": approval.id,
+        "expires_at_ms": approval.expires_at_ms,
+        "reason": reason,
+        "by": by,
+    });
+    Failure::of_guard(error, Success { data, ..Success::default() })
+}
+
+impl CallInfo {
+    /// How long the call itself has taken, in milliseconds: without the time in which a person decided.
+    pub(super) fn time_ms(&self) -> u64 {
+        millis(self.since.elapsed().saturating_sub(self.waited.get().copied().unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_json_has_sorted_keys_and_no_blanks() {
+        let mut text = String::new();
+        canonical(&json!({"b": [1, {"z": null, "a": "\n"}], "a": {}, "c": []}), &mut text);
+        assert_eq!(text, r#"{"a":{},"b":[1,{"a":"\n","z":null}],"c":[]}"#);
+    }
+}
