@@ -60,7 +60,7 @@ impl Agent {
         }
         let mut repetition = RepetitionDetector::default();
         loop {
-            if let Some(limit) = self.limits.before_turn(&progress.usage) {
+            if let Some(limit) = self.limits.of_task(run.task.quota).before_turn(&progress.usage) {
                 return Err(StopReason::Limit(limit));
             }
             compact(run, &mut conversation, progress).await?;

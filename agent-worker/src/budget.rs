@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use protocol::Quota;
+
 use crate::model::Usage;
 
 /// What one task may use.
@@ -20,12 +22,15 @@ pub(crate) struct Limits {
     pub(crate) context_tokens: usize,
     /// The longest reply, in tokens, for which the window keeps room.
     pub(crate) max_output_tokens: Option<usize>,
+    /// What is left of the limits of the day; nothing is limited by default.
+    pub(crate) quota: Quota,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TaskUsage {
     pub(crate) turns: u32,
     pub(crate) tokens: Usage,
+    pub(crate) cost_micros: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +38,9 @@ pub(crate) enum Limit {
     Turns,
     WallTime,
     Tokens,
+    DailyTurns,
+    DailyTokens,
+    DailyMoney,
 }
 
 impl Limits {
@@ -44,18 +52,29 @@ impl Limits {
         max_tokens: u64::MAX,
         context_tokens: usize::MAX,
         max_output_tokens: None,
+        quota: Quota { turns: None, tokens: None, cost_micros: None },
     };
+
+    /// The same limits for a task with its part of the limits of the day.
+    pub(crate) fn of_task(&self, quota: Option<Quota>) -> Self {
+        Self { quota: quota.unwrap_or_default(), ..*self }
+    }
 
     /// The limit that forbids another turn, if any.
     pub(crate) fn before_turn(&self, usage: &TaskUsage) -> Option<Limit> {
         let Usage { input_tokens, cached_input_tokens, output_tokens } = usage.tokens;
         // Cached input costs next to nothing.
         let tokens = input_tokens.saturating_sub(cached_input_tokens).saturating_add(output_tokens);
-        if usage.turns >= self.max_turns {
-            Some(Limit::Turns)
-        } else {
-            (tokens >= self.max_tokens).then_some(Limit::Tokens)
-        }
+        let is_used_up = |left: Option<u64>, used: u64| left.is_some_and(|left| used >= left);
+        [
+            (Limit::DailyTurns, is_used_up(self.quota.turns, u64::from(usage.turns))),
+            (Limit::DailyTokens, is_used_up(self.quota.tokens, tokens)),
+            (Limit::DailyMoney, is_used_up(self.quota.cost_micros, usage.cost_micros)),
+            (Limit::Turns, usage.turns >= self.max_turns),
+            (Limit::Tokens, tokens >= self.max_tokens),
+        ]
+        .into_iter()
+        .find_map(|(limit, is_used_up)| is_used_up.then_some(limit))
     }
 
     /// A limit's value and the variable that sets it.
@@ -66,17 +85,35 @@ impl Limits {
                 format!("{} seconds (AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS)", self.wall_time.as_secs())
             }
             Limit::Tokens => format!("{} tokens (AUTONOUS_CONTROL_MAX_TOKENS)", self.max_tokens),
+            Limit::DailyTurns => daily("turns"),
+            Limit::DailyTokens => daily("tokens"),
+            Limit::DailyMoney => daily("money"),
         }
     }
 }
 
+fn daily(what: &str) -> String {
+    format!("{what} a day (policy.toml), which is free again at 00:00 UTC")
+}
+
 impl Limit {
+    /// Whether waiting for another day is what helps.
+    pub(crate) const fn is_daily(self) -> bool {
+        match self {
+            Self::DailyTurns | Self::DailyTokens | Self::DailyMoney => true,
+            Self::Turns | Self::WallTime | Self::Tokens => false,
+        }
+    }
+
     /// The name in events.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Turns => "turns",
             Self::WallTime => "wall_time",
             Self::Tokens => "tokens",
+            Self::DailyTurns => "turns_per_day",
+            Self::DailyTokens => "tokens_per_day",
+            Self::DailyMoney => "money_per_day",
         }
     }
 }
@@ -91,7 +128,23 @@ mod tests {
         max_tokens: 100,
         context_tokens: 1,
         max_output_tokens: None,
+        quota: Quota { turns: None, tokens: None, cost_micros: None },
     };
+
+    #[test]
+    fn the_limits_of_the_day_go_before_those_of_the_task() {
+        let check = |quota: Quota, expected: Option<Limit>| {
+            let tokens = Usage { input_tokens: 30, cached_input_tokens: 10, output_tokens: 5 };
+            let usage = TaskUsage { turns: 3, tokens, cost_micros: 70 };
+            assert_eq!(LIMITS.of_task(Some(quota)).before_turn(&usage), expected, "{quota:?}");
+        };
+        check(Quota::default(), Some(Limit::Turns));
+        check(Quota { turns: Some(3), ..Quota::default() }, Some(Limit::DailyTurns));
+        check(Quota { tokens: Some(25), ..Quota::default() }, Some(Limit::DailyTokens));
+        check(Quota { tokens: Some(26), ..Quota::default() }, Some(Limit::Turns));
+        check(Quota { cost_micros: Some(70), ..Quota::default() }, Some(Limit::DailyMoney));
+        assert!(LIMITS.describe(Limit::DailyMoney).contains("free again at 00:00 UTC"));
+    }
 
     #[test]
     fn a_turn_is_forbidden_once_turns_or_tokens_are_used_up() {
@@ -104,8 +157,11 @@ mod tests {
             ((2, 1000, 950, 50), Some(Limit::Tokens)),
             ((2, 10, 20, 0), None),
         ] {
-            let usage =
-                TaskUsage { turns, tokens: Usage { input_tokens, cached_input_tokens, output_tokens } };
+            let usage = TaskUsage {
+                turns,
+                tokens: Usage { input_tokens, cached_input_tokens, output_tokens },
+                cost_micros: 0,
+            };
             assert_eq!(LIMITS.before_turn(&usage), expected, "{usage:?}");
         }
     }

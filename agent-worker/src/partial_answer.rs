@@ -24,7 +24,11 @@ pub(crate) fn at_limit(limits: &Limits, limit: Limit, progress: &TaskProgress) -
     }
     text.push_str(&done(progress));
     text.push_str(OPEN);
-    text.push_str("Ask again with a smaller step, or raise the limit.");
+    text.push_str(if limit.is_daily() {
+        "Ask again once the limit is free again."
+    } else {
+        "Ask again with a smaller step, or raise the limit."
+    });
     text
 }
 
@@ -98,6 +102,7 @@ mod tests {
         max_tokens: 7,
         context_tokens: 1,
         max_output_tokens: None,
+        quota: protocol::Quota { turns: None, tokens: None, cost_micros: None },
     };
 
     fn call(arguments: &str, outcome: Option<&str>) -> CallRecord {

@@ -68,6 +68,7 @@ pub(crate) async fn take(
         cost_micros: reply.cost_micros,
     };
     progress.usage.tokens += reply.usage;
+    progress.usage.cost_micros = progress.usage.cost_micros.saturating_add(reply.cost_micros.unwrap_or(0));
     let end = act_on(run, &turn_id, conversation, progress, reply).await?;
     run.events.record(turn_completed, &turn_id).await;
     Ok(end)

@@ -128,7 +128,7 @@ async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
         let run = run.clone();
         match store.write(move |tx| claim(tx, LEASE, &run)).await? {
             Claim::Task(task) => return Ok(*task),
-            Claim::Nothing { .. } => tokio::task::yield_now().await,
+            Claim::Nothing { .. } | Claim::Exhausted(_) => tokio::task::yield_now().await,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod logs;
 pub mod models;
 pub mod open_files;
 pub mod public_address;
+pub mod quotas;
 pub mod seccomp;
 pub mod secrets;
 pub mod self_check;

@@ -92,6 +92,8 @@ error_codes! {
     ApprovalRequired = "APPROVAL_REQUIRED", Policy, 403, "Ask for approval, then call again.";
     /// A person refused this call.
     ApprovalDenied = "APPROVAL_DENIED", Policy, 403, "Do not repeat the call; ask the user how to continue.";
+    /// A limit of the day is used up.
+    QuotaExceeded = "QUOTA_EXCEEDED", Policy, 429, "Wait as long as Retry-After says, then repeat the call.";
     /// No tool has this name.
     UnknownTool = "UNKNOWN_TOOL", Validation, 404, "Call one of the tools listed by GET /tools.";
     /// The route exists, but not with this method.

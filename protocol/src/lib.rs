@@ -27,7 +27,9 @@ pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Event, EventBody};
 pub use ids::{EventId, SessionId, TaskId};
 pub use journal::JournalRecord;
-pub use task::{ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Role, Task};
+pub use task::{
+    ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Quota, Role, Task,
+};
 pub use tool_spec::{Annotations, Risk, ToolSpec};
 pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker, ToolRequest};
 

@@ -44,6 +44,22 @@ pub struct Task {
     /// The supervisor's own tools.
     #[serde(default, skip_serializing_if = "ChannelTools::is_empty")]
     pub channel_tools: ChannelTools,
+    /// What the task may use of its chat's and user's limits of the day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Quota>,
+}
+
+/// What is left of the limits of a day. What is absent is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// Output and uncached input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// In millionths of the currency of the prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
 }
 
 impl Task {
@@ -64,6 +80,7 @@ impl Task {
             roots: Vec::new(),
             date: String::new(),
             channel_tools: ChannelTools::default(),
+            quota: None,
         }
     }
 }

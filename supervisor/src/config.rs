@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use http_port::allowed_hosts;
 use process::models::{self, CONFIG_DIR};
+use process::quotas::Limits;
 use process::workspaces::Division;
 use process::{Secret, VariableError, Variables};
 
@@ -62,6 +63,8 @@ pub(crate) struct Config {
     pub division: Division,
     /// `AUTONOUS.md` in `AUTONOUS_CONFIG_DIR`: replaces the worker's system prompt.
     pub system_prompt: Option<String>,
+    /// `[limits.…]` of `policy.toml` in `AUTONOUS_CONFIG_DIR`: what chats and users may use in a day.
+    pub limits: Limits,
     /// The models of `models.toml` that can be used, the first one first; empty without that file.
     pub models: Vec<String>,
     /// `AUTONOUS_WORKERS` (4): how many tasks run at once.
@@ -105,6 +108,7 @@ impl Config {
             roots: roots(variables, &data)?,
             division: Division::from_variables(variables)?,
             system_prompt: system_prompt(variables)?,
+            limits: Limits::read(variables.text(CONFIG_DIR).map(Path::new))?,
             models: models::selectable_names(variables)?,
             stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
             workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,

@@ -41,7 +41,7 @@ use crate::monitor::Monitor;
 use crate::ports::{Port, PortError};
 use crate::schedules::{self, Schedules};
 use crate::startup_resources::StartupResources;
-use crate::store::{Store, StoreError, events, outgoing_files, tool_calls};
+use crate::store::{Store, StoreError, events, held, outgoing_files, tool_calls};
 use crate::tokens::{Tokens, TokensError};
 use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
@@ -131,6 +131,7 @@ pub(crate) async fn run(
         cancel_signal: cancel_signal.clone(),
         file_requests: Arc::clone(&file_requests),
         models: models.clone(),
+        limits: config.limits,
         board: board.clone(),
         files: Some(files.clone()),
         files_came: Arc::default(),
@@ -244,6 +245,7 @@ impl System {
     async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
         dispatcher.requeue_abandoned().await;
+        self.store.write(|tx| held::look_again(tx)).await?;
         let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
         let tool_server = ToolServer {
             socket: port.listener,
@@ -285,6 +287,7 @@ impl System {
             run: self.run.clone(),
             channels: self.channels.clone(),
             settings: self.config.tasks,
+            limits: self.config.limits,
             cancel_signal: self.cancel_signal.clone(),
             queue: self.queue.clone(),
             board: self.board.clone(),

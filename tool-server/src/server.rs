@@ -17,6 +17,7 @@ use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
 use process::VariableError;
 use process::confinement::{Powers, confine};
+use process::quotas::Limits;
 use process::workspaces::Division;
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
@@ -27,7 +28,7 @@ use toolkit::{Recorder, Redactor, Registry, Runner, RunnerSettings};
 
 use crate::call_rules;
 use crate::change::{Changer, Durability};
-use crate::command::{self, Commands, Environment, GuardedSpawner};
+use crate::command::{self, CommandQuota, Commands, Environment, GuardedSpawner};
 use crate::config::{Config, Listen};
 use crate::control_files::{ControlGuard, Recovered};
 use crate::http::{self, AppState, Catalogue, api_document};
@@ -237,6 +238,7 @@ fn tool_context(
         }
         Err(reason) => Err(reason.clone()),
     };
+    let limits = Limits::read(files.config_dir.as_deref())?;
     let commands = Commands::new(
         spawner,
         Arc::clone(&alone.workspaces),
@@ -244,7 +246,8 @@ fn tool_context(
         output,
         commands.min_free_bytes,
         commands.max_memory_bytes,
-    );
+    )
+    .with_quota(CommandQuota::open(&limits, files.journal_dir())?);
     Ok(ToolContext {
         raw_files: config.raw_files,
         search: SearchLimits::new(config.limits.search_max_entries),

@@ -72,6 +72,7 @@ impl Config {
                 max_tokens: variables.number("AUTONOUS_CONTROL_MAX_TOKENS", 2_000_000, 1..=u64::MAX)?,
                 context_tokens: room.context_tokens,
                 max_output_tokens: room.max_output_tokens,
+                quota: Default::default(),
             },
             prompt_form,
             max_retries: u32::try_from(retries).unwrap_or(u32::MAX),

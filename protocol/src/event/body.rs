@@ -120,6 +120,7 @@ event_types! {
     ChatUnpaired = "chat.unpaired",
     ControlLimitReached = "control.limit_reached",
     ProgressStalled = "progress.stalled",
+    QuotaExhausted = "quota.exhausted",
     RetryScheduled = "retry.scheduled",
     RetryExhausted = "retry.exhausted",
     CircuitOpened = "circuit.opened",

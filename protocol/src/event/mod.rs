@@ -26,9 +26,10 @@ pub use agent::{
 pub use body::{EventBody, EventPayload, TYPES};
 pub use supervisor::{
     AttemptFailed, ChatMoved, ChatPaired, ChatUnpaired, CrashLoopDetected, DatabasePruned, JournalAccepted,
-    JournalTampered, ProcessStarted, ReplyQueued, ReplyRequeued, ReplySent, Requeued, RetryExhausted,
-    RetryScheduled, ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed, TaskCancelled,
-    TaskClaimed, TaskDead, TaskDone, TaskEdited, TaskQueued, TaskSkipped, WorkerExited, WorkerSpawned,
+    JournalTampered, ProcessStarted, QuotaExhausted, ReplyQueued, ReplyRequeued, ReplySent, Requeued,
+    RetryExhausted, RetryScheduled, ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed,
+    TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskEdited, TaskQueued, TaskSkipped, WorkerExited,
+    WorkerSpawned,
 };
 pub use tool_call::{
     ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,

@@ -13,6 +13,15 @@ pub struct ProcessStarted {
     pub tool_url: String,
 }
 
+/// A limit of the day keeps a task waiting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaExhausted {
+    /// Such as `20 tasks a day for this chat`.
+    pub limit: String,
+    /// When it is free again, in milliseconds since the epoch.
+    pub until_ms: i64,
+}
+
 /// A child process started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerSpawned {

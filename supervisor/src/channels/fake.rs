@@ -84,6 +84,7 @@ async fn a_new_channel_receives_a_message_and_sends_its_decorated_reply() {
         cancel_signal: Default::default(),
         file_requests: Default::default(),
         models: Default::default(),
+        limits: Default::default(),
         board: Default::default(),
         files: None,
         files_came: Default::default(),

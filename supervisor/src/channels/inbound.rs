@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use process::quotas::Limits;
 use protocol::EventId;
 use tokio::sync::Notify;
 
@@ -23,6 +24,8 @@ pub(crate) struct Inbound {
     pub file_requests: Arc<Notify>,
     /// What a chat can choose from.
     pub models: Models,
+    /// What chats and users may use in a day.
+    pub limits: Limits,
     /// Where the channel reports how it is.
     pub board: Board,
     /// Where files go that messages bring; none where nothing is received.

@@ -49,6 +49,7 @@ pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, Co
         cancel_signal: CancelSignal::default(),
         file_requests: Arc::default(),
         models: Models::default(),
+        limits: Default::default(),
         board: Board::default(),
         files: None,
         files_came: Default::default(),

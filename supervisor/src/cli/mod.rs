@@ -19,6 +19,7 @@ mod schedules;
 mod tasks;
 mod tree;
 mod undo;
+mod usage;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -114,6 +115,10 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: journal::JournalCommand,
     },
+    /// Show what was used, by day, chat and model: tasks, turns, tokens, money, and how long commands ran.
+    ///
+    /// Works whether or not the supervisor is running.
+    Usage(usage::UsageArguments),
     /// Check that everything works, and say how to fix what does not.
     ///
     /// Changes nothing and costs nothing. Exits with 1 if a check fails.

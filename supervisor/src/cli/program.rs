@@ -59,6 +59,7 @@ fn run_command() -> anyhow::Result<ExitCode> {
         Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
         Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(&data, &resend))?),
         Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(&data, &undo))?),
+        Command::Usage(usage) => print_output(cli::usage::run(&data, &usage, screen(&variables))),
         Command::Check(check) => {
             let config =
                 variables.with_secret_files(&secret_variables(&variables)).map_err(anyhow::Error::from);

@@ -16,6 +16,7 @@ mod status;
 mod undo;
 mod whoami;
 
+use process::quotas::Limits;
 use protocol::{EventId, Origin, TaskId};
 use rusqlite::Connection;
 use tokio::sync::Notify;
@@ -95,6 +96,8 @@ pub(crate) struct Context<'a> {
     /// Who gave it.
     pub origin: Option<&'a Origin>,
     pub models: &'a Models,
+    /// What chats and users may use in a day.
+    pub limits: &'a Limits,
     /// Notified when files are asked for.
     pub file_requests: &'a Notify,
     /// This run's `process.started`.
@@ -144,7 +147,7 @@ pub(crate) fn carry_out(
     let chat = context.chat;
     let answer = match command {
         Command::Help => help::text(context.models),
-        Command::Status => status::carry_out(connection, chat)?,
+        Command::Status => status::carry_out(connection, context)?,
         Command::Cancel { all } => cancel::carry_out(connection, chat, *all)?,
         Command::New => new::carry_out(connection, chat)?,
         Command::Retry => retry::carry_out(connection, chat, context.run)?,

@@ -3,14 +3,13 @@
 use protocol::now_ms;
 use rusqlite::Connection;
 
-use super::shortened;
-use crate::channel::Chat;
-use crate::store::StoreError;
+use super::{Context, shortened};
 use crate::store::usage::{self, Running, Usage};
+use crate::store::{StoreError, inbox, quotas};
 use crate::terminal::age::since;
 
-pub(super) fn carry_out(connection: &Connection, chat: &Chat) -> Result<String, StoreError> {
-    let now = now_ms();
+pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {
+    let (now, chat) = (now_ms(), context.chat);
     let running = match usage::running(connection, chat)? {
         None => "Nothing runs.".to_owned(),
         Some(running) => in_words(&running, now),
@@ -20,7 +19,12 @@ pub(super) fn carry_out(connection: &Connection, chat: &Chat) -> Result<String, 
         1 => "1 message waits.".to_owned(),
         many => format!("{many} messages wait."),
     };
-    Ok(format!("{running}\n{waiting}\n{}", today(&usage::today(connection, chat, now)?)))
+    let mut text = format!("{running}\n{waiting}\n{}", today(&usage::today(connection, chat, now)?));
+    let user = context.origin.and_then(|origin| inbox::user_id(&chat.channel, origin));
+    for line in quotas::told(connection, context.limits, chat, user.as_deref(), now)? {
+        text.push_str(&format!("\n{line}"));
+    }
+    Ok(text)
 }
 
 fn in_words(running: &Running, now: i64) -> String {

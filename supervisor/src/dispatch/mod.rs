@@ -17,6 +17,7 @@ mod worker_messages;
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::quotas::Limits;
 use protocol::{EventId, ToWorker, now_ms};
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -32,7 +33,7 @@ use crate::config::TaskSettings;
 use crate::health::Board;
 use crate::journal::Journal;
 use crate::store::claim::{self, Claim};
-use crate::store::{Store, StoreError, cancel};
+use crate::store::{Store, StoreError, cancel, held};
 use state::{DispatchState, Patience, Running, Work};
 use task_template::{PriorContext, TaskTemplate};
 
@@ -59,6 +60,8 @@ pub(crate) struct Dispatcher {
     pub cancel_signal: CancelSignal,
     pub channels: Channels,
     pub settings: TaskSettings,
+    /// What chats and users may use in a day.
+    pub limits: Limits,
     pub task_template: Arc<TaskTemplate>,
     pub queue: Queue,
     /// What a chat can choose from.
@@ -198,13 +201,18 @@ impl Dispatcher {
     }
 
     async fn claim(&self) -> Result<Work, StoreError> {
-        let run = self.run.clone();
-        let claim = self.store.write(move |tx| match claim::claim(tx, LEASE, &run)? {
-            Claim::Task(task) => {
-                let past = PriorContext::of(tx, &task)?;
-                Ok(Work::Task(task, past))
+        let (run, channels, limits) = (self.run.clone(), self.channels.clone(), self.limits);
+        let claim = self.store.write(move |tx| {
+            loop {
+                match claim::claim_within(tx, &limits, LEASE, &run)? {
+                    Claim::Task(task) => {
+                        let past = PriorContext::of(tx, &task)?;
+                        return Ok(Work::Task(task, past));
+                    }
+                    Claim::Exhausted(exhausted) => held::hold(tx, &channels, *exhausted, &run)?,
+                    Claim::Nothing { until_ms } => return Ok(Work::Nothing { until_ms }),
+                }
             }
-            Claim::Nothing { until_ms } => Ok(Work::Nothing { until_ms }),
         });
         claim.await
     }

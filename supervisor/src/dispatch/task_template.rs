@@ -62,6 +62,7 @@ impl TaskTemplate {
             roots,
             date: task.date.clone(),
             channel_tools: self.channel_tools.of(&task.chat.channel),
+            quota: task.quota,
         }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod audit;
 mod golden;
 pub(crate) mod short_id;
 pub(crate) mod tasks;
+pub(crate) mod usage;
 pub(crate) mod watch;
 
 use std::io;

@@ -6,11 +6,13 @@
 
 use std::time::Duration;
 
+use process::quotas::{DailyLimits, Limits};
 use protocol::event::TaskClaimed;
-use protocol::{EventId, Origin, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use protocol::{EventId, Origin, Quota, TaskId, now_ms};
+use rusqlite::{Connection, Row, params};
 
 use super::columns::{chat, json, task_id};
+use super::quotas::{self, Verdict};
 use super::{StoreError, events};
 use crate::channel::Chat;
 
@@ -31,6 +33,10 @@ pub struct Claimed {
     pub origin: Option<Origin>,
     /// Today, in UTC.
     pub date: String,
+    /// Who wrote it, as `<channel>:<ID>`.
+    pub user: Option<String>,
+    /// What it may use of the limits of the day.
+    pub quota: Option<Quota>,
 }
 
 /// The next thing to do.
@@ -38,6 +44,8 @@ pub struct Claimed {
 pub enum Claim {
     /// Run this task now.
     Task(Box<Claimed>),
+    /// A limit of the day keeps this task from running; it is not claimed.
+    Exhausted(Box<Exhausted>),
     /// Nothing is due yet.
     Nothing {
         /// When the next retry is due, in milliseconds since the epoch, if there is one.
@@ -45,25 +53,63 @@ pub enum Claim {
     },
 }
 
-/// Claims the next task of the chat whose turn it is.
+/// A task that a limit of the day keeps waiting.
+#[derive(Debug)]
+pub struct Exhausted {
+    pub(crate) seq: i64,
+    pub(crate) task: Claimed,
+    /// Such as `20 tasks a day for this chat`.
+    pub(crate) limit: String,
+}
+
+/// How many chats are looked at for one whose user has no other task running.
+const CANDIDATES: u32 = 100;
+
+/// Claims the next task of the chat whose turn it is, without limits of the day.
 pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<Claim, StoreError> {
+    claim_within(connection, &Limits::default(), lease, run)
+}
+
+/// The same within the limits of the day.
+pub(crate) fn claim_within(
+    connection: &Connection,
+    limits: &Limits,
+    lease: Duration,
+    run: &EventId,
+) -> Result<Claim, StoreError> {
     let now = now_ms();
     // A row that was updated in the future was delayed before the clock was set back: it is due.
     let sql = "select seq, id, attempt + 1, task.channel, task.chat_id, text, date(?1 / 1000, 'unixepoch'),
-                      attempt + 1 - attempt_base, origin
+                      attempt + 1 - attempt_base, origin, user_id
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
                where turn.next_seq is not null and (available_at_ms <= ?1 or updated_at_ms > ?1)
-               order by turn.last_turn, turn.next_seq limit 1";
-    let due = connection.prepare_cached(sql)?.query_row([now], |row| Ok((row.get(0)?, claimed(row)?)));
-    match due.optional()? {
-        None => Ok(Claim::Nothing { until_ms: next_due(connection)? }),
-        Some((seq, task)) => take(connection, seq, task, now, lease, run),
+               order by turn.last_turn, turn.next_seq limit ?2";
+    let is_limited = limits.chat != DailyLimits::default() || limits.user != DailyLimits::default();
+    let candidates = if is_limited { CANDIDATES } else { 1 };
+    let mut query = connection.prepare_cached(sql)?;
+    let due = query.query_map(params![now, candidates], |row| Ok((row.get(0)?, claimed(row)?)))?;
+    let mut waits_for_user = false;
+    for candidate in due.collect::<Result<Vec<(i64, Claimed)>, _>>()? {
+        let (seq, mut task) = candidate;
+        match quotas::judge(connection, limits, (&task.id, &task.chat, task.user.as_deref()), now)? {
+            Verdict::Run(quota) => {
+                task.quota = quota;
+                return take(connection, seq, task, now, lease, run);
+            }
+            Verdict::Exhausted(limit) => {
+                return Ok(Claim::Exhausted(Box::new(Exhausted { seq, task, limit })));
+            }
+            Verdict::UserBusy => waits_for_user = true,
+        }
     }
+    // The end of the user's other task is a change, which wakes whoever looks for work.
+    let after = if waits_for_user { now } else { i64::MIN };
+    Ok(Claim::Nothing { until_ms: next_due(connection, after)? })
 }
 
 pub(crate) fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
     let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
-                      attempt - attempt_base, origin
+                      attempt - attempt_base, origin, user_id
                from inbox where state = 'in_progress' order by seq";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([], claimed)?;
@@ -88,11 +134,11 @@ pub(crate) fn after(time_ms: i64, pause: Duration) -> i64 {
 }
 
 /// When the first task of any chat may run; later ones of the same chat wait for it.
-fn next_due(connection: &Connection) -> Result<Option<i64>, StoreError> {
+fn next_due(connection: &Connection, after_ms: i64) -> Result<Option<i64>, StoreError> {
     let sql = "select min(available_at_ms)
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
-               where turn.next_seq is not null";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+               where turn.next_seq is not null and available_at_ms > ?1";
+    Ok(connection.prepare_cached(sql)?.query_row([after_ms], |row| row.get(0))?)
 }
 
 fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
@@ -104,10 +150,12 @@ fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
         date: row.get(6)?,
         tries: row.get(7)?,
         origin: json(row, 8)?,
+        user: row.get(9)?,
+        quota: None,
     })
 }
 
-fn take(
+pub(super) fn take(
     connection: &Connection,
     seq: i64,
     task: Claimed,

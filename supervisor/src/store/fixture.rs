@@ -117,6 +117,7 @@ impl TestDatabase {
         match self.try_claim() {
             Claim::Task(task) => *task,
             Claim::Nothing { until_ms } => panic!("nothing to claim; the next task is due at {until_ms:?}"),
+            Claim::Exhausted(exhausted) => panic!("nothing to claim: {}", exhausted.limit),
         }
     }
 

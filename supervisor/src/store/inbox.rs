@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::json;
 use super::{StoreError, events, outbox};
-use crate::channel::Chat;
+use crate::channel::{ChannelName, Chat};
 
 /// An incoming message.
 #[derive(Debug, Clone)]
@@ -109,8 +109,8 @@ fn insert(
     let ended = (state == "skipped").then_some(now);
     let origin = incoming.origin.as_ref().map(serde_json::to_string).transpose()?;
     let sql = "insert into inbox (id, channel, chat_id, update_id, text, state, error, available_at_ms,
-                                  created_at_ms, updated_at_ms, finished_at_ms, message_id, origin)
-               values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?8, ?9, ?10, ?11)
+                                  created_at_ms, updated_at_ms, finished_at_ms, message_id, origin, user_id)
+               values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?8, ?9, ?10, ?11, ?12)
                on conflict (channel, update_id) where update_id is not null do nothing";
     let added = connection.prepare_cached(sql)?.execute(params![
         task.as_str(),
@@ -124,11 +124,19 @@ fn insert(
         ended,
         incoming.message_id,
         origin,
+        incoming.origin.as_ref().and_then(|origin| user_id(&incoming.chat.channel, origin)),
     ])?;
     if added == 0 {
         report_reuse(connection, incoming)?;
     }
     Ok((added == 1).then_some(task))
+}
+
+/// Who wrote a message, as `<channel>:<ID>`: an origin ends with the ID, and nobody chooses their own.
+pub(crate) fn user_id(channel: &ChannelName, origin: &Origin) -> Option<String> {
+    let (_, id) = origin.from.strip_suffix(')')?.rsplit_once("ID ")?;
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    is_id.then(|| format!("{channel}:{id}"))
 }
 
 /// A number that comes with another message than before would lose that message in silence.

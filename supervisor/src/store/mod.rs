@@ -23,6 +23,7 @@ pub(crate) mod events;
 pub(crate) mod file_requests;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub(crate) mod held;
 pub(crate) mod history;
 pub(crate) mod inbox;
 pub(crate) mod kv;
@@ -33,6 +34,7 @@ pub(crate) mod pairing;
 pub(crate) mod prior_context;
 #[cfg(test)]
 mod properties;
+pub(crate) mod quotas;
 pub(crate) mod requeue;
 pub(crate) mod resend;
 pub(crate) mod retention;

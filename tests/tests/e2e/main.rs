@@ -51,6 +51,7 @@ mod idempotency;
 mod links;
 mod malformed;
 mod openapi_valid;
+mod quotas;
 mod schedules;
 mod schemas;
 mod swagger;

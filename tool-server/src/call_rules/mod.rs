@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use process::config_file::{ConfigFile, ConfigFileError};
+use process::quotas::Limits;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use toml::Spanned;
 use toolkit::Registry;
 use toolkit::policy::{Policy, Rule, RuleSpec};
@@ -23,9 +23,9 @@ const DEFAULTS: &str = include_str!("defaults.toml");
 struct Content {
     #[serde(default)]
     rule: Vec<Spanned<RuleSpec>>,
-    /// The supervisor's.
+    /// Read by [`process::quotas`]; here only so that no mistake in it goes unnoticed.
     #[serde(default, rename = "limits")]
-    _limits: IgnoredAny,
+    _limits: Limits,
 }
 
 /// The rules for the tools and transfers of a server with these settings.

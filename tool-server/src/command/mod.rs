@@ -9,6 +9,7 @@ mod covers;
 mod environment;
 mod excerpt;
 mod guarded;
+mod quota;
 mod report;
 mod room;
 mod sanitize;
@@ -34,6 +35,7 @@ use room::{Bound, Level, Room};
 
 pub(crate) use environment::{Environment, find_program, git_settings};
 pub(crate) use guarded::GuardedSpawner;
+pub(crate) use quota::CommandQuota;
 pub(crate) use report::listed;
 
 /// How long output is still read after the main process exits, when another process holds the pipes.
@@ -60,6 +62,7 @@ pub(crate) struct Commands {
     output: Arc<OutputStore>,
     room: Room,
     max_memory_bytes: u64,
+    quota: CommandQuota,
 }
 
 #[derive(Debug)]
@@ -112,7 +115,13 @@ impl Commands {
         max_memory_bytes: u64,
     ) -> Self {
         let room = Room::new(Arc::clone(workspaces.whole()), min_free_bytes);
-        Self { spawner, workspaces, environment, output, room, max_memory_bytes }
+        let quota = CommandQuota::default();
+        Self { spawner, workspaces, environment, output, room, max_memory_bytes, quota }
+    }
+
+    /// The same within limits of the day.
+    pub(crate) fn with_quota(self, quota: CommandQuota) -> Self {
+        Self { quota, ..self }
     }
 
     /// Whether commands can be sandboxed here.
@@ -154,6 +163,8 @@ impl Commands {
                 .with_hint("GET /capabilities says what is missing and how to fix it; the file tools work.")
         })?;
         let roots = self.workspaces.of(&call.session)?;
+        let reserved = self.quota.reserve(&call.session, request.timeout)?;
+        let request = CommandRequest { timeout: reserved.time, ..request };
         let bound = self.room.bound();
         let since = Instant::now();
         let mut command = CommandSpec {

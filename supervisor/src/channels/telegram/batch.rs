@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use process::quotas::Limits;
 use protocol::{EventId, now_ms};
 use rusqlite::Transaction;
 use tokio::sync::Notify;
@@ -47,6 +48,8 @@ pub(super) struct Batch {
     pub(super) file_requests: Arc<Notify>,
     /// What a chat can choose from.
     pub(super) models: Models,
+    /// What chats and users may use in a day.
+    pub(super) limits: Limits,
     /// Who is asked about strangers.
     pub(super) owner: Option<i64>,
     /// Where files go; none if they cannot be stored.
@@ -101,7 +104,8 @@ impl Batch {
             UpdateAction::Command(command) => {
                 let (origin, task) = (update.origin.as_ref(), &task);
                 let (models, file_requests) = (&self.models, &self.file_requests);
-                let context = Context { chat, task, origin, models, file_requests, run };
+                let limits = &self.limits;
+                let context = Context { chat, task, origin, models, limits, file_requests, run };
                 commands::carry_out(tx, command, &context)?
             }
             UpdateAction::Answer { reply, .. } => Some((*reply).to_owned()),

@@ -196,6 +196,7 @@ impl Receiver {
             pending_max: self.pending_max,
             file_requests: Arc::clone(&self.inbound.file_requests),
             models: self.inbound.models.clone(),
+            limits: self.inbound.limits,
             inbox: self.inbound.files.clone(),
             owner: self.permissions.owner(),
             run: self.inbound.run.clone(),
