@@ -14,6 +14,7 @@ use crate::model::Model;
 use crate::prompt::PromptForm;
 use crate::supervisor_tools::SupervisorTools;
 use crate::tool_client::ToolClient;
+use crate::wall_clock::WallClock;
 
 /// What works on tasks: a model, tools and limits. It keeps nothing of a task.
 pub(crate) struct Agent {
@@ -53,4 +54,6 @@ pub(crate) struct TaskRun<'a> {
     /// The `agent.started` event.
     pub(crate) agent_id: EventId,
     pub(crate) started: Instant,
+    /// The time that counts.
+    pub(crate) clock: &'a WallClock,
 }

@@ -8,7 +8,7 @@ use protocol::event::{
     AgentCompleted, AgentFailed, AgentStarted, AgentTotals, ContextAssembled, InitialContext,
 };
 use protocol::{EventBody, Outcome, Task, millis};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, TaskRun};
@@ -24,6 +24,7 @@ use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
 use crate::supervisor_tools::SupervisorTools;
 use crate::task_progress::TaskProgress;
 use crate::turn::{self, TurnOutcome};
+use crate::wall_clock::WallClock;
 
 impl Agent {
     /// Works on a task until it is answered, reaches a limit, fails, or is cancelled.
@@ -32,6 +33,7 @@ impl Agent {
         task: &Task,
         events: &EventSink,
         supervisor: &SupervisorTools,
+        clock: &WallClock,
         cancel: &CancellationToken,
     ) -> Outcome {
         let started = Instant::now();
@@ -41,13 +43,13 @@ impl Agent {
             model_name: self.model.name().to_owned(),
         };
         let agent_id = events.record(agent_started, &task.parent_event_id).await;
-        let run = TaskRun { agent: self, task, events, supervisor, agent_id, started };
+        let run = TaskRun { agent: self, task, events, supervisor, agent_id, started, clock };
         let mut progress = TaskProgress::new(task);
         let end = tokio::select! {
             biased;
             end = self.work(&run, &mut progress) => end,
             () = cancel.cancelled() => Err(StopReason::Cancelled),
-            () = sleep(self.limits.wall_time) => Err(StopReason::Limit(Limit::WallTime)),
+            () = clock.reaches(self.limits.wall_time) => Err(StopReason::Limit(Limit::WallTime)),
         };
         self.finalise(&run, end, &progress).await
     }

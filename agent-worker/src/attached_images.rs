@@ -22,7 +22,7 @@ pub(crate) async fn show(run: &TaskRun<'_>, conversation: &mut Conversation) -> 
     let caller = CallContext { task: run.task, turn_id: &run.agent_id };
     for path in run.task.images.iter().take(MAX_SHOWN) {
         let call = ToolCall::new("", "read", json!({"path": path}).to_string());
-        let envelope = run.agent.tools.call(&call, caller).await.map_err(StopReason::Tools)?;
+        let envelope = run.agent.tools.call(&call, caller, run.clock).await.map_err(StopReason::Tools)?;
         let failure = envelope.meta.error.as_ref().map(|error| error.message.clone());
         match picture::find(envelope, run.agent.sees).await {
             Some(Ok(image)) => conversation.push_image(image),

@@ -43,5 +43,6 @@ mod tool_calls;
 mod tool_client;
 mod turn;
 pub mod untrusted;
+mod wall_clock;
 pub mod window;
 mod work_record;

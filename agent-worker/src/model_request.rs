@@ -29,7 +29,7 @@ pub(crate) async fn send(
         if let Some(paused) = run.agent.breaker.paused() {
             return Err(StopReason::Paused(paused));
         }
-        let remaining = run.agent.limits.wall_time.saturating_sub(run.started.elapsed());
+        let remaining = run.agent.limits.wall_time.saturating_sub(run.clock.elapsed());
         let wait =
             retry::model_retry_delay(&error, failed, run.agent.max_retries, remaining, retry::jitter());
         let request_failed = request_failed(&error, failed);

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agents;
 use crate::event_sink::EventSink;
 use crate::supervisor_tools::SupervisorTools;
+use crate::wall_clock::WallClock;
 
 /// Works on `text` as if a user had written it, and prints the reply.
 pub async fn run(agents: &Agents, text: &str) -> anyhow::Result<ExitCode> {
@@ -21,7 +22,7 @@ pub async fn run(agents: &Agents, text: &str) -> anyhow::Result<ExitCode> {
     let events = EventSink::new(sender, task.task_id.clone());
     let never = CancellationToken::new();
     tokio::spawn(log(receiver));
-    match agents.of(&task).run(&task, &events, &supervisor, &never).await {
+    match agents.of(&task).run(&task, &events, &supervisor, &WallClock::start(), &never).await {
         Outcome::Done { reply, .. } => {
             writeln!(std::io::stdout(), "{}", visible::escaped(&reply)).context("cannot print the reply")?;
             Ok(ExitCode::SUCCESS)

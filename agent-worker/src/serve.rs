@@ -5,6 +5,7 @@
 //! A result is sent after all events of its task. A protocol violation by the supervisor, like a second task
 //! beside the first, ends the process, which is then restarted clean.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use process::confinement::lost_resolver;
@@ -18,6 +19,7 @@ use crate::agent::Agents;
 use crate::event_sink::EventSink;
 use crate::json_lines::{self, LineError};
 use crate::supervisor_tools::SupervisorTools;
+use crate::wall_clock::WallClock;
 
 /// Far shorter than the silence after which the supervisor ends a worker.
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -40,6 +42,7 @@ struct Running {
     task_id: TaskId,
     attempt: u32,
     cancel: CancellationToken,
+    clock: Arc<WallClock>,
     work: JoinHandle<Outcome>,
 }
 
@@ -61,7 +64,9 @@ pub async fn run(agents: Agents) -> Result<(), ServeError> {
                     return Ok(());
                 }
                 let task_id = running.as_ref().map(|running| running.task_id.clone());
-                send(&outgoing, FromWorker::Heartbeat { task_id, model: model.take() }).await?;
+                let waits_for_person = running.as_ref().is_some_and(|running| running.clock.is_paused());
+                let beat = FromWorker::Heartbeat { task_id, model: model.take(), waits_for_person };
+                send(&outgoing, beat).await?;
             }
             message = incoming.recv() => match message {
                 None => return Ok(()),
@@ -107,8 +112,11 @@ fn start(
     let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
     let (agent, cancelled) = (agents.of(&task), cancel.clone());
     let events = EventSink::new(outgoing.clone(), task_id.clone());
-    let work = tokio::spawn(async move { agent.run(&task, &events, &supervisor, &cancelled).await });
-    Running { task_id, attempt, cancel, work }
+    let clock = Arc::new(WallClock::start());
+    let its_clock = Arc::clone(&clock);
+    let work =
+        tokio::spawn(async move { agent.run(&task, &events, &supervisor, &its_clock, &cancelled).await });
+    Running { task_id, attempt, cancel, clock, work }
 }
 
 /// The result of the running task; never resolves when there is none.

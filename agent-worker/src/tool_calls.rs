@@ -54,7 +54,7 @@ impl TaskRun<'_> {
         if self.task.channel_tools.has(&call.name) {
             return Ok(self.supervisor.call(call, caller).await);
         }
-        self.agent.tools.call(call, caller).await
+        self.agent.tools.call(call, caller, self.clock).await
     }
 }
 

@@ -17,9 +17,13 @@ use crate::catalogue::CatalogueCache;
 use crate::http::{self, HttpError, HttpResponse};
 use crate::model::ToolCall;
 use crate::retry;
+use crate::wall_clock::WallClock;
 
 /// The longest deadline that a tool accepts, plus a margin for its answer.
 const CALL_TIMEOUT: Duration = Duration::from_secs(660);
+
+/// How long one request waits for a person. It is repeated until the approval is decided or expires.
+const DECISION_WAIT: Duration = Duration::from_secs(600);
 
 const CATALOGUE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -87,20 +91,47 @@ impl ToolClient {
         self.catalogue.is_outdated()
     }
 
-    /// Makes a call and returns the answer, whether the tool succeeded or failed.
+    /// Makes a call and returns the answer, whether the tool succeeded or failed. A call that a person must
+    /// approve is sent once more and waits for the decision, and so long the clock stands still.
     pub(crate) async fn call(
         &self,
         call: &ToolCall,
         caller: CallContext<'_>,
+        clock: &WallClock,
     ) -> Result<Envelope, ToolServerError> {
-        let request = self
+        let key = uuid::Uuid::now_v7().to_string();
+        let mut envelope = self.call_once(call, caller, &key, None).await?;
+        if !is_undecided(&envelope) {
+            return Ok(envelope);
+        }
+        let pause = clock.pause();
+        while is_undecided(&envelope) {
+            envelope = self.call_once(call, caller, &key, Some(DECISION_WAIT)).await?;
+        }
+        pause.end(Duration::from_millis(envelope.meta.stats.time_ms));
+        Ok(envelope)
+    }
+
+    /// Sends a call until it is answered. A key takes effect at most once, however often it is sent.
+    async fn call_once(
+        &self,
+        call: &ToolCall,
+        caller: CallContext<'_>,
+        key: &str,
+        wait: Option<Duration>,
+    ) -> Result<Envelope, ToolServerError> {
+        let mut request = self
             .request(Method::POST, Some(&call.name))
             .header(CONTENT_TYPE, "application/json")
             .header("X-Session-Id", caller.task.session_id.as_str())
             .header("X-Task-Id", caller.task.task_id.as_str())
             .header("X-Parent-Event-Id", caller.turn_id.as_str())
-            .header("Idempotency-Key", uuid::Uuid::now_v7().to_string())
+            .header("Idempotency-Key", key)
             .body(call.arguments.clone());
+        if let Some(wait) = wait {
+            request =
+                request.header("Prefer", format!("wait={}", wait.as_secs())).timeout(wait + CALL_TIMEOUT);
+        }
         let answer = self.send_until_answered(request).await?;
         self.catalogue.note(&answer.headers);
         self.read(&answer)
@@ -143,6 +174,13 @@ impl ToolClient {
         serde_json::from_slice(&answer.body)
             .map_err(|_| ToolServerError::NotAToolServer(self.url.clone(), answer.status))
     }
+}
+
+/// Whether the call waits for a person who can still decide.
+fn is_undecided(envelope: &Envelope) -> bool {
+    let is_asked =
+        envelope.meta.error.as_ref().is_some_and(|error| error.code == ErrorCode::ApprovalRequired);
+    is_asked && envelope.meta.data["state"] == "pending"
 }
 
 /// Why a retry can help: the server is too busy, it still runs the same call (from an earlier attempt), or

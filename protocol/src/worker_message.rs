@@ -31,6 +31,9 @@ pub enum FromWorker {
         /// In the first one: the model that the worker asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// Whether the task waits for a person to approve a call; its time stands still.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits_for_person: bool,
     },
     /// Asks for something that only the supervisor can do; it is answered with a [`ToWorker::Reply`].
     Request(ToolRequest),
@@ -111,8 +114,8 @@ mod tests {
         };
         for message in [
             FromWorker::Event { event },
-            FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()) },
-            FromWorker::Heartbeat { task_id: Some(task_id.clone()), model: None },
+            FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()), waits_for_person: false },
+            FromWorker::Heartbeat { task_id: Some(task_id.clone()), model: None, waits_for_person: true },
             FromWorker::Request(request),
             FromWorker::Result(TaskResult { task_id, attempt: 1, outcome }),
         ] {

@@ -11,7 +11,7 @@ const DIRECT: [(&str, &str); 1] = [("AUTONOUS_MODEL_PROVIDER", "direct")];
 fn the_first_line_is_a_heartbeat_without_a_task() {
     let mut worker = Worker::start(DIRECT);
     let first = worker.next_line();
-    assert!(matches!(first, Some(FromWorker::Heartbeat { task_id: None, model: Some(_) })), "{first:?}");
+    assert!(matches!(first, Some(FromWorker::Heartbeat { task_id: None, model: Some(_), .. })), "{first:?}");
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn heartbeats_go_on_while_a_task_runs_and_name_it() {
     let task = task("ls");
     worker.send_task(&task);
     worker.wait_for::<TurnStarted>();
-    let beat = FromWorker::Heartbeat { task_id: Some(task.task_id), model: None };
+    let beat = FromWorker::Heartbeat { task_id: Some(task.task_id), model: None, waits_for_person: false };
     while worker.next_line().unwrap() != beat {}
 }
 

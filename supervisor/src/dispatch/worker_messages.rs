@@ -31,7 +31,11 @@ impl Dispatcher {
         for message in messages {
             match message {
                 FromWorker::Event { event } => events.extend(self.accept(state, event)),
-                FromWorker::Heartbeat { model, .. } => {
+                FromWorker::Heartbeat { model, waits_for_person, .. } => {
+                    // A person may take longer than any limit of a task.
+                    if let Some(running) = state.running.as_mut().filter(|_| waits_for_person) {
+                        running.progress_by = Instant::now() + self.progress_limit();
+                    }
                     if !state.ready {
                         state.ready = true;
                         self.introduce(model);

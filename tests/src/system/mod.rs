@@ -98,6 +98,13 @@ impl System {
         request.send(http::address_of(&tokens.tool_url))
     }
 
+    /// Sends a request to the tool server, with the approver's token.
+    pub fn ask_as_approver(&self, request: Request) -> Answer {
+        let tokens = self.tokens();
+        let request = request.header("Authorization", &format!("Bearer {}", tokens.approver_token));
+        request.send(http::address_of(&tokens.tool_url))
+    }
+
     /// What `/readyz` says of one part.
     pub fn part(&self, name: &str) -> Value {
         let answer = Request::get("/readyz").send(http::address_of(&self.tokens().control_url)).json();

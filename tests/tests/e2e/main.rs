@@ -67,6 +67,7 @@ mod layers;
 mod load;
 mod policy;
 mod powers;
+mod waiting;
 mod workspaces;
 
 // Crashes and full disks.

@@ -81,10 +81,10 @@ impl Asking {
                     break;
                 }
             }
-            let state = approvals.get(&pending.id).map(|one| one.state);
-            if state.is_none_or(|state| state == ApprovalState::Expired) {
+            let ended = approvals.get(&pending.id).filter(|one| one.state == ApprovalState::Expired);
+            if let Some(expired) = ended {
                 let what = "and nobody decided in time";
-                return Err(self.refused(call, &verdict, Some(&pending), what));
+                return Err(self.refused(call, &verdict, Some(&expired), what));
             }
         }
     }
@@ -124,10 +124,12 @@ impl Asking {
     ) -> Stop {
         let (tool, reason) = (&call.info.tool, &verdict.reason);
         let message = format!("`{tool}` needs the approval of a person ({reason}), {what}.");
-        let hint = if approval.is_some() {
-            "Send the same call again once it is approved; `Prefer: wait=N` waits for that."
-        } else {
-            "Do not repeat the call; tell the user, who can change policy.toml."
+        let hint = match approval.map(|approval| approval.state) {
+            Some(ApprovalState::Pending) => {
+                "Send the same call again once it is approved; `Prefer: wait=N` waits for that."
+            }
+            Some(_) => "Go on without it, or ask the user; the same call would ask anew.",
+            None => "Do not repeat the call; tell the user, who can change policy.toml.",
         };
         let error = ToolError::new(ErrorCode::ApprovalRequired, message).with_hint(hint);
         let mut data = json!({
@@ -138,6 +140,7 @@ impl Asking {
         if let Some(approval) = approval {
             data["approval_id"] = json!(approval.id);
             data["expires_at_ms"] = json!(approval.expires_at_ms);
+            data["state"] = json!(approval.state);
         }
         Stop::Refused(Failure::of_guard(error, Success { data, ..Success::default() }))
     }
