@@ -1,8 +1,8 @@
 //! What somebody would do who has taken over a program: tries everything that the confinement is to refuse,
 //! and a little that it must allow, and prints one line for each: its name, and `done` or the error.
 //!
-//! `intruder worker|supervisor|free VICTIM_PID DATA_DIRECTORY TCP_PORT UNIX_SOCKET`: confined as one of them
-//! is, or not.
+//! `intruder worker|supervisor|fetcher|fetch|free VICTIM_PID DATA_DIRECTORY TCP_PORT UNIX_SOCKET`: confined
+//! as one of them is, or not. A fetch is what the fetcher forks for each request.
 //! `intruder victim [harden]` waits to be looked into.
 #![expect(unsafe_code, reason = "the attempts are system calls that no crate has in a safe form")]
 
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use libc::{c_int, c_long};
-use process::confinement::{Powers, confine};
+use process::confinement::{Powers, confine, end_forks};
 use process::hardening::harden;
 
 struct Target {
@@ -146,12 +146,17 @@ fn main() {
                     read_write: vec![data.into()],
                     read_only: vec!["/etc".into()],
                     connections: true,
+                    forks: false,
                 }),
+                "fetcher" | "fetch" => Some(Powers::connections_and_forks()),
                 _ => None,
             };
             if let Some(powers) = powers {
                 harden().expect("a program can harden itself");
                 confine(&powers).expect("a program can confine itself");
+                if mode == "fetch" {
+                    end_forks().expect("what was forked can give it up");
+                }
             }
             let pid = pid.parse().expect("a process ID");
             let port = port.parse().expect("a port");

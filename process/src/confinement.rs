@@ -14,7 +14,8 @@ use landlock::{
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-use crate::seccomp::{assemble, install, own};
+use crate::seccomp::own::{self, Family};
+use crate::seccomp::{assemble, install};
 
 /// The newest ABI whose rights we ask for; an older kernel grants those it knows.
 pub const NEWEST_ABI: ABI = ABI::V6;
@@ -50,12 +51,19 @@ pub struct Powers {
     pub read_only: Vec<PathBuf>,
     /// Whether it opens connections to the network, and may read what that needs.
     pub connections: bool,
+    /// Whether it forks itself. What it forks starts with its powers, and calls [`end_forks`] first.
+    pub forks: bool,
 }
 
 impl Powers {
     /// Opens connections, and nothing else.
     pub fn only_connections() -> Self {
         Self { connections: true, ..Self::default() }
+    }
+
+    /// Opens connections and forks itself, and nothing else.
+    pub fn connections_and_forks() -> Self {
+        Self { connections: true, forks: true, ..Self::default() }
     }
 }
 
@@ -104,9 +112,19 @@ pub fn confine(powers: &Powers) -> Result<Confinement, ConfineError> {
     let landlock = confine_files(powers)?;
     let changes_files = !powers.read_write.is_empty();
     drop_capabilities(changes_files).map_err(ConfineError::Capabilities)?;
-    let rules = own::rules(std::process::id(), powers.connections, changes_files);
-    assemble(&rules).and_then(|filter| install(&filter)).map_err(ConfineError::Filter)?;
+    let family = if powers.forks { Family::Forks } else { Family::Alone(std::process::id()) };
+    filter(family, powers.connections, changes_files)?;
     Ok(landlock)
+}
+
+/// Gives up to fork, in a process that was forked by one that forks and opens connections.
+pub fn end_forks() -> Result<(), ConfineError> {
+    filter(Family::Alone(std::process::id()), true, false)
+}
+
+fn filter(family: Family, connections: bool, changes_files: bool) -> Result<(), ConfineError> {
+    let rules = own::rules(family, connections, changes_files);
+    assemble(&rules).and_then(|filter| install(&filter)).map_err(ConfineError::Filter)
 }
 
 fn confine_files(powers: &Powers) -> Result<Confinement, ConfineError> {

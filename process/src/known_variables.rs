@@ -70,6 +70,11 @@ pub const TOOL_SERVER: &[&str] = &[
     "AUTONOUS_TOOL_MAX_MEMORY_MB",
     "AUTONOUS_TOOL_MIN_FREE_MB",
     "AUTONOUS_WORKSPACES",
+    "AUTONOUS_FETCH_ALLOWED_HOSTS",
+    "AUTONOUS_FETCH_ALLOW_PRIVATE",
+    "AUTONOUS_FETCH_PROFILES_FILE",
+    "AUTONOUS_SEARCH_PROVIDER",
+    "AUTONOUS_SEARCH_URL",
 ];
 
 /// Read by the worker, and set by the supervisor for its own.
@@ -107,6 +112,7 @@ pub const SECRETS: &[&str] = &[
     "AUTONOUS_TRANSCRIBE_API_KEY",
     "AUTONOUS_MODEL_API_KEY",
     "AUTONOUS_MODEL_EXTRA_HEADERS",
+    "AUTONOUS_SEARCH_API_KEY",
 ];
 
 /// Set by the programs for each other.
@@ -175,7 +181,7 @@ mod tests {
         };
         let secrets = ["AUTONOUS_CONTROL_TOKEN", "AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TRANSCRIBE_API_KEY"];
         check("Supervisor", &[COMMON, SUPERVISOR], &secrets);
-        let secrets = ["AUTONOUS_TOOL_TOKEN", "AUTONOUS_TOOL_APPROVER_TOKEN"];
+        let secrets = ["AUTONOUS_TOOL_TOKEN", "AUTONOUS_TOOL_APPROVER_TOKEN", "AUTONOUS_SEARCH_API_KEY"];
         check("Tool server", &[TOOL_SERVER_PLACES, TOOL_SERVER], &secrets);
         check(
             "Worker",

@@ -6,8 +6,11 @@
 pub mod allocator;
 pub mod config_file;
 pub mod confinement;
+pub mod descriptors;
 pub mod exit;
 pub mod fd_passing;
+pub mod fetch_profiles;
+pub mod forked;
 pub mod hardening;
 pub mod known_variables;
 pub mod lifeline;

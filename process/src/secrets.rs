@@ -12,6 +12,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use crate::forked::{self, ForkResult};
+
 /// The variable with the number of the secrets' descriptor.
 pub const SECRETS_FD: &str = "AUTONOUS_SECRETS_FD";
 
@@ -98,13 +100,67 @@ pub fn leave_environment(names: &[impl AsRef<str>]) -> Result<(), SecretsError> 
     Err(SecretsError::Exec(command.exec()))
 }
 
+/// Takes the secrets `names` out of the descriptor of [`SECRETS_FD`] into a pipe of their own, before this
+/// process, which has one thread, has read any.
+///
+/// A process that ends at once does the work, so that they are never in this one's memory.
+pub fn divide(names: &[impl AsRef<str>]) -> Result<Option<OwnedFd>, SecretsError> {
+    let Ok(descriptor) = std::env::var(SECRETS_FD) else { return Ok(None) };
+    let number: i32 = descriptor
+        .parse()
+        .map_err(|error| SecretsError::Descriptor(descriptor.clone(), io::Error::other(error)))?;
+    let pipe = || rustix::pipe::pipe().map_err(|errno| SecretsError::Pipe(errno.into()));
+    let ((ours, to_us), (theirs, to_them)) = (pipe()?, pipe()?);
+    match forked::fork().map_err(SecretsError::Pipe)? {
+        ForkResult::Child => {
+            let divided = write_divided(&descriptor, names, to_us, to_them);
+            forked::exit(i32::from(divided.is_err()))
+        }
+        ForkResult::Parent(child) => {
+            drop((to_us, to_them));
+            forked::wait_for(child).map_err(SecretsError::Pipe)?;
+            forked::replace_descriptor(number, &ours).map_err(SecretsError::Pipe)?;
+            Ok(Some(theirs))
+        }
+    }
+}
+
+fn write_divided(
+    descriptor: &str,
+    names: &[impl AsRef<str>],
+    to_us: OwnedFd,
+    to_them: OwnedFd,
+) -> Result<(), SecretsError> {
+    let text = read_descriptor(descriptor).map_err(SecretsError::Pipe)?;
+    let all: HashMap<String, String> = serde_json::from_str(&text).map_err(|_| SecretsError::Malformed)?;
+    let is_theirs = |name: &String| names.iter().any(|theirs| theirs.as_ref() == name);
+    let (theirs, ours): (HashMap<_, _>, HashMap<_, _>) =
+        all.into_iter().partition(|(name, _)| is_theirs(name));
+    for (secrets, pipe) in [(ours, to_us), (theirs, to_them)] {
+        let text = serde_json::to_vec(&secrets).map_err(|_| SecretsError::Malformed)?;
+        std::fs::File::from(pipe).write_all(&text).map_err(SecretsError::Pipe)?;
+    }
+    Ok(())
+}
+
+/// The secrets in a pipe.
+pub(crate) fn in_pipe(pipe: OwnedFd) -> Result<HashMap<String, Secret>, SecretsError> {
+    let limit = u64::try_from(MAX_SECRETS_BYTES).unwrap_or(u64::MAX);
+    let mut text = String::new();
+    std::fs::File::from(pipe).take(limit).read_to_string(&mut text).map_err(SecretsError::Pipe)?;
+    parse(&text)
+}
+
+fn parse(text: &str) -> Result<HashMap<String, Secret>, SecretsError> {
+    let secrets: HashMap<String, String> = serde_json::from_str(text).map_err(|_| SecretsError::Malformed)?;
+    Ok(secrets.into_iter().map(|(name, value)| (name, Secret(value))).collect())
+}
+
 /// The secrets that this process got by descriptor; empty if there are none.
 pub(crate) fn received() -> Result<HashMap<String, Secret>, SecretsError> {
     let Ok(descriptor) = std::env::var(SECRETS_FD) else { return Ok(HashMap::new()) };
     let text = read_descriptor(&descriptor).map_err(|error| SecretsError::Descriptor(descriptor, error))?;
-    let secrets: HashMap<String, String> =
-        serde_json::from_str(&text).map_err(|_| SecretsError::Malformed)?;
-    Ok(secrets.into_iter().map(|(name, value)| (name, Secret(value))).collect())
+    parse(&text)
 }
 
 fn read_descriptor(descriptor: &str) -> io::Result<String> {

@@ -1,5 +1,5 @@
-//! Somebody takes the place of the worker or of the supervisor, as its user and with its confinement, beside
-//! a whole running system.
+//! Somebody takes the place of the worker, the supervisor or the fetcher, as its user and with its
+//! confinement, beside a whole running system.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -41,6 +41,17 @@ fn whoever_takes_the_place_of_the_worker_reaches_nothing_but_the_network() {
 #[test]
 fn whoever_takes_the_place_of_the_supervisor_starts_no_program_and_reaches_only_its_files() {
     check("supervisor", &OF_THE_SUPERVISOR);
+}
+
+/// It has its secrets in memory and the network, but no file to give away.
+#[test]
+fn whoever_takes_the_place_of_the_fetcher_reads_no_file_and_only_forks() {
+    check("fetcher", &["fork"]);
+}
+
+#[test]
+fn whoever_takes_over_one_of_its_requests_reads_no_file() {
+    check("fetch", &[]);
 }
 
 fn check(mode: &str, allowed: &[&str]) {

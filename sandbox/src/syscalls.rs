@@ -10,11 +10,10 @@ use std::ptr;
 
 use libc::{seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
 
-pub(crate) enum ForkResult {
-    /// The process that forked, with the child's process ID.
-    Parent(i32),
-    Child,
-}
+pub(crate) use process::forked::{
+    ForkResult, close_range, default_signals, erase_environment, exit, fork, ignore_children, tidy_heap,
+    unblock_signals,
+};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
@@ -35,13 +34,6 @@ fn fork_result(result: c_long) -> io::Result<ForkResult> {
     }
 }
 
-/// Forks this process, which must have one thread.
-pub(crate) fn fork() -> io::Result<ForkResult> {
-    // SAFETY: the spawner is started only while the process has one thread, and its descendants start
-    // none, so no lock is held by a thread that does not exist in the child.
-    fork_result(unsafe { libc::fork() }.into())
-}
-
 /// Forks this process into new namespaces.
 pub(crate) fn fork_into(namespaces: c_int) -> io::Result<ForkResult> {
     let flags = c_long::from(namespaces | libc::SIGCHLD);
@@ -53,12 +45,6 @@ pub(crate) fn fork_into(namespaces: c_int) -> io::Result<ForkResult> {
 pub(crate) fn unshare(namespaces: c_int) -> io::Result<()> {
     // SAFETY: no memory is involved; CLONE_FILES and CLONE_VM are never passed.
     checked(unsafe { libc::unshare(namespaces) }.into()).map(drop)
-}
-
-/// Exits at once, without running the exit handlers that the parent registered.
-pub(crate) fn exit(code: c_int) -> ! {
-    // SAFETY: ends the process; no memory is involved.
-    unsafe { libc::_exit(code) }
 }
 
 /// Waits for a child; its raw wait status, and what it and its reaped descendants used.
@@ -116,32 +102,6 @@ pub(crate) fn kill(process: i32, signal: c_int) -> io::Result<()> {
     checked(unsafe { libc::kill(process, signal) }.into()).map(drop)
 }
 
-/// Resets every signal to its default action and unblocks all.
-pub(crate) fn default_signals() -> io::Result<()> {
-    for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: no handler is installed. EINVAL for the signals that cannot be set is fine.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
-    unblock_signals()
-}
-
-/// Blocks no signal any more.
-pub(crate) fn unblock_signals() -> io::Result<()> {
-    // SAFETY: an all-zero set is a valid set, and the pointers are valid for the calls.
-    unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        checked(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()).into()).map(drop)
-    }
-}
-
-/// Lets the kernel reap children by itself.
-pub(crate) fn ignore_children() -> io::Result<()> {
-    // SAFETY: no handler is installed.
-    let previous = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
-    if previous == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
 /// A descriptor that becomes readable when a child ends.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: an all-zero set is a valid set, the pointers are valid for the calls, and the descriptor is
@@ -154,39 +114,6 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
         let signals = libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         checked(signals.into())?;
         Ok(OwnedFd::from_raw_fd(signals))
-    }
-}
-
-/// Closes the descriptors `first..=last`, or only marks them to close on exec.
-pub(crate) fn close_range(first: u32, last: u32, only_on_exec: bool) -> io::Result<()> {
-    let flags = if only_on_exec { libc::CLOSE_RANGE_CLOEXEC } else { 0 };
-    // SAFETY: called where every descriptor in the range belongs to code that never runs in this process.
-    checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) }).map(drop)
-}
-
-/// Joins what is free on the heap, and gives back what nobody needs. Otherwise each fork does the first by
-/// itself, in a copy of every page that it touches.
-pub(crate) fn tidy_heap() {
-    // SAFETY: the allocator's own function, and this process has one thread.
-    #[cfg(target_env = "gnu")]
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
-/// Overwrites this process's environment with zeros, so that `/proc/<pid>/environ` no longer shows it.
-pub(crate) fn erase_environment() {
-    unsafe extern "C" {
-        static mut environ: *mut *mut libc::c_char;
-    }
-    // SAFETY: one thread, and nothing in this process reads its environment any more; each entry is a
-    // writable, zero-terminated string, and the list ends with a null pointer.
-    unsafe {
-        let mut entry = environ;
-        while !entry.is_null() && !(*entry).is_null() {
-            ptr::write_bytes(*entry, 0, libc::strlen(*entry));
-            entry = entry.add(1);
-        }
     }
 }
 

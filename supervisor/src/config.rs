@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use http_port::allowed_hosts;
+use process::fetch_profiles;
 use process::models::{self, CONFIG_DIR};
 use process::quotas::Limits;
 use process::workspaces::Division;
@@ -36,7 +37,8 @@ const OWN_SECRETS: [&str; 5] = [
 /// The variables that hold secrets; they are removed from the environment first.
 pub(crate) fn secret_variables(variables: &Variables) -> Vec<String> {
     let own = OWN_SECRETS.into_iter().map(str::to_owned);
-    own.chain(models::secret_variables(variables)).collect()
+    let of_fetcher = fetch_profiles::secret_variables(variables, Path::new(""));
+    own.chain(models::secret_variables(variables)).chain(of_fetcher).collect()
 }
 
 /// The maximum size of `AUTONOUS.md`: a longer system prompt would leave no room for the task.

@@ -248,6 +248,7 @@ impl System {
         self.store.write(|tx| held::look_again(tx)).await?;
         let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
         let tool_server = ToolServer {
+            secrets: self.config.children.tool_secrets.clone(),
             socket: port.listener,
             url: self.tokens.tool_url.clone(),
             token: Secret::from(self.tokens.tool_token.as_str()),

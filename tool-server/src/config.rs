@@ -46,6 +46,8 @@ pub struct Config {
     pub disabled: BTreeSet<String>,
     /// How commands are run.
     pub commands: CommandSettings,
+    /// What of the web may be asked.
+    pub web: fetcher::Settings,
 }
 
 /// How commands are run.
@@ -164,6 +166,7 @@ impl Config {
                 .into_iter()
                 .collect(),
             commands,
+            web: fetcher::Settings::from_variables(variables, current_dir)?,
         })
     }
 

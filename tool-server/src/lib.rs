@@ -31,3 +31,4 @@ pub mod tools;
 pub mod transfers;
 mod utc;
 mod watch;
+pub mod web;

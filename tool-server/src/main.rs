@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use fetcher::Fetcher;
 use process::allocator::{self, Allocator};
 use process::confinement::{Powers, confine};
+use process::exit::BadSetting;
+use process::fetch_profiles;
 use process::lifeline::{self, Parting};
 use process::{Secret, Variables, hardening, logs, secrets, shutdown};
 use protocol::SessionId;
@@ -139,11 +142,25 @@ fn run(command: Command) -> anyhow::Result<()> {
 }
 
 fn serve(lifeline: bool) -> anyhow::Result<()> {
-    secrets::leave_environment(SECRET_VARIABLES)?;
+    let current_dir = std::env::current_dir()?;
+    let of_fetcher = fetch_profiles::secret_variables(&Variables::without_secrets(), &current_dir);
+    let own = SECRET_VARIABLES.iter().map(|name| (*name).to_owned());
+    secrets::leave_environment(&own.chain(of_fetcher.iter().cloned()).collect::<Vec<_>>())?;
     process::open_files::raise_limit()?;
     let variables = Variables::without_secrets();
-    let config = Config::from_variables(&variables, &std::env::current_dir()?)?;
-    let resources = StartupResources::acquire(&config, Depth::Quick)?;
+    let config = Config::from_variables(&variables, &current_dir)?;
+    // Its secrets are taken out of the pipe before this process reads the others.
+    let is_needed = config.web.can_fetch() || config.web.can_search();
+    let has_secrets = is_needed || !config.web.profiles.is_empty();
+    let secrets_of_fetcher = if has_secrets { secrets::divide(&of_fetcher)? } else { None };
+    let fetcher =
+        if is_needed { Some(Fetcher::start(&config.web, &variables, secrets_of_fetcher)?) } else { None };
+    let mut resources = StartupResources::acquire(&config, Depth::Quick)?;
+    fetcher
+        .as_ref()
+        .map_or(Ok(()), Fetcher::ready)
+        .context(BadSetting("the web cannot be used as it is set up"))?;
+    resources.fetcher = fetcher.map(Arc::new);
     // From here on this process has secrets; the spawner has none.
     let variables = variables.receive_secrets()?.with_secret_files(SECRET_VARIABLES)?;
     let listen = Listen::from_variables(&variables, config.commands.network)?;

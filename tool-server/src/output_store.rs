@@ -85,6 +85,11 @@ impl OutputStore {
         Ok(())
     }
 
+    /// Where the output of this name lies.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        self.directory.join(format!("{name}.txt")).display().to_string()
+    }
+
     /// Creates the file for a call's output; the name is the call's unique ID.
     pub(crate) fn begin(&self, name: &str) -> io::Result<Spill> {
         self.sweep(SystemTime::now())?;

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use fetcher::Fetcher;
 use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
 use process::VariableError;
@@ -43,6 +44,7 @@ use crate::skills::Skills;
 use crate::startup_resources::StartupResources;
 use crate::tool_context::ToolContext;
 use crate::tools;
+use crate::web::Web;
 
 /// How often expired files and records are deleted.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
@@ -58,6 +60,7 @@ pub struct Server {
     output: Arc<OutputStore>,
     changer: Arc<Changer>,
     spawner: Option<Arc<Spawner>>,
+    fetcher: Option<Arc<Fetcher>>,
     division: Division,
 }
 
@@ -71,9 +74,9 @@ impl Server {
     ) -> anyhow::Result<Self> {
         let listener = bind(&listen)?;
         let journal = Journal::open_with_max_bytes(&config.files.journal, config.files.journal_max_bytes)?;
-        let StartupResources { workspaces, readonly_roots, spawner, capabilities } = resources;
+        let StartupResources { workspaces, readonly_roots, spawner, capabilities, fetcher } = resources;
         let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
-        let context = tool_context(
+        let mut context = tool_context(
             config,
             workspaces,
             readonly_roots,
@@ -82,6 +85,11 @@ impl Server {
             Arc::clone(&journal),
         )
         .context("cannot open the files of the tools")?;
+        context.web = fetcher.as_ref().map(|fetcher| {
+            let own_secrets = listen.token.iter().cloned().collect();
+            let (output, workspaces) = (Arc::clone(&output), Arc::clone(&context.workspaces));
+            Arc::new(Web::new(Arc::clone(fetcher), config.web.clone(), own_secrets, output, workspaces))
+        });
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;
         let policy = call_rules::of(config, &registry)?;
@@ -117,8 +125,8 @@ impl Server {
             approvals,
             report,
         });
-        let division = config.files.division;
-        Ok(Self { app, listener, journal, output, changer, spawner: spawner.ok(), division })
+        let (spawner, division) = (spawner.ok(), config.files.division);
+        Ok(Self { app, listener, journal, output, changer, spawner, fetcher, division })
     }
 
     /// Serves until `end` resolves, then waits for running calls as long as it says.
@@ -128,7 +136,8 @@ impl Server {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         tracing::info!("{}", self.division.meaning());
         tracing::info!("listening on http://{address} ({token}), docs at http://{address}/docs/");
-        let spawner_gone = watch(self.spawner);
+        let spawner_gone = watch(self.spawner.map(|spawner| move || spawner.wait_until_gone()));
+        let fetcher_gone = watch(self.fetcher.map(|fetcher| move || fetcher.wait_until_gone()));
         let approvals = self.app.approvals.clone();
         let closing = approvals.clone();
         let stop = async move {
@@ -136,6 +145,10 @@ impl Server {
                 patience = end => patience,
                 () = spawner_gone => {
                     tracing::error!("the spawner of commands died; exiting");
+                    LAST_CALLS
+                }
+                () = fetcher_gone => {
+                    tracing::error!("the fetcher died; exiting");
                     LAST_CALLS
                 }
             };
@@ -193,7 +206,7 @@ fn powers(config: &Config, roots: &Roots) -> Powers {
     // The index of denied names looks into what commands may read.
     let readonly = if config.commands.disable_exec { &[][..] } else { &config.commands.readonly_roots };
     let read_only = readonly.iter().chain([&config.files.skills_dir]).cloned().collect();
-    Powers { read_write, read_only, connections: false }
+    Powers { read_write, read_only, ..Powers::default() }
 }
 
 fn tool_context(
@@ -304,12 +317,12 @@ fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), Vari
     }
 }
 
-/// Resolves when the spawner dies; never where there is none.
-async fn watch(spawner: Option<Arc<Spawner>>) {
-    let Some(spawner) = spawner else { return std::future::pending().await };
+/// Resolves when a process is gone, which `wait` waits for; never where there is none.
+async fn watch(wait: Option<impl FnOnce() + Send + 'static>) {
+    let Some(wait) = wait else { return std::future::pending().await };
     let (gone, told) = tokio::sync::oneshot::channel();
-    let watcher = std::thread::Builder::new().name("spawner-watch".to_owned()).spawn(move || {
-        spawner.wait_until_gone();
+    let watcher = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
+        wait();
         let _ = gone.send(());
     });
     if watcher.is_ok() {

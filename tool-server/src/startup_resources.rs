@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use fetcher::Fetcher;
 use process::VariableError;
 use process::exit::BadSetting;
 use process::workspaces::{Division, WORKSPACES};
@@ -29,6 +30,8 @@ pub struct StartupResources {
     pub spawner: Result<Arc<Spawner>, String>,
     /// How commands are sandboxed.
     pub capabilities: Capabilities,
+    /// Asks the web; none where no host may be asked.
+    pub fetcher: Option<Arc<Fetcher>>,
 }
 
 impl StartupResources {
@@ -51,7 +54,13 @@ impl StartupResources {
             let reason = "commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned();
             let capabilities = Capabilities::switched_off(&reason);
             let workspaces = Arc::new(Workspaces::new(roots, files.division));
-            return Ok(Self { workspaces, readonly_roots: Vec::new(), spawner: Err(reason), capabilities });
+            return Ok(Self {
+                workspaces,
+                readonly_roots: Vec::new(),
+                spawner: Err(reason),
+                capabilities,
+                fetcher: None,
+            });
         }
         let started = settings(config, &roots, readonly_roots).and_then(|settings| {
             let spawner = Spawner::start(&settings)?;
@@ -88,7 +97,7 @@ impl StartupResources {
                 "AUTONOUS_TOOL_SANDBOX={mode:?} is not possible on this machine: {reason}. {remedy}"
             );
         }
-        Ok(Self { workspaces: Arc::new(workspaces), readonly_roots, spawner, capabilities })
+        Ok(Self { workspaces: Arc::new(workspaces), readonly_roots, spawner, capabilities, fetcher: None })
     }
 }
 

@@ -19,6 +19,7 @@ use crate::raw_files::RawFiles;
 use crate::roots::{UNDO_DIRECTORY, Workspaces};
 use crate::search::SearchLimits;
 use crate::skills::Skills;
+use crate::web::Web;
 
 /// How long the files that a call names may take to be hashed.
 const HASH_WITHIN: Duration = Duration::from_secs(30);
@@ -41,6 +42,8 @@ pub struct ToolContext {
     /// Refuses command lines, with advice.
     pub(crate) policy: Arc<Policy>,
     pub(crate) skills: Arc<Skills>,
+    /// The web; none where no host may be asked.
+    pub(crate) web: Option<Arc<Web>>,
     /// How long a command may run, unless its call says.
     pub(crate) command_timeout: Duration,
 }
@@ -79,6 +82,7 @@ impl ToolContext {
             commands: Arc::new(no_commands),
             policy: Arc::new(Policy::new(PolicySettings::default())),
             skills: Arc::new(Skills::none()),
+            web: None,
             command_timeout: Duration::from_secs(30),
         })
     }

@@ -52,14 +52,24 @@ pub enum PartialReason {
     Skipped,
     /// Nothing was changed.
     DryRun,
+    /// It is what a server answered that did not do what it was asked.
+    ErrorStatus,
 }
 
 impl PartialReason {
+    /// The exit code of such a success.
+    pub(crate) const fn exit_code(self) -> i32 {
+        match self {
+            Self::ErrorStatus => 1,
+            Self::Cut(_) | Self::StoppedEarly | Self::Skipped | Self::DryRun => 0,
+        }
+    }
+
     /// What the caller is told. The tool words the other reasons itself: they come with numbers.
     pub(crate) fn notice(self) -> Option<&'static str> {
         match self {
             Self::DryRun => Some("This was a dry run: nothing was changed."),
-            Self::Cut(_) | Self::StoppedEarly | Self::Skipped => None,
+            Self::Cut(_) | Self::StoppedEarly | Self::Skipped | Self::ErrorStatus => None,
         }
     }
 }

@@ -107,6 +107,8 @@ pub enum Slot {
     Command,
     /// Transfers, which wait for their client's connection.
     Transfer,
+    /// Tools that wait for other machines.
+    Web,
 }
 
 /// What comes with a transfer and what it leaves for its route: a stream or an open file.

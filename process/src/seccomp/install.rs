@@ -1,4 +1,4 @@
-//! Hands a filter to the kernel. The only module of this crate with `unsafe`.
+//! Hands a filter to the kernel.
 #![expect(unsafe_code, reason = "no crate has a safe form of this call; the block says why it is sound")]
 
 use std::io;

@@ -36,19 +36,46 @@ const FILE_ATTRIBUTES: &[i64] = &[
 /// What connects a socket or makes it accept connections; what is connected or accepts already stays so.
 const CONNECTIONS: &[i64] = &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
 
-/// The rules for this process, `own_pid`. `connections`: it opens connections to the network. `files`: it
-/// changes files.
-pub(crate) fn rules(own_pid: u32, connections: bool, files: bool) -> Vec<Rule> {
+/// What makes a process of its own: namespaces, which only a filter keeps from whom may fork.
+const NAMESPACES: i32 = libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET;
+
+/// Whom a process may signal, and what it may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// It starts threads, and signals only itself, by this process ID.
+    Alone(u32),
+    /// It forks, and signals nobody: what it forks has other process IDs.
+    Forks,
+}
+
+/// The rules for this process. `connections`: it opens connections to the network. `files`: it changes files.
+pub(crate) fn rules(family: Family, connections: bool, files: bool) -> Vec<Rule> {
     let mut rules = deny(KERNEL_AND_OTHERS);
     rules.extend(deny(machine::OWN_DENIED));
     rules.extend(deny(OTHERS_BY_NAME));
     rules.extend(deny(PROCESSES));
-    rules.extend(deny(machine::FORKS));
     // Its flags are in memory, which a filter cannot read. The C library falls back to `clone`.
     rules.push(Rule { number: libc::SYS_clone3, cases: Vec::new(), otherwise: ABSENT });
-    rules.push(only(libc::SYS_clone, vec![vec![(0, Test::WithAny(libc::CLONE_THREAD.cast_unsigned()))]]));
-    for signal in [libc::SYS_kill, libc::SYS_tgkill] {
-        rules.push(only(signal, vec![vec![(0, Test::Is(own_pid))]]));
+    match family {
+        Family::Alone(own_pid) => {
+            rules.extend(deny(machine::FORKS));
+            let thread = Test::WithAny(libc::CLONE_THREAD.cast_unsigned());
+            rules.push(only(libc::SYS_clone, vec![vec![(0, thread)]]));
+            for signal in [libc::SYS_kill, libc::SYS_tgkill] {
+                rules.push(only(signal, vec![vec![(0, Test::Is(own_pid))]]));
+            }
+        }
+        Family::Forks => {
+            let fork = Test::Without(NAMESPACES.cast_unsigned());
+            rules.push(only(libc::SYS_clone, vec![vec![(0, fork)]]));
+            rules.extend(deny(&[libc::SYS_kill, libc::SYS_tgkill]));
+        }
     }
     rules.extend(only_on_self());
     rules.push(Rule {
@@ -94,7 +121,7 @@ mod tests {
     const OWN: u32 = 4711;
 
     fn check(connections: bool, files: bool, call: i64, arguments: [u32; 4], expected: u32) {
-        let filter = assemble(&rules(OWN, connections, files)).unwrap();
+        let filter = assemble(&rules(Family::Alone(OWN), connections, files)).unwrap();
         let [first, second, third, fourth] = arguments;
         let got = verdict_on(&filter, call, [first, second, third, fourth, 0, 0]);
         assert_eq!(got, expected, "connections {connections}, files {files}: {call} {arguments:?}");
@@ -128,6 +155,21 @@ mod tests {
             ] {
                 check(connections, files, call, arguments, expected);
             }
+        }
+    }
+
+    #[test]
+    fn whoever_forks_makes_no_namespace_and_signals_nobody() {
+        let filter = assemble(&rules(Family::Forks, true, false)).unwrap();
+        let refused = SECCOMP_RET_ERRNO | 1;
+        for (call, first, expected) in [
+            (libc::SYS_clone, 17, SECCOMP_RET_ALLOW),
+            (libc::SYS_clone, libc::CLONE_NEWUSER.cast_unsigned() | 17, refused),
+            (libc::SYS_kill, OWN, refused),
+            (libc::SYS_tgkill, OWN, refused),
+            (libc::SYS_execve, 0, refused),
+        ] {
+            assert_eq!(verdict_on(&filter, call, [first, 0, 0, 0, 0, 0]), expected, "{call} {first}");
         }
     }
 

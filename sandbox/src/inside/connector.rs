@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use libc::{seccomp_notif, sock_filter};
+use process::descriptors;
 use process::public_address::is_public;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -22,7 +23,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, fchdir, pidfd_getfd, pidfd_open, setsid};
 use rustix::thread::set_name;
 
-use super::{descriptors, fd_passing};
+use super::fd_passing;
 use crate::messages::socket_pair;
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls::{self, ForkResult};

@@ -8,6 +8,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
+use process::descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -22,7 +23,7 @@ use super::memory::MemoryWatch;
 use super::networks::{self, NetworkWatch};
 use super::own_directories::{self, HiddenRoot};
 use super::private_home::PrivateHome;
-use super::{command_mounts, covers, descriptors, landlock_rules, launch, limits, namespaces};
+use super::{command_mounts, covers, landlock_rules, launch, limits, namespaces};
 use crate::messages::{Outcome, Report, read_job, socket_pair};
 use crate::settings::Tier;
 use crate::step::{During as _, Failure, Step, StepError};

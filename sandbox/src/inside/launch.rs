@@ -9,6 +9,7 @@ use std::ffi::{CString, NulError, OsStr};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
+use process::descriptors;
 use process::seccomp;
 use rustix::process::{chdir, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
@@ -17,7 +18,7 @@ use rustix::thread::set_name;
 use super::connector::Connector;
 use super::context::CommandContext;
 use super::fd_passing::{self, HAND_OVER};
-use super::{descriptors, landlock_rules, limits, privileges, probe};
+use super::{landlock_rules, limits, privileges, probe};
 use crate::command::{CommandSpec, HOME};
 use crate::messages::{CONFINED, Job, Report, encode, read_job};
 use crate::settings::{Network, Tier};

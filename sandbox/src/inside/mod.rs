@@ -17,7 +17,6 @@ mod command_mounts;
 mod connector;
 mod context;
 mod covers;
-mod descriptors;
 mod devices;
 mod etc;
 pub(crate) mod fd_passing;

@@ -7,6 +7,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
+use process::descriptors;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -14,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, getegid, geteuid, pidfd_open};
 
 use super::context::{CommandContext, SpawnerContext};
 use super::networks::{self, Networks};
-use super::{descriptors, init, namespaces, private_home::PrivateHome};
+use super::{init, namespaces, private_home::PrivateHome};
 use crate::messages::{Outcome, Report};
 use crate::settings::{Network, Tier};
 use crate::step::{During as _, Failure, Step, StepError};

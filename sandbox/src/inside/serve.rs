@@ -5,13 +5,14 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use process::descriptors;
 use rustix::process::{Signal, getuid, set_parent_process_death_signal, setsid};
 use rustix::thread::set_name;
 
 use super::context::SpawnerContext;
 use super::private_home::PrivateHome;
 use super::sandboxes::Sandboxes;
-use super::{descriptors, fd_passing, landlock_rules, namespaces, system_mounts};
+use super::{fd_passing, landlock_rules, namespaces, system_mounts};
 use crate::capabilities::LANDLOCK_WITH_SCOPES;
 use crate::messages::Report;
 use crate::seccomp;

@@ -4,8 +4,9 @@
 //! pipe, and each child gets only its own.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use process::fetch_profiles;
 use process::known_variables::{TOOL_SERVER, WORKER};
 use process::models::{self, CONFIG_DIR, ModelsError, Provider};
 use process::{Secret, Variables};
@@ -25,6 +26,8 @@ pub(crate) struct ChildSettings {
     /// The directory of the children's programs: that of this program.
     pub programs: PathBuf,
     pub tool_server: Vec<(String, String)>,
+    /// The credentials of the tool server's fetcher.
+    pub tool_secrets: HashMap<String, Secret>,
     pub worker: Vec<(String, String)>,
     pub worker_secrets: HashMap<String, Secret>,
 }
@@ -41,6 +44,10 @@ impl ChildSettings {
         Ok(Self {
             programs,
             tool_server,
+            tool_secrets: fetch_secrets(variables)
+                .into_iter()
+                .filter_map(|name| Some((name.clone(), variables.secret(&name)?)))
+                .collect(),
             worker,
             worker_secrets: secrets
                 .filter_map(|name| Some((name.clone(), variables.secret(&name)?)))
@@ -56,6 +63,11 @@ impl ChildSettings {
             |(name, value): &(String, String)| name == "AUTONOUS_TOOL_DISABLE_EXEC" && value.trim() == "true";
         self.tool_server.iter().any(is_set)
     }
+}
+
+/// The variables with the secrets that only the tool server's fetcher gets.
+fn fetch_secrets(variables: &Variables) -> Vec<String> {
+    fetch_profiles::secret_variables(variables, Path::new(""))
 }
 
 /// `AUTONOUS_TOOL_ENV` may name variables without values: the tool server needs these to pass them on.

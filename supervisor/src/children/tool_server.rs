@@ -42,6 +42,8 @@ pub(crate) struct ToolServer {
     pub token: Secret,
     /// The token of those who decide about calls.
     pub approver_token: Secret,
+    /// The credentials of its fetcher.
+    pub secrets: HashMap<String, Secret>,
     /// Makes readiness checks.
     pub client: reqwest::Client,
     /// Reads its last records.
@@ -65,11 +67,14 @@ impl ManagedChild for ToolServer {
 
     fn given(&self) -> Result<Given, SpawnError> {
         let socket = self.socket.try_clone().map_err(SpawnError::Descriptor)?;
+        let own = self.secrets.iter().map(|(name, secret)| (name.clone(), secret.expose().to_owned()));
         Ok(Given {
-            secrets: HashMap::from([
-                ("AUTONOUS_TOOL_TOKEN".to_owned(), self.token.expose().to_owned()),
-                ("AUTONOUS_TOOL_APPROVER_TOKEN".to_owned(), self.approver_token.expose().to_owned()),
-            ]),
+            secrets: own
+                .chain([
+                    ("AUTONOUS_TOOL_TOKEN".to_owned(), self.token.expose().to_owned()),
+                    ("AUTONOUS_TOOL_APPROVER_TOKEN".to_owned(), self.approver_token.expose().to_owned()),
+                ])
+                .collect(),
             descriptors: vec![OwnedFd::from(socket)],
         })
     }

@@ -125,8 +125,12 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
 /// reaches no file but those of the data directory and what resolving names needs. All of `/etc` is readable,
 /// because a rule belongs to a file and not to its name, and `/etc/resolv.conf` is replaced while we run.
 fn confine_self(data: &DataDir) -> anyhow::Result<()> {
-    let powers =
-        Powers { read_write: data.own_directories(), read_only: vec!["/etc".into()], connections: true };
+    let powers = Powers {
+        read_write: data.own_directories(),
+        read_only: vec!["/etc".into()],
+        connections: true,
+        forks: false,
+    };
     match confine(&powers)? {
         Confinement::Full => {}
         Confinement::Partial => tracing::warn!(

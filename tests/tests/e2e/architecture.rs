@@ -8,13 +8,14 @@ use harness::project_copy;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
     ("sandbox", &["protocol", "process"]),
     ("toolkit", &["protocol", "process"]),
-    ("tool-server", &["protocol", "process", "http-port", "toolkit", "sandbox"]),
+    ("fetcher", &["protocol", "process"]),
+    ("tool-server", &["protocol", "process", "http-port", "toolkit", "sandbox", "fetcher"]),
     ("agent-worker", &["protocol", "process", "toolkit"]),
     ("supervisor", &["protocol", "process", "http-port", "toolkit"]),
     (HARNESS, &["protocol"]),

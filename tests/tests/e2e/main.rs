@@ -29,6 +29,7 @@ mod loop_and_tools;
 mod providers;
 mod reasoning;
 mod tokens;
+mod web;
 mod window;
 
 // What is recorded, and the commands that show it.

@@ -10,6 +10,8 @@ mod multi_edit;
 mod read;
 mod run_script;
 mod skill;
+mod url_fetch;
+mod web_search;
 mod write;
 
 use toolkit::{Registry, RegistryError};
@@ -31,6 +33,8 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
         .with(bash::Bash(context.clone()))?
         .with(skill::SkillTool(context.clone()))?
         .with(run_script::RunScript(context.clone()))?
+        .with(url_fetch::UrlFetch(context.clone()))?
+        .with(web_search::WebSearch(context.clone()))?
         .with_transfer(FileDownload(context.clone()))?
         .with_transfer(FileUpload(context.clone()))?
         .with_transfer(Undo(context.clone()))?;

@@ -67,8 +67,10 @@ struct Header {
 impl Header {
     fn answer(self, outcome: Outcome<Value>) -> Envelope {
         let (status, exit_code, error, mut success) = match outcome {
-            Ok(success) if success.partial.is_some() => (Status::Partial, 0, None, success),
-            Ok(success) => (Status::Success, 0, None, success),
+            Ok(success) => match success.partial {
+                Some(reason) => (Status::Partial, reason.exit_code(), None, success),
+                None => (Status::Success, 0, None, success),
+            },
             Err(Failure { error, exit_code, shown }) => {
                 (Status::Error, exit_code, Some(error), shown.map(|shown| *shown).unwrap_or_default())
             }
@@ -76,7 +78,7 @@ impl Header {
         let said = success.partial.filter(|_| error.is_none()).and_then(PartialReason::notice);
         success.notices.extend(said.map(str::to_owned));
         Envelope {
-            ok: error.is_none(),
+            ok: error.is_none() && exit_code == 0,
             exit_code,
             stdout: success.stdout,
             stderr: success.stderr.unwrap_or_else(|| stderr_of(error.as_ref(), &success.notices)),

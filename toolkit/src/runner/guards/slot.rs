@@ -22,6 +22,9 @@ pub const DEFAULT_MAX_COMMANDS: usize = 8;
 /// Transfers of files. Each may last as long as a slow connection, so they never take the places of tools.
 const TRANSFER_SLOTS: usize = 16;
 
+/// Requests to other machines, each a process of its own.
+const WEB_SLOTS: usize = 8;
+
 /// How long a call waits for a slot.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
@@ -32,6 +35,7 @@ pub(super) struct Slots {
     files: Arc<Semaphore>,
     commands: Arc<Semaphore>,
     transfers: Arc<Semaphore>,
+    web: Arc<Semaphore>,
 }
 
 impl Guard for Slots {
@@ -63,7 +67,12 @@ impl Guard for Slots {
 impl Slots {
     pub(super) fn new(max_commands: usize) -> Self {
         let slots = |count| Arc::new(Semaphore::new(count));
-        Self { files: slots(FILE_SLOTS), commands: slots(max_commands), transfers: slots(TRANSFER_SLOTS) }
+        Self {
+            files: slots(FILE_SLOTS),
+            commands: slots(max_commands),
+            transfers: slots(TRANSFER_SLOTS),
+            web: slots(WEB_SLOTS),
+        }
     }
 
     fn slots_of(&self, slot: Slot) -> &Arc<Semaphore> {
@@ -71,6 +80,7 @@ impl Slots {
             Slot::File => &self.files,
             Slot::Command => &self.commands,
             Slot::Transfer => &self.transfers,
+            Slot::Web => &self.web,
         }
     }
 }

@@ -5,10 +5,10 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
-use crate::syscalls;
+use crate::forked::close_range;
 
 /// Points stdin, stdout and stderr at `/dev/null`.
-pub(super) fn silence() -> std::io::Result<()> {
+pub fn silence() -> std::io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
@@ -16,16 +16,16 @@ pub(super) fn silence() -> std::io::Result<()> {
 }
 
 /// Closes everything above stderr except these.
-pub(super) fn close_all_but(kept: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+pub fn close_all_but(kept: &[BorrowedFd<'_>]) -> std::io::Result<()> {
     let mut kept: Vec<u32> =
         kept.iter().filter_map(|descriptor| u32::try_from(descriptor.as_raw_fd()).ok()).collect();
     kept.sort_unstable();
     let mut next = 3;
     for descriptor in kept {
         if descriptor > next {
-            syscalls::close_range(next, descriptor - 1, false)?;
+            close_range(next, descriptor - 1, false)?;
         }
         next = next.max(descriptor + 1);
     }
-    syscalls::close_range(next, u32::MAX, false)
+    close_range(next, u32::MAX, false)
 }

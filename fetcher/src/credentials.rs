@@ -1,0 +1,166 @@
+//! The secrets of the profiles, and where each may go.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use process::fetch_profiles::{CredentialFormat, FetchProfile, PROFILES_FILE, SEARCH_KEY};
+use process::{Secret, VariableError, Variables};
+use url::Url;
+
+use crate::messages::FetchError;
+use crate::settings::Settings;
+
+/// What stands for a secret wherever an answer repeats it.
+const PLACEHOLDER: &str = "***REDACTED***";
+
+/// The secrets of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Credentials {
+    profiles: BTreeMap<String, (FetchProfile, Secret)>,
+    pub(crate) search_key: Option<Secret>,
+}
+
+impl Credentials {
+    /// Takes the secrets out of variables and files. One that is missing is an error.
+    pub(crate) fn read(settings: &Settings, variables: &Variables) -> Result<Self, VariableError> {
+        let variables = variables.with_secret_files(&[SEARCH_KEY])?;
+        let mut profiles = BTreeMap::new();
+        for (name, profile) in &settings.profiles {
+            let secret = match (&profile.secret_env, &profile.secret_file) {
+                (Some(variable), _) => variables.secret(variable).ok_or_else(|| missing(name, variable)),
+                (None, Some(path)) => secret_in(name, &settings.current_dir.join(path)),
+                (None, None) => Err(missing(name, "secret_env")),
+            }?;
+            profiles.insert(name.clone(), (profile.clone(), secret));
+        }
+        Ok(Self { profiles, search_key: variables.secret(SEARCH_KEY) })
+    }
+
+    /// The credential of this name, if it may go along with such a request.
+    pub(crate) fn select(&self, name: &str, method: &str, url: &Url) -> Result<Credential<'_>, FetchError> {
+        let (profile, secret) = self.profiles.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
+            let known = if known.is_empty() { "none is set up".to_owned() } else { known.join(", ") };
+            FetchError::Invalid(format!("There is no auth_profile {name:?} (known: {known})."))
+        })?;
+        let credential = Credential { profile, secret };
+        if !credential.has_method(method) {
+            let methods = profile.methods.join(", ");
+            let message =
+                format!("The auth_profile {name:?} may be used only with {methods}, not with {method}.");
+            return Err(FetchError::Invalid(message));
+        }
+        if !credential.is_for(method, url) {
+            return Err(FetchError::Blocked {
+                url: crate::judge::shown_url(url.as_str()),
+                reason: format!("the auth_profile {name:?} is only for {}", profile.url_prefixes.join(", ")),
+                host: None,
+            });
+        }
+        Ok(credential)
+    }
+
+    /// Every form in which a secret could come back.
+    pub(crate) fn forms(&self) -> Vec<Vec<u8>> {
+        let secrets = self.profiles.values().map(|(_, secret)| secret).chain(&self.search_key);
+        let forms = secrets.flat_map(|secret| [secret.expose().to_owned(), STANDARD.encode(secret.expose())]);
+        forms.filter(|form| form.len() >= 6).map(String::into_bytes).collect()
+    }
+
+    /// Replaces each secret in a text.
+    pub(crate) fn redact(&self, text: &mut String) {
+        for form in self.forms() {
+            let Ok(form) = String::from_utf8(form) else { continue };
+            if text.contains(&form) {
+                *text = text.replace(&form, PLACEHOLDER);
+            }
+        }
+    }
+}
+
+/// One profile with its secret.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Credential<'a> {
+    pub(crate) profile: &'a FetchProfile,
+    secret: &'a Secret,
+}
+
+impl Credential<'_> {
+    fn has_method(&self, method: &str) -> bool {
+        self.profile.methods.iter().any(|known| known.eq_ignore_ascii_case(method))
+    }
+
+    /// Whether a request of this kind carries it.
+    pub(crate) fn is_for(&self, method: &str, url: &Url) -> bool {
+        self.has_method(method) && self.profile.url_prefixes.iter().any(|prefix| is_below(url, prefix))
+    }
+
+    /// The header that carries it.
+    pub(crate) fn header(&self) -> (String, String) {
+        let secret = self.secret.expose();
+        let value = match self.profile.format {
+            CredentialFormat::Raw => secret.to_owned(),
+            CredentialFormat::Bearer => format!("Bearer {secret}"),
+            CredentialFormat::Basic => format!("Basic {}", STANDARD.encode(secret)),
+        };
+        (self.profile.header.clone(), value)
+    }
+}
+
+/// Whether an address has the same scheme, host and port, and a path that begins with the same segments.
+fn is_below(url: &Url, prefix: &str) -> bool {
+    let Ok(prefix) = Url::parse(prefix) else { return false };
+    let same_origin = url.scheme() == prefix.scheme()
+        && url.host() == prefix.host()
+        && url.port_or_known_default() == prefix.port_or_known_default();
+    let wanted = prefix.path().trim_end_matches('/');
+    // Some servers decode a slash or a dot before they look at segments.
+    let lower = url.path().to_ascii_lowercase();
+    let is_plain = !["%2f", "%5c", "%2e"].iter().any(|code| lower.contains(code));
+    let rest = url.path().strip_prefix(wanted);
+    same_origin && is_plain && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn secret_in(name: &str, path: &Path) -> Result<Secret, VariableError> {
+    let bad = |why: String| VariableError::new(PROFILES_FILE, format!("[profiles.{name}] secret_file"), why);
+    let text = fs::read_to_string(path).map_err(|error| bad(format!("a file that can be read ({error})")))?;
+    match text.trim() {
+        "" => Err(bad("a file that holds the secret".to_owned())),
+        secret => Ok(Secret::from(secret)),
+    }
+}
+
+fn missing(name: &str, variable: &str) -> VariableError {
+    VariableError::new(
+        PROFILES_FILE,
+        format!("[profiles.{name}]"),
+        format!("{variable} to be set to its secret"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_compared_by_origin_and_segments() {
+        let prefix = "https://api.example.com/v1/";
+        for (url, expected) in [
+            ("https://api.example.com/v1", true),
+            ("https://api.example.com/v1/users?x=1", true),
+            ("https://API.example.com:443/v1/a/../b", true),
+            ("https://api.example.com/v1/../v2", false),
+            ("https://api.example.com/v12", false),
+            ("https://api.example.com.evil/v1/", false),
+            ("https://api.example.com@evil.example/v1/", false),
+            ("http://api.example.com/v1/", false),
+            ("https://api.example.com:8443/v1/", false),
+            ("https://api.example.com/v1/%2e%2e%2fv2", false),
+        ] {
+            assert_eq!(is_below(&Url::parse(url).unwrap(), prefix), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Which headers a caller may set.
+
+use crate::judge::is_credential_name;
+use crate::messages::FetchError;
+
+/// Those that change what is answered, and nothing about who asks.
+const ALLOWED: [&str; 7] = [
+    "accept",
+    "accept-language",
+    "content-type",
+    "user-agent",
+    "if-none-match",
+    "if-modified-since",
+    "range",
+];
+
+/// Refuses the first header that a caller must not set. `more` are names that the profile allows.
+pub(super) fn check(headers: &[(String, String)], more: &[String]) -> Result<(), FetchError> {
+    for (name, value) in headers {
+        let lower = name.to_ascii_lowercase();
+        let is_extra = lower.starts_with("x-")
+            && !is_credential_name(&lower)
+            && !["x-forwarded", "x-real-ip", "x-original", "x-rewrite", "x-http-method", "x-host"]
+                .iter()
+                .any(|refused| lower.starts_with(refused));
+        let is_named = more.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+        if !(ALLOWED.contains(&lower.as_str()) || is_extra || is_named) {
+            let message = format!(
+                "The header {name} cannot be set: allowed are Accept, Accept-Language, Content-Type, \
+                 User-Agent, If-None-Match, If-Modified-Since, Range, and X-… that are no credentials. For \
+                 credentials, use `auth_profile`."
+            );
+            return Err(FetchError::Invalid(message));
+        }
+        let is_valid = http::HeaderName::try_from(name.as_str()).is_ok()
+            && http::HeaderValue::try_from(value.as_str()).is_ok()
+            && value.len() <= 4096;
+        if !is_valid {
+            return Err(FetchError::Invalid(format!(
+                "The header {name} has a value that no header can have."
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_that_say_who_asks_are_refused_by_name() {
+        let check = |name: &str, more: &[String]| check(&[(name.to_owned(), "x".to_owned())], more);
+        for good in ["Accept", "user-agent", "Range", "X-Requested-With", "X-Page"] {
+            assert_eq!(check(good, &[]), Ok(()), "{good}");
+        }
+        for bad in [
+            "Authorization",
+            "Cookie",
+            "Host",
+            "Proxy-Authorization",
+            "X-Forwarded-For",
+            "X-Api-Key",
+            "X_Auth-Token",
+            "x-secret-thing",
+            "Connection",
+            "Transfer-Encoding",
+            "Content-Length",
+        ] {
+            assert!(check(bad, &[]).unwrap_err().to_string().contains(bad), "{bad}");
+        }
+        assert_eq!(check("X-Api-Key", &["x-api-key".to_owned()]), Ok(()));
+        assert!(super::check(&[("Accept".to_owned(), "a\r\nHost: b".to_owned())], &[]).is_err());
+    }
+}

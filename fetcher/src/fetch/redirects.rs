@@ -1,0 +1,155 @@
+//! A request and the redirects that it leads to, each judged as if it were asked for.
+
+use http::{HeaderMap, header};
+use url::Url;
+
+use super::body::Body;
+use super::exchange::{Hop, exchange};
+use super::tls::Tls;
+use crate::credentials::Credential;
+use crate::judge::{Hosts, check_url, shown_url};
+use crate::messages::{FetchError, Head};
+
+/// The most redirects.
+const MOST: usize = 5;
+
+/// Headers that tell something to a reader.
+const SHOWN: [&str; 12] = [
+    "content-type",
+    "content-length",
+    "content-disposition",
+    "content-language",
+    "content-range",
+    "last-modified",
+    "etag",
+    "date",
+    "location",
+    "link",
+    "retry-after",
+    "server",
+];
+
+/// Headers that a caller sets for any host, and not for this one.
+const FOR_ALL: [&str; 4] = ["accept", "accept-language", "user-agent", "range"];
+
+/// The longest value of a header that is shown.
+const SHOWN_BYTES: usize = 1000;
+
+/// What is asked.
+pub(super) struct Ask<'a> {
+    pub(super) method: &'a str,
+    pub(super) headers: &'a [(String, String)],
+    pub(super) body: Option<&'a [u8]>,
+    pub(super) credential: Option<Credential<'a>>,
+    /// A header that goes to the first address alone.
+    pub(super) fixed_header: Option<(String, String)>,
+    /// Who may be asked; none if the first address was chosen by the operator.
+    pub(super) hosts: Option<&'a Hosts>,
+    pub(super) allow_private: bool,
+    pub(super) follows: bool,
+}
+
+/// An answer that is no redirect, or one that is not followed.
+pub(super) struct Answer {
+    pub(super) head: Head,
+    pub(super) body: Body,
+    /// Where its links begin.
+    pub(super) base: Url,
+}
+
+pub(super) async fn follow(ask: &Ask<'_>, first: Url, tls: &Tls) -> Result<Answer, FetchError> {
+    let (mut url, mut method, mut body) = (first.clone(), ask.method, ask.body);
+    for redirects in 0..=MOST {
+        judge_host(ask, &url)?;
+        let hop = Hop {
+            method,
+            url: &url,
+            headers: headers(ask, &first, method, &url),
+            body,
+            allow_private: ask.allow_private,
+        };
+        let response = exchange(&hop, tls).await?;
+        let status = response.status().as_u16();
+        let next = if ask.follows { target(&url, status, response.headers()) } else { None };
+        let Some(next) = next else {
+            let head = head(&url, status, redirects, response.headers());
+            return Ok(Answer { head, base: url, body: Body::new(response) });
+        };
+        judge_redirect(&url, &next)?;
+        let keeps_body = matches!(status, 307 | 308);
+        if keeps_body && body.is_some() && !same_origin(&url, &next) {
+            return Err(blocked(&next, "a redirect would send the body to another host".to_owned()));
+        }
+        if !keeps_body && !matches!(method, "GET" | "HEAD") {
+            (method, body) = ("GET", None);
+        }
+        url = next;
+    }
+    Err(FetchError::BadAnswer(format!("The server redirects more than {MOST} times.")))
+}
+
+fn judge_host(ask: &Ask<'_>, url: &Url) -> Result<(), FetchError> {
+    match ask.hosts {
+        Some(hosts) if !hosts.allow(url) => {
+            let host = url.host_str().unwrap_or_default();
+            let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+            Err(FetchError::Blocked {
+                url: shown_url(url.as_str()),
+                reason: format!("{host} is not among the hosts that may be asked"),
+                host: Some(host),
+            })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn judge_redirect(from: &Url, to: &Url) -> Result<(), FetchError> {
+    check_url(to)?;
+    if from.scheme() == "https" && to.scheme() == "http" {
+        return Err(blocked(to, "a redirect leads from https to http".to_owned()));
+    }
+    Ok(())
+}
+
+/// Where a redirect leads.
+fn target(url: &Url, status: u16, headers: &HeaderMap) -> Option<Url> {
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = std::str::from_utf8(headers.get(header::LOCATION)?.as_bytes()).ok()?;
+    url.join(location).ok()
+}
+
+fn same_origin(one: &Url, other: &Url) -> bool {
+    one.origin() == other.origin()
+}
+
+/// What goes along with a request to this address: a credential only where its profile lets it, and what the
+/// caller set for one host only to that host.
+fn headers(ask: &Ask<'_>, first: &Url, method: &str, url: &Url) -> Vec<(String, String)> {
+    let is_first = same_origin(first, url);
+    let for_all = |name: &str| FOR_ALL.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let mut headers: Vec<(String, String)> =
+        ask.headers.iter().filter(|(name, _)| is_first || for_all(name)).cloned().collect();
+    headers.extend(ask.credential.filter(|credential| credential.is_for(method, url)).map(|c| c.header()));
+    headers.extend(ask.fixed_header.clone().filter(|_| is_first));
+    headers
+}
+
+fn head(url: &Url, status: u16, redirects: usize, headers: &HeaderMap) -> Head {
+    let text = |name: &str| {
+        let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
+        Some(value.chars().take(SHOWN_BYTES).collect::<String>())
+    };
+    Head {
+        status,
+        final_url: shown_url(url.as_str()),
+        redirects,
+        content_type: text("content-type"),
+        headers: SHOWN.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect(),
+    }
+}
+
+fn blocked(url: &Url, reason: String) -> FetchError {
+    FetchError::Blocked { url: shown_url(url.as_str()), reason, host: None }
+}

@@ -1,0 +1,10 @@
+//! What may be asked: the address as it is written, the host by its name, and each address that the name has.
+
+mod address;
+mod hosts;
+mod url;
+
+pub(crate) use address::judge_addresses;
+pub use hosts::{HostPattern, Hosts};
+pub(crate) use url::{check as check_url, is_credential_name, parse};
+pub use url::{host_of, shown_url};

@@ -1,0 +1,36 @@
+//! A page of HTML as Markdown: headings, paragraphs, lists, quotes, code, tables, links and the words of
+//! pictures. Scripts, styles and what is hidden are left out; so is what only leads around, if there is more.
+//!
+//! The page is read once, from its beginning to its end, without a tree: the time grows with its length
+//! alone.
+
+mod markdown;
+mod regions;
+mod table;
+mod tokens;
+mod writer;
+
+use url::Url;
+
+pub(crate) use tokens::{Element, elements};
+
+use crate::messages::Link;
+use markdown::Markdown;
+
+/// A page as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text, as Markdown or without marks.
+    pub text: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its links, absolute, each address once.
+    pub links: Vec<Link>,
+}
+
+/// Reads a page. Links begin at `base`, unless the page says otherwise.
+pub fn render(page: &str, base: &Url, marks: bool) -> Rendered {
+    let mut markdown = Markdown::new(base.clone(), marks);
+    elements(page, |element| markdown.take(element));
+    markdown.finish()
+}

@@ -1,0 +1,69 @@
+//! SearXNG: `GET /search?format=json`, which its settings must allow.
+
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use super::{Provider, SearchRequest, endpoint, failed, plain, refused, unknown_layout, words};
+use crate::messages::{FetchError, Search, SearchHit};
+
+pub(super) struct SearXng;
+
+#[derive(Deserialize)]
+struct Answer {
+    results: Vec<Found>,
+    #[serde(default)]
+    unresponsive_engines: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    url: String,
+    #[serde(default)]
+    title: String,
+    content: Option<String>,
+}
+
+impl Provider for SearXng {
+    fn request(&self, base: &Url, search: &Search, _key: Option<&str>) -> Result<SearchRequest, FetchError> {
+        let mut query = vec![("q", words(search)), ("format", "json".to_owned())];
+        query.extend(search.recency.map(|recency| ("time_range", recency.word().to_owned())));
+        Ok(SearchRequest {
+            method: "GET",
+            url: endpoint(base, "search", &query),
+            headers: vec![("Accept".to_owned(), "application/json".to_owned())],
+            key_header: None,
+            body: None,
+        })
+    }
+
+    fn hits(&self, status: u16, body: &str) -> Result<Vec<SearchHit>, FetchError> {
+        if status == 403 {
+            let why = "allow `json` in `search.formats` of its settings.yml";
+            return Err(refused("SearXNG", status, why));
+        }
+        if status != 200 {
+            return Err(refused("SearXNG", status, ""));
+        }
+        let answer: Answer = serde_json::from_str(body).map_err(|_| unknown_layout("SearXNG"))?;
+        if answer.results.is_empty() && !answer.unresponsive_engines.is_empty() {
+            let engines: Vec<String> = answer.unresponsive_engines.iter().map(engine).collect();
+            let message = format!("None of SearXNG's engines gave results: {}.", engines.join(", "));
+            return Err(failed(message, true));
+        }
+        let found = answer.results.into_iter();
+        Ok(found
+            .map(|found| SearchHit {
+                title: plain(&found.title),
+                url: found.url,
+                snippet: plain(&found.content.unwrap_or_default()),
+            })
+            .collect())
+    }
+}
+
+/// `["google", "CAPTCHA"]`.
+fn engine(engine: &Value) -> String {
+    let text = |index: usize| engine.get(index).and_then(Value::as_str).unwrap_or("?");
+    format!("{} ({})", text(0), text(1))
+}

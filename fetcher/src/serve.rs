@@ -1,0 +1,101 @@
+//! The fetcher's own main loop: take the secrets, give up everything but the network, then fork a process for
+//! each request that the tool server hands over.
+//!
+//! It reads nothing but descriptors. Requests and answers pass only through the processes that it forks.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use process::confinement::{Powers, confine, end_forks};
+use process::forked::{self, ForkResult};
+use process::{Variables, descriptors, fd_passing};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit, setsid};
+use rustix::thread::set_name;
+
+use crate::credentials::Credentials;
+use crate::fetch::{self, Context, Tls};
+use crate::settings::Settings;
+
+/// What it says once it is confined.
+pub(crate) const READY: u8 = b'+';
+
+/// Where Linux distributions keep the certificates that the machine trusts, all in one file.
+const SYSTEM_ROOTS: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// What one request may take of the processor and of memory, whatever it reads.
+const CPU_SECONDS: u64 = 330;
+const MEMORY_BYTES: u64 = 4 << 30;
+
+/// Runs as the fetcher until the tool server is gone.
+pub(crate) fn serve(
+    settings: &Settings,
+    variables: &Variables,
+    secrets: Option<OwnedFd>,
+    mut socket: UnixStream,
+) -> ! {
+    match prepare(settings, variables, secrets, &socket) {
+        Err(why) => {
+            let _ = socket.write_all(b"-").and_then(|()| socket.write_all(why.as_bytes()));
+        }
+        Ok(mut context) => {
+            let _ = socket.write_all(&[READY]);
+            forked::tidy_heap();
+            while let Ok(Some((_, handed))) = fd_passing::receive(&socket) {
+                let Some(stream) = handed.into_iter().next() else { continue };
+                // Now, so that it is done once, and only if there is a request at all.
+                context.tls.prepare();
+                if let Ok(ForkResult::Child) = forked::fork() {
+                    drop(socket);
+                    answer(&context, UnixStream::from(stream));
+                }
+            }
+        }
+    }
+    forked::exit(0)
+}
+
+fn prepare<'a>(
+    settings: &'a Settings,
+    variables: &Variables,
+    secrets: Option<OwnedFd>,
+    socket: &UnixStream,
+) -> Result<Context<'a>, String> {
+    let failed = |what: &str, why: &dyn std::fmt::Display| format!("the fetcher cannot {what}: {why}");
+    let _ = set_name(c"fetcher");
+    forked::default_signals().map_err(|error| failed("reset signals", &error))?;
+    setsid().map_err(|error| failed("leave its session", &error))?;
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let variables = variables.clone().with_secrets_in(secrets).map_err(|error| error.to_string())?;
+    let credentials = Credentials::read(settings, &variables).map_err(|error| error.to_string())?;
+    drop(variables);
+    let roots = SYSTEM_ROOTS.iter().find_map(|path| File::open(path).ok());
+    let kept: Vec<_> = [socket.as_fd()].into_iter().chain(roots.as_ref().map(File::as_fd)).collect();
+    descriptors::silence()
+        .and_then(|()| descriptors::close_all_but(&kept))
+        .map_err(|error| failed("close inherited descriptors", &error))?;
+    forked::erase_environment();
+    forked::ignore_children().map_err(|error| failed("ignore its children", &error))?;
+    confine(&Powers::connections_and_forks()).map_err(|error| failed("confine itself", &error))?;
+    Ok(Context { settings, credentials, tls: Tls::new(roots) })
+}
+
+/// Runs as the process of one request.
+fn answer(context: &Context<'_>, stream: UnixStream) -> ! {
+    let limit = |bound| Rlimit { current: Some(bound), maximum: Some(bound) };
+    let limited = setrlimit(Resource::Cpu, limit(CPU_SECONDS))
+        .and_then(|()| setrlimit(Resource::As, limit(MEMORY_BYTES)))
+        .is_ok();
+    // Without them it must not read what a stranger sends.
+    if limited && end_forks().is_ok() {
+        let _ = set_name(c"fetch");
+        fetch::run(context, stream);
+    }
+    forked::exit(0)
+}

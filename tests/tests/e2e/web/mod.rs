@@ -1,0 +1,309 @@
+//! The web: the real tool server with its fetcher, in a network of its own, where a name server and web sites
+//! of the test's own have public addresses.
+
+mod name_server;
+mod network;
+mod site;
+
+use std::time::{Duration, Instant};
+
+use harness::ToolServer;
+use protocol::{Envelope, ErrorCode, Status};
+use serde_json::{Value, json};
+
+use network::{PRIVATE, PUBLIC, in_a_network_of_its_own};
+use site::{Reply, Site};
+
+fn server() -> ToolServer {
+    with(&[])
+}
+
+fn with(variables: &[(&str, &str)]) -> ToolServer {
+    let mut builder = ToolServer::builder()
+        .variable("AUTONOUS_TOOL_DISABLE_EXEC", "true")
+        .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*");
+    for (name, value) in variables {
+        builder = builder.variable(name, value);
+    }
+    builder.start()
+}
+
+fn fetch(server: &ToolServer, url: &str) -> Envelope {
+    server.call("url_fetch", &json!({"url": url}))
+}
+
+fn assert_code(answer: &Envelope, code: ErrorCode, part: &str) {
+    let error = answer.meta.error.as_ref().unwrap_or_else(|| panic!("no error: {answer:?}"));
+    assert_eq!(error.code, code, "{answer:?}");
+    assert!(error.message.contains(part), "{part:?} is not in {:?}", error.message);
+}
+
+#[test]
+fn no_private_address_is_asked_however_it_is_written_or_resolved() {
+    in_a_network_of_its_own("web::no_private_address_is_asked_however_it_is_written_or_resolved", || {
+        let page = Site::start(PUBLIC, 80, |_| Reply::html("<p>public</p>"));
+        let local = Site::start("127.0.0.1", 80, |_| Reply::html("<p>private</p>"));
+        let near = Site::start(PRIVATE, 80, |_| Reply::html("<p>private</p>"));
+        // The attack works where nothing guards.
+        let open = with(&[("AUTONOUS_FETCH_ALLOW_PRIVATE", "true")]);
+        for url in ["http://127.0.0.1/", "http://private.test/", "http://[::ffff:127.0.0.1]/"] {
+            let answer = fetch(&open, url);
+            assert_eq!(answer.stdout, "private\n", "{url}: {answer:?}");
+        }
+        drop(open);
+        let before = (local.count(), near.count());
+        let server = server();
+        assert_eq!(fetch(&server, "http://page.test/").stdout, "public\n");
+        for url in [
+            "http://127.0.0.1/",
+            "http://localhost/",
+            "http://LOCALHOST./",
+            "http://0177.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://127。0。0。1/",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://[64:ff9b::7f00:1]/",
+            "http://[2002:7f00:1::]/",
+            "http://[fd00:ec2::254]/",
+            "http://0.0.0.0/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://168.63.129.16/",
+            "http://100.64.0.1/",
+            "http://10.9.9.9/",
+            "http://192.168.1.1/",
+            "http://192.0.2.1/",
+            "http://198.18.0.1/",
+            "http://240.0.0.1/",
+            "http://private.test/",
+            "http://loop.test/",
+            "http://mixed.test/",
+            "http://mapped.test/",
+            "http://metadata.test/",
+            "file:///etc/passwd",
+            "dict://127.0.0.1:11211/stat",
+            "gopher://127.0.0.1/",
+            "http://user:pass@page.test/",
+            "http://[fe80::1%25lo]/",
+            "http://page.test:6379/",
+            "http://page.test:22/",
+        ] {
+            assert_code(&fetch(&server, url), ErrorCode::UrlBlocked, "is blocked");
+        }
+        assert_eq!((local.count(), near.count()), before, "a private host was asked");
+        assert_eq!(page.count(), 1);
+    });
+}
+
+#[test]
+fn a_name_is_resolved_once_and_a_rebinding_one_reaches_nothing() {
+    in_a_network_of_its_own("web::a_name_is_resolved_once_and_a_rebinding_one_reaches_nothing", || {
+        let page = Site::start(PUBLIC, 80, |request| match request.path.as_str() {
+            "/to-rebind" => Reply::redirect("http://rebind.test/"),
+            _ => Reply::html("<p>public</p>"),
+        });
+        let local = Site::start("127.0.0.1", 80, |_| Reply::html("<p>private</p>"));
+        let server = server();
+        // The first answer of the name server is public, every later one is 127.0.0.1.
+        assert_eq!(fetch(&server, "http://rebind.test/").stdout, "public\n");
+        for url in ["http://rebind.test/", "http://page.test/to-rebind"] {
+            assert_code(&fetch(&server, url), ErrorCode::UrlBlocked, "127.0.0.1, which is not public");
+        }
+        assert_eq!((page.count(), local.count()), (2, 0));
+    });
+}
+
+#[test]
+fn each_redirect_is_judged_and_credentials_stay_at_their_origin() {
+    in_a_network_of_its_own("web::each_redirect_is_judged_and_credentials_stay_at_their_origin", || {
+        let site = Site::start(PUBLIC, 80, |request| match request.path.as_str() {
+            "/private" => Reply::redirect("http://127.0.0.1/"),
+            "/metadata" => Reply::redirect("http://169.254.169.254/"),
+            "/file" => Reply::redirect("file:///etc/passwd"),
+            "/other" => Reply::redirect("http://other.test/end"),
+            "/relative" => Reply::redirect("end"),
+            "/send" => Reply::status(307, &[("Location", "http://other.test/end")], ""),
+            "/unlisted" => Reply::redirect("http://unlisted.example/"),
+            path => match path.strip_prefix("/loop").map(|left| left.parse::<u32>().unwrap_or(0)) {
+                Some(left) if left > 0 => Reply::redirect(&format!("/loop{}", left - 1)),
+                _ => Reply::html("<p>end</p>"),
+            },
+        });
+        let server = with(&[("AUTONOUS_FETCH_ALLOWED_HOSTS", "page.test,other.test")]);
+        let go = |path: &str| fetch(&server, &format!("http://page.test{path}"));
+        for (path, why) in [
+            ("/private", "127.0.0.1 is not among the hosts"),
+            ("/metadata", "169.254.169.254 is not among the hosts"),
+            ("/file", "not file"),
+            ("/unlisted", "unlisted.example is not among the hosts"),
+        ] {
+            assert_code(&go(path), ErrorCode::UrlBlocked, why);
+        }
+        assert_eq!(go("/relative").meta.data["final_url"], "http://page.test/end");
+        assert_eq!(go("/loop5").stdout, "end\n");
+        assert_code(&go("/loop6"), ErrorCode::IoError, "redirects more than 5 times");
+        let answer = server.call(
+            "url_fetch",
+            &json!({"url": "http://page.test/other", "headers": {"X-Mine": "1", "Accept": "text/x"}}),
+        );
+        assert_eq!(answer.stdout, "end\n");
+        let last = site.last();
+        assert_eq!(last.host(), "other.test");
+        assert_eq!((last.header("x-mine"), last.header("accept")), (None, Some("text/x")));
+        assert_eq!(last.header("cookie"), None);
+        let sent = json!({"url": "http://page.test/send", "method": "POST", "body": "{\"a\":1}"});
+        assert_code(&server.call("url_fetch", &sent), ErrorCode::UrlBlocked, "would send the body");
+        for header in ["Authorization", "Cookie", "Host", "X-Forwarded-For", "X-Api-Key"] {
+            let asked = json!({"url": "http://page.test/", "headers": {header: "x"}});
+            assert_code(&server.call("url_fetch", &asked), ErrorCode::InvalidArgument, header);
+        }
+    });
+}
+
+#[test]
+fn bodies_are_bounded_decoded_paged_and_stored() {
+    in_a_network_of_its_own("web::bodies_are_bounded_decoded_paged_and_stored", || {
+        let long: String = (0..5000).map(|line| format!("<p>line {line}</p>")).collect();
+        let site = Site::start(PUBLIC, 80, move |request| match request.path.as_str() {
+            "/long" => Reply::html(&long),
+            "/missing" => Reply::status(404, &[("Content-Type", "text/plain")], "gone"),
+            "/json" => Reply::status(200, &[("Content-Type", "application/json")], "{\"a\":[1.50]}"),
+            "/cookie" => Reply::status(200, &[("Set-Cookie", "a=b")], "x"),
+            "/liar" => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"),
+            "/nonsense" => Reply::raw("this is no HTTP\r\n\r\n"),
+            "/twice" => Reply::status(200, &[("Content-Encoding", "gzip, gzip")], "x"),
+            "/heads" => Reply::raw(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "X-A: b\r\n".repeat(20_000))),
+            "/endless" => Reply::Endless,
+            "/script" => Reply::html("<script>document.write('no')</script>"),
+            _ => Reply::html("<p>end</p>"),
+        });
+        let server = server();
+        let get = |path: &str| fetch(&server, &format!("http://page.test{path}"));
+
+        let missing = get("/missing");
+        assert_eq!((missing.ok, missing.exit_code, missing.meta.status), (false, 1, Status::Partial));
+        assert!(
+            missing.meta.error.is_none() && missing.stdout == "gone" && missing.meta.data["status"] == 404
+        );
+        assert_eq!(get("/json").stdout, "{\n  \"a\": [\n    1.50\n  ]\n}\n");
+        assert_code(&get("/liar"), ErrorCode::IoError, "broke off");
+        assert_code(&get("/nonsense"), ErrorCode::IoError, "not HTTP");
+        assert_code(&get("/twice"), ErrorCode::IoError, "compressed");
+        let server = self::server();
+        let get = |path: &str| fetch(&server, &format!("http://page.test{path}"));
+        assert_code(&get("/heads"), ErrorCode::IoError, "headers are too long");
+        let began = Instant::now();
+        let endless = get("/endless");
+        assert_eq!(endless.meta.data["bytes"], 512 << 10);
+        assert!(endless.meta.status == Status::Partial && began.elapsed() < Duration::from_secs(20));
+        assert!(get("/script").meta.notices.iter().any(|notice| notice.contains("needs scripts")));
+        get("/cookie");
+        get("/");
+        assert_eq!(site.last().header("cookie"), None);
+
+        let (before, mut cursor, mut text) = (site.count() + 1, Value::Null, String::new());
+        loop {
+            let page = server.call("url_fetch", &json!({"url": "http://page.test/long", "cursor": cursor}));
+            assert_eq!(page.meta.data["from_cache"], !cursor.is_null());
+            text.push_str(&page.stdout);
+            let Some(next) = page.next_page_cursor else { break };
+            cursor = json!(next);
+        }
+        assert_eq!(text.lines().filter(|line| line.starts_with("line ")).count(), 5000);
+        assert_eq!(site.count(), before, "further pages are read from the kept copy");
+
+        let store = |path: &str, to: &str, more: Value| {
+            let mut asked = json!({"url": format!("http://page.test{path}"), "download_path": to});
+            for (name, value) in more.as_object().unwrap() {
+                asked[name] = value.clone();
+            }
+            server.call("url_fetch", &asked)
+        };
+        let stored = store("/json", "new/a.json", json!({}));
+        assert!(stored.ok, "{stored:?}");
+        assert_eq!(std::fs::read(server.root().join("new/a.json")).unwrap(), b"{\"a\":[1.50]}");
+        assert_eq!(stored.meta.data["download"]["sha256"], stored.meta.data["sha256"]);
+        std::fs::write(server.root().join("theirs"), "x").unwrap();
+        assert_code(&store("/json", "theirs", json!({})), ErrorCode::NotRead, "");
+        assert_code(&store("/json", ".git/hooks/x", json!({})), ErrorCode::ProtectedPath, "");
+        assert_code(&store("/json", "../out", json!({})), ErrorCode::PathOutsideRoots, "");
+        assert_code(
+            &store("/endless", "big", json!({"max_bytes": 1_000_000})),
+            ErrorCode::FileTooLarge,
+            "1000000",
+        );
+        assert_eq!(store("/missing", "none", json!({})).meta.status, Status::Partial);
+        let names: Vec<String> = std::fs::read_dir(server.root())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert!(!names.iter().any(|name| name == "big" || name == "none"), "{names:?}");
+    });
+}
+
+#[test]
+fn a_profile_goes_to_its_own_addresses_and_never_comes_back() {
+    in_a_network_of_its_own("web::a_profile_goes_to_its_own_addresses_and_never_comes_back", || {
+        use std::os::unix::fs::PermissionsExt as _;
+        let site = Site::start(PUBLIC, 80, |request| {
+            let sent = request.header("authorization").unwrap_or("nothing").to_owned();
+            match request.path.as_str() {
+                "/v1/away" => Reply::redirect("http://other.test/"),
+                _ => Reply::html(&format!("<p>you sent {sent}</p>")),
+            }
+        });
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("profiles.toml");
+        let profile = "[profiles.api]\ndescription = \"the test's own\"\n\
+                       url_prefixes = [\"http://page.test/v1\"]\n\
+                       methods = [\"GET\", \"POST\"]\nsecret_env = \"MY_API_KEY\"\nfollow_redirects = true\n";
+        std::fs::write(&file, profile).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let file = file.display().to_string();
+        let settings = [("AUTONOUS_FETCH_PROFILES_FILE", file.as_str()), ("MY_API_KEY", "hunter2-hunter2")];
+        let server = with(&settings);
+        let ask = |path: &str, more: &[(&str, &str)]| {
+            let mut asked = json!({"url": format!("http://page.test{path}"), "auth_profile": "api"});
+            for (name, value) in more {
+                asked[*name] = json!(value);
+            }
+            server.call("url_fetch", &asked)
+        };
+        let answer = ask("/v1/users", &[]);
+        assert_eq!(site.last().header("authorization"), Some("Bearer hunter2-hunter2"));
+        assert_eq!(answer.stdout, "you sent Bearer ***REDACTED***\n");
+        assert_code(
+            &ask("/v1/users", &[("download_path", "echo")]),
+            ErrorCode::IoError,
+            "repeats the secret",
+        );
+        ask("/v1/away", &[]);
+        assert_eq!((site.last().host(), site.last().header("authorization")), ("other.test", None));
+        let asked = site.count();
+        for path in ["/v2/users", "/v12", "/v1/%2e%2e/admin"] {
+            assert_code(&ask(path, &[]), ErrorCode::UrlBlocked, "is only for");
+        }
+        assert_code(
+            &ask("/v1/x", &[("method", "DELETE")]),
+            ErrorCode::InvalidArgument,
+            "only with GET, POST",
+        );
+        let stolen = [("method", "POST"), ("body", "{\"file\":\"/etc/passwd\"}")];
+        assert_code(&ask("/v1/x", &stolen), ErrorCode::UrlBlocked, "names a file of this machine");
+        assert_eq!(site.count(), asked);
+        let catalogue = server.send(harness::Request::get("/tools")).text();
+        assert!(catalogue.contains("api: the test's own") && !catalogue.contains("hunter2"));
+        // The secret is in the fetcher alone.
+        let mut server = server;
+        let pid = server.program().pid();
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+        assert!(!String::from_utf8_lossy(&environment).contains("hunter2"));
+        let refused = ToolServer::builder()
+            .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")
+            .variable("AUTONOUS_FETCH_PROFILES_FILE", &file)
+            .start_refused();
+        assert!(refused.stderr.contains("MY_API_KEY to be set"), "{}", refused.stderr);
+    });
+}
