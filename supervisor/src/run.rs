@@ -14,6 +14,9 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::approvals::ask::Asker;
+use crate::approvals::client::Approvals;
+use crate::approvals::follow::Follower;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::{Channel, Channels, Delivery};
 use crate::channel_tools::ChannelTools;
@@ -125,6 +128,8 @@ pub(crate) async fn run(
     let (board, models) = (Board::default(), Models::new(config.models.iter().cloned()));
     let token = Secret::from(tokens.tool_token.as_str());
     let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
+    let approver = Secret::from(tokens.approver_token.as_str());
+    let approvals = Approvals::new(&tokens.tool_url, approver)?;
     let inbound = Inbound {
         store: store.clone(),
         run: run.clone(),
@@ -133,6 +138,7 @@ pub(crate) async fn run(
         models: models.clone(),
         limits: config.limits,
         board: board.clone(),
+        approvals: Some(approvals.clone()),
         files: Some(files.clone()),
         files_came: Arc::default(),
     };
@@ -152,6 +158,7 @@ pub(crate) async fn run(
         cancel_signal,
         queue: Queue::default(),
         file_requests,
+        approvals,
         files,
         models,
         board,
@@ -164,6 +171,7 @@ pub(crate) async fn run(
     let monitor = system.start_monitor(&children);
     system.start_channels(control_port, &monitor)?;
     system.start_file_requests()?;
+    system.start_approvals();
     let clock = schedules::due::keep(system.schedules.clone(), system.run.clone(), system.stop.clone());
     system.tracker.spawn(clock);
     system.announce_when_ready(children, monitor, announce);
@@ -232,6 +240,7 @@ struct System {
     file_requests: Arc<Notify>,
     /// The tool server, for what comes in and goes out.
     files: ToolFiles,
+    approvals: Approvals,
     models: Models,
     board: Board,
     stop_by: StopBy,
@@ -348,6 +357,7 @@ impl System {
             cancel_signal: self.cancel_signal.clone(),
             channels: self.channels.clone(),
             channel_tools: self.channel_tools.clone(),
+            approvals: self.approvals.clone(),
             stop: self.stop.clone(),
         };
         self.tracker.spawn(control::serve(listener, control, local::routes()));
@@ -373,6 +383,12 @@ impl System {
         };
         self.tracker.spawn(requests.serve(self.stop.clone()));
         Ok(())
+    }
+
+    fn start_approvals(&self) {
+        let (store, channels, run) = (self.store.clone(), self.channels.clone(), self.run.clone());
+        let follower = Follower { approvals: self.approvals.clone(), asker: Asker { store, channels, run } };
+        self.tracker.spawn(follower.follow(self.stop.clone()));
     }
 
     fn start_housekeeping(&self) {

@@ -72,6 +72,17 @@ pub trait Channel: Send + Sync {
         Box::pin(std::future::ready(Shown::Never))
     }
 
+    /// The private chats of those who decide about calls that wait for a person.
+    fn approvers(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether one of them is in a chat.
+    fn has_approver<'a>(&'a self, chat_id: &'a str) -> BoxFuture<'a, bool> {
+        let _ = chat_id;
+        Box::pin(std::future::ready(false))
+    }
+
     /// From now on a chat is allowed by pairing, or no longer.
     fn set_paired(&self, chat_id: &str, is_paired: bool) {
         let _ = (chat_id, is_paired);

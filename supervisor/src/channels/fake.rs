@@ -86,6 +86,7 @@ async fn a_new_channel_receives_a_message_and_sends_its_decorated_reply() {
         models: Default::default(),
         limits: Default::default(),
         board: Default::default(),
+        approvals: None,
         files: None,
         files_came: Default::default(),
     };

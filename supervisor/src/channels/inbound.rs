@@ -6,6 +6,7 @@ use process::quotas::Limits;
 use protocol::EventId;
 use tokio::sync::Notify;
 
+use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
 use crate::commands::models::Models;
 use crate::health::Board;
@@ -28,6 +29,8 @@ pub(crate) struct Inbound {
     pub limits: Limits,
     /// Where the channel reports how it is.
     pub board: Board,
+    /// Where decisions go; none where nothing is received.
+    pub approvals: Option<Approvals>,
     /// Where files go that messages bring; none where nothing is received.
     pub files: Option<ToolFiles>,
     /// Sent when such files wait.

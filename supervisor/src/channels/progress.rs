@@ -265,9 +265,10 @@ fn describe(activity: &Activity, elapsed: Duration) -> Progress {
     } else {
         format!("{} min {} s", seconds / 60, seconds % 60)
     };
-    let mut text = match activity.is_stopping {
-        true => format!("Stopping · {elapsed}"),
-        false => format!("Working · {elapsed} · turn {}", activity.turn),
+    let mut text = match (activity.is_stopping, activity.waits_for_person) {
+        (true, _) => format!("Stopping · {elapsed}"),
+        (false, true) => format!("Waiting for a decision · {elapsed} · turn {}", activity.turn),
+        (false, false) => format!("Working · {elapsed} · turn {}", activity.turn),
     };
     if activity.tokens > 0 {
         text.push_str(&format!(" · {} tokens", short(activity.tokens)));
@@ -328,7 +329,16 @@ mod tests {
     fn activity() -> Activity {
         let call = Some(("bash".to_owned(), r#"{"cmd":"cargo  test\n--workspace"}"#.to_owned()));
         let (task, chat_id) = (TaskId::new(), "7".to_owned());
-        Activity { task, chat_id, since_ms: 0, turn: 3, tokens: 4321, call, is_stopping: false }
+        Activity {
+            task,
+            chat_id,
+            since_ms: 0,
+            turn: 3,
+            tokens: 4321,
+            call,
+            waits_for_person: false,
+            is_stopping: false,
+        }
     }
 
     #[test]

@@ -45,7 +45,9 @@ impl ControlClient {
         }
         let status = response.status();
         let error: Value = response.json().await.unwrap_or_default();
-        let text = |field: &str| error["error"][field].as_str().unwrap_or_default().to_owned();
+        // The tool server's answers are envelopes.
+        let error = if error["error"].is_null() { &error["meta"]["error"] } else { &error["error"] };
+        let text = |field: &str| error[field].as_str().unwrap_or_default().to_owned();
         Err(CommandError::Refused(format!("{}. {} ({status})", text("message"), text("hint"))))
     }
 }

@@ -51,6 +51,7 @@ pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, Co
         models: Models::default(),
         limits: Default::default(),
         board: Board::default(),
+        approvals: None,
         files: None,
         files_came: Default::default(),
     };

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod approvals;
 mod audit;
 mod backup;
 mod chat;
@@ -95,6 +96,14 @@ pub(crate) enum Command {
     ///
     /// Works whether or not the supervisor is running. A chat's own tools set and end its schedules.
     Schedules(schedules::SchedulesArguments),
+    /// List the calls that wait for a decision.
+    ///
+    /// Needs a running supervisor.
+    Approvals(approvals::ApprovalsArguments),
+    /// Allow a call that waits: it runs if it has not changed.
+    Approve(approvals::ApproveArguments),
+    /// Refuse a call that waits.
+    Deny(approvals::DenyArguments),
     /// Allow a chat to use the bot, by the code that the bot answered it with.
     ///
     /// Works whether or not the supervisor is running.

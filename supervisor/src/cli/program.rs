@@ -72,6 +72,13 @@ fn run_command() -> anyhow::Result<ExitCode> {
         Command::Schedules(schedules) => {
             print_output(cli::schedules::run(&data, &schedules, screen(&variables)))
         }
+        Command::Approvals(list) => {
+            exit_with(runtime()?.block_on(cli::approvals::show(&data, &list, screen(&variables)))?)
+        }
+        Command::Approve(approve) => {
+            exit_with(runtime()?.block_on(cli::approvals::approve(&data, &approve))?)
+        }
+        Command::Deny(deny) => exit_with(runtime()?.block_on(cli::approvals::deny(&data, &deny))?),
         Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(&data, pair))?),
         Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(&data, unpair))?),
         Command::Backup(backup) => make_backup(&data, &backup),

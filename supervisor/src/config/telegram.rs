@@ -12,6 +12,7 @@ const TOKEN: &str = "AUTONOUS_TELEGRAM_TOKEN";
 const API_URL: &str = "AUTONOUS_TELEGRAM_API_URL";
 const ALLOWED_CHATS: &str = "AUTONOUS_TELEGRAM_ALLOWED_CHATS";
 const ALLOWED_USERS: &str = "AUTONOUS_TELEGRAM_ALLOWED_USERS";
+const APPROVERS: &str = "AUTONOUS_APPROVERS";
 const GROUP_MEMBERS: &str = "AUTONOUS_TELEGRAM_GROUP_MEMBERS";
 const GROUP_TRIGGER: &str = "AUTONOUS_TELEGRAM_GROUP_TRIGGER";
 
@@ -25,6 +26,9 @@ pub(crate) struct TelegramSettings {
     pub allowed_chats: HashSet<i64>,
     /// `AUTONOUS_TELEGRAM_ALLOWED_USERS` (empty): the people who may, in private and in groups.
     pub allowed_users: HashSet<i64>,
+    /// `AUTONOUS_APPROVERS` (all who may use the bot by themselves): the people who decide about calls that
+    /// wait for a person.
+    pub approvers: Option<HashSet<i64>>,
     /// The first person of either, who is asked about strangers.
     pub owner: Option<i64>,
     /// `AUTONOUS_TELEGRAM_GROUP_MEMBERS` (`admins`).
@@ -78,6 +82,8 @@ impl TelegramSettings {
         let api_url = api_url(variables)?;
         let allowed_chats = numbers(variables, ALLOWED_CHATS, "chat IDs, such as 123456,-100987", |_| true)?;
         let allowed_users = numbers(variables, ALLOWED_USERS, "user IDs, such as 123456,4711", |id| id > 0)?;
+        let approvers = numbers(variables, APPROVERS, "user IDs, such as 123456,4711", |id| id > 0)?;
+        let approvers = variables.list(APPROVERS).map(|_| approvers);
         let group_members = one_of(variables, GROUP_MEMBERS, &GroupMembers::ALL)?;
         let group_trigger = one_of(variables, GROUP_TRIGGER, &GroupTrigger::ALL)?;
         let Some(token) = variables.secret(TOKEN) else { return Ok(None) };
@@ -92,6 +98,7 @@ impl TelegramSettings {
             allowed_chats,
             allowed_users,
             owner: owner(variables),
+            approvers,
             group_members,
             group_trigger,
             pending_window: Duration::from_secs(window),

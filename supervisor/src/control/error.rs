@@ -50,6 +50,10 @@ pub(crate) enum ControlError {
     Rejected(ChannelName, Rejection),
     #[error("no such message in the outbox")]
     NoSuchOutboxRow,
+    #[error("no such approval")]
+    NoSuchApproval,
+    #[error("the tool server gave no answer")]
+    NoToolServer,
     #[error("no chat has this code")]
     NoSuchCode,
     #[error("no chat with this ID was paired")]
@@ -145,6 +149,14 @@ impl ControlError {
             Self::Rejected(_, Rejection::Invalid(_)) => {
                 (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", super::outbox::HINT)
             }
+            Self::NoSuchApproval => {
+                (StatusCode::NOT_FOUND, "NOT_FOUND", "`supervisor approvals` lists those that wait.")
+            }
+            Self::NoToolServer => (
+                StatusCode::BAD_GATEWAY,
+                "UNAVAILABLE",
+                "Try again in a moment; `supervisor check` says more.",
+            ),
             Self::NoSuchCode => (
                 StatusCode::NOT_FOUND,
                 "NOT_FOUND",

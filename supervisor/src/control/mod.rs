@@ -3,6 +3,7 @@
 //! Every route except `/livez` and `/readyz` needs the control token, and no route accepts a foreign Host or
 //! Origin, so that a web page cannot reach it by DNS rebinding.
 
+mod approvals;
 pub(crate) mod body;
 pub(crate) mod chats;
 pub(crate) mod error;
@@ -29,6 +30,7 @@ use protocol::EventId;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
 use crate::channel_tools::ChannelTools;
@@ -65,6 +67,8 @@ pub(crate) struct Control {
     /// They format replies and send what comes to `POST /outbox`.
     pub channels: Channels,
     pub channel_tools: ChannelTools,
+    /// The tool server's approvals.
+    pub approvals: Approvals,
     /// Ends long polls.
     pub stop: CancellationToken,
 }
@@ -94,6 +98,9 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
         .route("/undo", post(undo::post_undo))
         .route("/tools/{name}", post(tools::post_tool))
+        .route("/approvals", get(approvals::list))
+        .route("/approvals/stream", get(approvals::stream))
+        .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
         .route("/status", get(status::get_status))
         .route("/chats", get(chats::get_chats))
         .route("/pair", post(chats::post_pair))

@@ -23,6 +23,8 @@ pub(crate) struct Activity {
     pub tokens: i64,
     /// The newest tool call that runs: its tool, and its arguments as JSON, perhaps cut.
     pub call: Option<(String, String)>,
+    /// A call of it waits for a person.
+    pub waits_for_person: bool,
     /// Somebody asked to cancel it.
     pub is_stopping: bool,
 }
@@ -63,7 +65,19 @@ fn of_task(
         .prepare_cached(sql)?
         .query_row(params![task.as_str(), since_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let call = running_call(connection, &task, since_seq)?;
-    Ok(Some(Activity { task, chat_id, since_ms, turn, tokens, call, is_stopping }))
+    let waits_for_person = waits_for_person(connection, &task, since_seq)?;
+    Ok(Some(Activity { task, chat_id, since_ms, turn, tokens, call, waits_for_person, is_stopping }))
+}
+
+fn waits_for_person(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<bool, StoreError> {
+    let sql = "select exists (
+                   select 1 from events as asked indexed by events_task
+                   where task_id = ?1 and type = 'approval.requested' and seq > ?2 and not exists (
+                       select 1 from events as ended indexed by events_task
+                       where ended.task_id = ?1 and ended.seq > asked.seq
+                           and ended.type in ('approval.granted', 'approval.denied', 'approval.expired')
+                           and ended.payload ->> 'approval_id' = asked.payload ->> 'approval_id'))";
+    Ok(connection.prepare_cached(sql)?.query_row(params![task.as_str(), since_seq], |row| row.get(0))?)
 }
 
 fn running_call(

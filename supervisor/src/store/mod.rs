@@ -34,6 +34,7 @@ pub(crate) mod pairing;
 pub(crate) mod prior_context;
 #[cfg(test)]
 mod properties;
+pub(crate) mod questions;
 pub(crate) mod quotas;
 pub(crate) mod requeue;
 pub(crate) mod resend;

@@ -101,6 +101,15 @@ pub(crate) fn row(connection: &Connection, outbox_id: i64) -> Result<Option<Outb
     Ok(found.optional()?)
 }
 
+/// Gives up a message that is not wanted any more, if it has not left.
+pub(crate) fn withdraw(connection: &Connection, outbox_id: i64) -> Result<(), StoreError> {
+    let sql = "update outbox set state = 'dead', error = 'not wanted any more', finished_at_ms = ?2,
+                                 updated_at_ms = ?2
+               where seq = ?1 and state = 'queued'";
+    connection.prepare_cached(sql)?.execute(params![outbox_id, now_ms()])?;
+    Ok(())
+}
+
 /// The reply to a task's user when it last ended: all messages, in order.
 pub(crate) fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
     let sql = "select text from outbox

@@ -106,6 +106,14 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
             let member = |id: &i64| json!({"status": "administrator", "user": user(id)});
             result(&people.iter().map(member).collect())
         }
+        "getchatmember" => {
+            let chat = form.parameters["chat_id"].as_i64().unwrap_or_default();
+            let user = form.parameters["user_id"].as_i64().unwrap_or_default();
+            let is_there =
+                shared.lock().administrators.get(&chat).is_some_and(|people| people.contains(&user));
+            let status = if is_there { "administrator" } else { "left" };
+            result(&json!({"status": status, "user": {"id": user, "is_bot": false, "first_name": "A"}}))
+        }
         "setmycommands" => {
             shared.lock().menu = form.parameters["commands"].clone();
             result(&Value::Bool(true))

@@ -14,6 +14,7 @@ mod question;
 mod requeue;
 mod sender;
 mod telegram;
+mod telegram_approvals;
 mod telegram_commands;
 mod telegram_people;
 mod telegram_topics;

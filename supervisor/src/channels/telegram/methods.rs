@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide::ApiError;
 use teloxide::payloads::{
-    EditMessageText, EditMessageTextSetters, SetMessageReaction, SetMessageReactionSetters,
+    EditMessageText, EditMessageTextSetters, GetChatMember, SetMessageReaction, SetMessageReactionSetters,
 };
 use teloxide::requests::Payload;
 use teloxide::types::{
-    ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ReactionType,
+    ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ReactionType, UserId,
 };
 
 use super::api::{Api, CallError, PATIENCE, Refusal};
@@ -176,6 +176,23 @@ async fn upload(
     let form = if file.caption.is_empty() { form } else { form.text("caption", file.caption.clone()) };
     let sent: SentMessage = api.upload(method, form, UPLOAD_PATIENCE).await?;
     Ok(sent.message_id)
+}
+
+/// Whether a person is in a group; not if Telegram does not say.
+pub(super) async fn is_member(api: &Api, chat: ChatId, person: i64) -> bool {
+    #[derive(Deserialize)]
+    struct Member {
+        status: String,
+    }
+    let Ok(person) = u64::try_from(person) else { return false };
+    let request = GetChatMember::new(chat, UserId(person));
+    match api.call_for::<_, Member>(&request, PATIENCE).await {
+        Ok(member) => !matches!(member.status.as_str(), "left" | "kicked"),
+        Err(error) => {
+            tracing::warn!(%error, chat_id = chat.0, "could not read whether an approver is in a group");
+            false
+        }
+    }
 }
 
 /// Telegram's message numbers have 32 bits; the control port rejects others.

@@ -186,6 +186,29 @@ impl Channel for Telegram {
         })
     }
 
+    fn approvers(&self) -> Vec<String> {
+        let people = self.bot.iter().flat_map(|bot| bot.permissions.approvers());
+        people.map(|person| person.to_string()).collect()
+    }
+
+    fn has_approver<'a>(&'a self, chat_id: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let (Some(Bot { api, permissions, .. }), Ok(Place { chat, .. })) = (&self.bot, chat_id.parse())
+            else {
+                return false;
+            };
+            if chat.0 > 0 || !permissions.allows(chat.0) {
+                return permissions.may_approve(chat.0);
+            }
+            for person in permissions.approvers() {
+                if methods::is_member(api, chat, person).await {
+                    return true;
+                }
+            }
+            false
+        })
+    }
+
     fn set_paired(&self, chat_id: &str, is_paired: bool) {
         if let (Some(Bot { permissions, .. }), Ok(number)) = (&self.bot, chat_id.parse()) {
             permissions.set_paired(number, is_paired);

@@ -25,7 +25,7 @@ pub(super) fn title(message: &Message, sender: &User) -> String {
 }
 
 /// `Ada Lovelace (@ada, ID 4711)`.
-fn person(user: &User) -> String {
+pub(super) fn person(user: &User) -> String {
     let name = plain(
         &[Some(user.first_name.as_str()), user.last_name.as_deref()]
             .into_iter()

@@ -15,6 +15,8 @@ pub(super) struct Permissions {
     pub(super) group_trigger: GroupTrigger,
     /// Who is asked about strangers: the first person of the settings.
     owner: Option<i64>,
+    /// `AUTONOUS_APPROVERS`.
+    approvers: Option<HashSet<i64>>,
 }
 
 #[derive(Debug)]
@@ -42,6 +44,7 @@ impl Permissions {
             group_members: settings.group_members,
             group_trigger: settings.group_trigger,
             owner: settings.owner,
+            approvers: settings.approvers.clone(),
         }
     }
 
@@ -54,6 +57,25 @@ impl Permissions {
     /// Whether the settings name people.
     pub(super) fn names_users(&self) -> bool {
         !self.read().users.is_empty()
+    }
+
+    /// The people who decide about calls that wait for a person: those of `AUTONOUS_APPROVERS`, or else all
+    /// who may use the bot by themselves.
+    pub(super) fn approvers(&self) -> Vec<i64> {
+        let lists = self.read();
+        let all = || lists.chats.iter().chain(&lists.users).chain(&lists.paired).copied().collect();
+        let mut people: Vec<i64> = match &self.approvers {
+            Some(named) => named.iter().copied().collect(),
+            None => all(),
+        };
+        people.retain(|person| *person > 0);
+        people.sort_unstable();
+        people.dedup();
+        people
+    }
+
+    pub(super) fn may_approve(&self, person: i64) -> bool {
+        self.approvers().contains(&person)
     }
 
     /// Who is asked about strangers, in private; without one in the settings, the first person paired.
@@ -122,7 +144,13 @@ impl Permissions {
         let set = |numbers: &[i64]| numbers.iter().copied().collect();
         let lists =
             Lists { chats: set(chats), users: set(users), paired: HashSet::new(), first_paired: None };
-        Self { lists: Arc::new(RwLock::new(lists)), group_members, group_trigger, owner: None }
+        Self {
+            lists: Arc::new(RwLock::new(lists)),
+            group_members,
+            group_trigger,
+            owner: None,
+            approvers: None,
+        }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Lists> {

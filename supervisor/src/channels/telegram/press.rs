@@ -10,9 +10,12 @@ use teloxide::types::{CallbackQueryId, MessageId, UpdateKind, UserId};
 
 use super::NAME;
 use super::api::Api;
+use super::origin;
 use super::place::Place;
 use super::stranger;
 use super::updates::Received;
+use crate::approvals::client::{Approvals, Outcome};
+use crate::approvals::words::Choice;
 use crate::channel::{Chat, Content, Delivery};
 use crate::store::cancel::{self, Cancellation};
 use crate::store::{StoreError, outbox};
@@ -29,6 +32,8 @@ pub(super) struct Press {
     /// The message that has the button.
     pub(super) message: Option<(Place, MessageId)>,
     asks: Asks,
+    /// Who pressed it, in words.
+    name: String,
 }
 
 /// What a press asks for.
@@ -36,6 +41,10 @@ pub(super) struct Press {
 enum Asks {
     Stop(TaskId),
     Stranger(stranger::Decision),
+    Decide {
+        approval: String,
+        choice: Choice,
+    },
     /// A button of another version.
     Unknown,
 }
@@ -45,12 +54,16 @@ enum Asks {
 pub(super) struct Answer {
     query: CallbackQueryId,
     words: String,
+    /// Who pressed, for the record.
+    by: String,
     /// A message whose task has ended: it goes.
     left_behind: Option<(Place, MessageId)>,
     /// Whether a running task is to be stopped.
     pub(super) stops: bool,
     /// A chat that may use the bot from now on.
     pub(super) paired: Option<i64>,
+    /// What the tool server is told, whose answer goes to whoever pressed.
+    decides: Option<(String, Choice)>,
 }
 
 /// What the button of a task carries: at most 64 bytes
@@ -69,17 +82,24 @@ pub(super) fn of(received: &Received) -> Option<Press> {
         (place.unwrap_or(Place { chat: message.chat().id, topic: None }), message.id())
     });
     let by = (!query.from.is_bot).then_some(query.from.id);
-    Some(Press { query: query.id.clone(), by, message, asks })
+    Some(Press { query: query.id.clone(), by, message, asks, name: origin::person(&query.from) })
 }
 
 fn asks(data: &str) -> Asks {
     if let Some(task) = data.strip_prefix(STOP).and_then(|task| task.parse().ok()) {
         return Asks::Stop(task);
     }
+    if let Some((choice, approval)) = Choice::of(data) {
+        return Asks::Decide { approval: approval.to_owned(), choice };
+    }
     stranger::Decision::of(data).map_or(Asks::Unknown, Asks::Stranger)
 }
 
 impl Press {
+    pub(super) fn is_a_decision(&self) -> bool {
+        matches!(self.asks, Asks::Decide { .. })
+    }
+
     pub(super) fn is_about_a_stranger(&self) -> bool {
         matches!(self.asks, Asks::Stranger(_))
     }
@@ -96,6 +116,10 @@ impl Press {
             Asks::Unknown => Ok(self.answer(NOTHING)),
             Asks::Stop(_) if !may => Ok(self.answer("Only those whom this bot works for can stop it.")),
             Asks::Stranger(_) if !may => Ok(self.answer("Only the owner of this bot decides that.")),
+            Asks::Decide { .. } if !may => Ok(self.answer("Only an approver of this bot decides that.")),
+            Asks::Decide { approval, choice } => {
+                Ok(Answer { decides: Some((approval, choice)), ..self.answer("") })
+            }
             Asks::Stop(task) => self.stop(tx, &task, run),
             Asks::Stranger(decision) => {
                 let (words, paired) = decision.carry_out(tx, place, message, run)?;
@@ -106,7 +130,15 @@ impl Press {
 
     fn answer(self, words: &str) -> Answer {
         let words = words.to_owned();
-        Answer { query: self.query, words, left_behind: None, stops: false, paired: None }
+        Answer {
+            query: self.query,
+            words,
+            by: self.name,
+            left_behind: None,
+            stops: false,
+            paired: None,
+            decides: None,
+        }
     }
 
     /// Stops a task, if it is of the chat that the button is in.
@@ -132,8 +164,12 @@ impl Press {
 impl Answer {
     /// Answers, so that the button stops waiting. Telegram refuses an answer that comes too late or twice,
     /// which changes nothing.
-    pub(super) async fn give(self, api: Api) {
-        let request = AnswerCallbackQuery::new(self.query).text(self.words);
+    pub(super) async fn give(self, api: Api, approvals: Option<Approvals>) {
+        let words = match &self.decides {
+            Some((approval, choice)) => decide(approvals.as_ref(), approval, *choice, &self.by).await,
+            None => self.words.clone(),
+        };
+        let request = AnswerCallbackQuery::new(self.query).text(words);
         if let Err(error) = api.call(&request).await {
             tracing::debug!(%error, "could not answer the press of a button");
         }
@@ -143,4 +179,18 @@ impl Answer {
             tracing::debug!(%error, "could not remove a progress message");
         }
     }
+}
+
+/// Passes a decision on, and says what became of it. The message is edited by whoever hears of the decision
+/// from the tool server.
+async fn decide(approvals: Option<&Approvals>, approval: &str, choice: Choice, by: &str) -> String {
+    let Some(approvals) = approvals else { return NOTHING.to_owned() };
+    let words = match approvals.decide(approval, choice, by).await {
+        Outcome::Taken(_) if choice == Choice::Deny => "Denied.".to_owned(),
+        Outcome::Taken(_) => "Allowed.".to_owned(),
+        Outcome::Before(words) | Outcome::Failed(words) => words,
+        Outcome::Unknown => "This is not waited for any more.".to_owned(),
+    };
+    // Telegram shows at most 200 characters.
+    words.chars().take(200).collect()
 }

@@ -229,7 +229,7 @@ impl Receiver {
         }
         for answer in answers {
             // Nobody waits for another's button.
-            tokio::spawn(answer.give(self.api.clone()));
+            tokio::spawn(answer.give(self.api.clone(), self.inbound.approvals.clone()));
         }
         self.backlog = self.backlog.filter(|_| !ends_backlog);
         if let Some(backlog) = &mut self.backlog {
@@ -250,6 +250,10 @@ impl Receiver {
     /// A press, and whether it is carried out: whoever is obeyed in the chat may stop a task, and the owner
     /// alone decides about strangers.
     fn with_permission(&self, press: Press, bot: &Identity) -> (Press, bool) {
+        if press.is_a_decision() {
+            let by = press.by.and_then(|by| i64::try_from(by.0).ok());
+            return (press, by.is_some_and(|by| self.permissions.may_approve(by)));
+        }
         if press.is_about_a_stranger() {
             let by = press.by.and_then(|by| i64::try_from(by.0).ok());
             let may = by.is_some() && by == self.permissions.owner();

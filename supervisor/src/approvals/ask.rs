@@ -1,0 +1,71 @@
+//! Whom an approval is put to, and what they are told afterwards.
+
+use std::sync::Arc;
+
+use protocol::EventId;
+
+use super::{Approval, words};
+use crate::channel::{Channel, Channels, Chat, Delivery};
+use crate::store::questions::{self, Question};
+use crate::store::{Store, StoreError};
+
+#[derive(Clone)]
+pub(crate) struct Asker {
+    pub(crate) store: Store,
+    pub(crate) channels: Channels,
+    /// This run's `process.started`.
+    pub(crate) run: EventId,
+}
+
+impl Asker {
+    /// Asks about an approval, once.
+    pub(crate) async fn ask(&self, approval: &Approval) -> Result<(), StoreError> {
+        let id = approval.id.clone();
+        if self.store.write(move |tx| questions::was_asked(tx, &id)).await? {
+            return Ok(());
+        }
+        let chats = self.chats_for(approval).await;
+        if chats.is_empty() {
+            tracing::warn!(approval_id = %approval.id, "nobody can be asked: see `supervisor approvals`");
+        }
+        let (id, contents, run) = (approval.id.clone(), words::question(approval), self.run.clone());
+        let ask = move |tx: &rusqlite::Transaction<'_>| {
+            chats.iter().try_for_each(|chat| questions::ask(tx, &id, chat, contents.clone(), &run))
+        };
+        self.store.write_until_done(ask).await
+    }
+
+    /// The chat that the task came from, if an approver is in it; else each approver's own.
+    async fn chats_for(&self, approval: &Approval) -> Vec<Chat> {
+        let session = approval.session.as_str();
+        let (channel, chat) = session.split_once(':').unwrap_or((session, ""));
+        let asks = |channel: &&Arc<dyn Channel>| channel.delivery() == Delivery::Push;
+        let own = self.channels.iter().filter(asks).find(|known| known.name().as_str() == channel);
+        if let Some(own) = own
+            && own.has_approver(chat).await
+        {
+            return vec![Chat::new(own.name(), chat)];
+        }
+        let all = self.channels.iter().filter(asks);
+        all.flat_map(|channel| channel.approvers().into_iter().map(|chat| Chat::new(channel.name(), chat)))
+            .collect()
+    }
+
+    /// Tells all who were asked what became of it, and takes their buttons away.
+    pub(crate) async fn close(&self, approval: &Approval) -> Result<(), StoreError> {
+        let (id, text, run) = (approval.id.clone(), words::outcome(approval), self.run.clone());
+        self.store.write_until_done(move |tx| questions::close(tx, &id, &text, &run)).await
+    }
+
+    /// The questions that wait for an answer.
+    pub(crate) async fn open(&self) -> Result<Vec<Question>, StoreError> {
+        self.store.write(|tx| questions::open(tx)).await
+    }
+
+    /// Tells those who were asked that nobody knows the approval any more.
+    pub(crate) async fn forget(&self, id: EventId) -> Result<(), StoreError> {
+        let run = self.run.clone();
+        let text = "This is not waited for any more.";
+        self.store.write_until_done(move |tx| questions::close(tx, &id, text, &run)).await
+    }
+}

@@ -1,0 +1,117 @@
+//! Follows the tool server's approvals: asks about each that waits, and closes the questions of each that
+//! does not. After every break it looks at all of them, so that nothing is missed.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio_util::sync::CancellationToken;
+
+use super::Approval;
+use super::ask::Asker;
+use super::client::Approvals;
+use crate::error_chain::error_chain;
+use crate::store::StoreError;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// More of one event is not from the tool server.
+const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+enum FollowError {
+    #[error("the stream of approvals broke")]
+    Server(#[from] reqwest::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the stream of approvals ended")]
+    Ended,
+    #[error("an event of the stream of approvals is too long")]
+    TooLong,
+}
+
+pub(crate) struct Follower {
+    pub(crate) approvals: Approvals,
+    pub(crate) asker: Asker,
+}
+
+impl Follower {
+    pub(crate) async fn follow(self, stop: CancellationToken) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let mut has_looked = false;
+            tokio::select! {
+                () = stop.cancelled() => return,
+                ended = self.follow_once(&mut has_looked) => match ended {
+                    Ok(never) => match never {},
+                    Err(FollowError::Server(error)) => {
+                        let error = error_chain(&error.without_url());
+                        tracing::debug!(error, "no approvals are heard of");
+                    }
+                    Err(error) => {
+                        tracing::warn!(error = error_chain(&error), "approvals are looked at again");
+                    }
+                }
+            }
+            pause = if has_looked { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    async fn follow_once(&self, has_looked: &mut bool) -> Result<std::convert::Infallible, FollowError> {
+        // First the stream, then the list: what comes in between is in both.
+        let mut stream = self.approvals.stream().await?.bytes_stream();
+        self.look_at_all().await?;
+        *has_looked = true;
+        let mut text = Vec::new();
+        while let Some(bytes) = stream.next().await {
+            text.extend_from_slice(&bytes?);
+            while let Some(at) = text.windows(2).position(|two| two == b"\n\n") {
+                let event: Vec<u8> = text.drain(..at + 2).collect();
+                if let Some(approval) = data_of(&event) {
+                    self.handle(&approval).await?;
+                }
+            }
+            if text.len() > MAX_EVENT_BYTES {
+                return Err(FollowError::TooLong);
+            }
+        }
+        Err(FollowError::Ended)
+    }
+
+    async fn look_at_all(&self) -> Result<(), FollowError> {
+        let pending = self.approvals.pending().await?;
+        for approval in &pending {
+            self.asker.ask(approval).await?;
+        }
+        for question in self.asker.open().await? {
+            if pending.iter().any(|approval| approval.id == question.approval) {
+                continue;
+            }
+            match self.approvals.one(&question.approval).await? {
+                Some(approval) => self.handle(&approval).await?,
+                None => self.asker.forget(question.approval).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle(&self, approval: &Approval) -> Result<(), StoreError> {
+        if approval.is_pending() { self.asker.ask(approval).await } else { self.asker.close(approval).await }
+    }
+}
+
+/// The approval that an event is about; comments have none.
+fn data_of(event: &[u8]) -> Option<Approval> {
+    let text = std::str::from_utf8(event).ok()?;
+    let data: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim).collect();
+    if data.is_empty() {
+        return None;
+    }
+    serde_json::from_str(&data.join("\n"))
+        .map_err(|error| tracing::error!(%error, "an approval could not be read"))
+        .ok()
+}

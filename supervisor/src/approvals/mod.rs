@@ -1,0 +1,61 @@
+//! Approvals: the calls that wait for a person, who is asked about them, and what they decide.
+//!
+//! The tool server keeps them and decides what a decision covers. The supervisor has the approver's token:
+//! it shows what waits to those who may decide, and passes on what they say.
+
+pub(crate) mod ask;
+pub(crate) mod client;
+pub(crate) mod follow;
+pub(crate) mod words;
+
+#[cfg(test)]
+mod tests;
+
+use protocol::{EventId, SessionId, TaskId};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A call that waits for a person, or waited, as the tool server tells it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Approval {
+    pub id: EventId,
+    /// `pending`, or what became of it.
+    pub state: String,
+    pub tool: String,
+    #[serde(default)]
+    pub risk: Value,
+    #[serde(default)]
+    pub arguments: Value,
+    /// What the call would do.
+    #[serde(default)]
+    pub preview: String,
+    /// Why somebody is asked.
+    #[serde(default)]
+    pub reason: String,
+    pub session: SessionId,
+    #[serde(default)]
+    pub task_id: Option<TaskId>,
+    #[serde(default)]
+    pub created_at_ms: i64,
+    #[serde(default)]
+    pub decision: Option<Decided>,
+}
+
+/// What somebody has decided.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Decided {
+    /// `grant` or `deny`.
+    pub decision: String,
+    #[serde(default)]
+    pub scope: Option<String>,
+    #[serde(default)]
+    pub reason: Option<String>,
+    #[serde(default)]
+    pub by: Option<String>,
+}
+
+impl Approval {
+    pub(crate) fn is_pending(&self) -> bool {
+        self.state == "pending"
+    }
+}

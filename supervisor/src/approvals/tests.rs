@@ -1,0 +1,246 @@
+//! Who is asked, and told afterwards: against a tool server that is played, and a real database.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use futures_util::stream;
+use process::Secret;
+use protocol::{EventId, ReplyFormat};
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::ask::Asker;
+use super::client::{Approvals, Outcome};
+use super::follow::Follower;
+use super::words::Choice;
+use crate::channel::{BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Rejection, SendOutcome};
+use crate::store::fixture::Fixture;
+
+const TOKEN: &str = "approver";
+
+/// The approvals, and who hears of changes.
+struct Played {
+    approvals: Mutex<Vec<Value>>,
+    changes: broadcast::Sender<String>,
+}
+
+impl Played {
+    /// Serves on a port of its own; returns its address.
+    async fn start() -> (Arc<Self>, String) {
+        let played = Arc::new(Self { approvals: Mutex::default(), changes: broadcast::channel(16).0 });
+        let routes = Router::new()
+            .route("/approvals", get(list))
+            .route("/approvals/stream", get(follow))
+            .route("/approvals/{id}", get(one).post(decide))
+            .with_state(Arc::clone(&played));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        (played, url)
+    }
+
+    /// Adds one that waits, and tells of it if `aloud`.
+    fn request(&self, id: &EventId, session: &str, aloud: bool) {
+        let approval = json!({
+            "id": id, "state": "pending", "tool": "delete", "arguments": {"path": "a"}, "preview": "-a",
+            "reason": "It deletes.", "session": session, "created_at_ms": 1,
+        });
+        self.approvals.lock().unwrap().push(approval.clone());
+        if aloud {
+            self.tell("requested", &approval);
+        }
+    }
+
+    fn tell(&self, kind: &str, approval: &Value) {
+        let _ = self.changes.send(format!("event: {kind}\ndata: {approval}\n\n"));
+    }
+
+    fn set(&self, id: &str, decision: Value) -> Result<Value, StatusCode> {
+        let mut approvals = self.approvals.lock().unwrap();
+        let found =
+            approvals.iter_mut().find(|approval| approval["id"] == id).ok_or(StatusCode::NOT_FOUND)?;
+        if found["state"] != "pending" {
+            return Err(StatusCode::CONFLICT);
+        }
+        found["state"] = "decided".into();
+        found["decision"] = decision;
+        Ok(found.clone())
+    }
+}
+
+fn may(headers: &HeaderMap) -> bool {
+    headers.get("authorization").is_some_and(|token| token == format!("Bearer {TOKEN}").as_str())
+}
+
+async fn list(
+    State(played): State<Arc<Played>>,
+    Query(query): Query<Value>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, StatusCode> {
+    if !may(&headers) {
+        return Err(StatusCode::UNAUTHORIZED);
+    }
+    let approvals = played.approvals.lock().unwrap().clone();
+    let wanted = |approval: &Value| query["state"].is_null() || approval["state"] == query["state"];
+    Ok(Json(json!({"approvals": approvals.into_iter().filter(wanted).collect::<Vec<_>>()})))
+}
+
+async fn one(State(played): State<Arc<Played>>, Path(id): Path<String>) -> Result<Json<Value>, StatusCode> {
+    let approvals = played.approvals.lock().unwrap();
+    let found = approvals.iter().find(|approval| approval["id"] == id.as_str());
+    found.cloned().map(Json).ok_or(StatusCode::NOT_FOUND)
+}
+
+async fn decide(
+    State(played): State<Arc<Played>>,
+    Path(id): Path<String>,
+    Json(decision): Json<Value>,
+) -> Result<Json<Value>, StatusCode> {
+    let decided = played.set(&id, decision)?;
+    played.tell("decided", &decided);
+    Ok(Json(decided))
+}
+
+async fn follow(State(played): State<Arc<Played>>) -> Response {
+    let changes = played.changes.subscribe();
+    let events = stream::unfold(changes, |mut changes| async move {
+        let event = changes.recv().await.ok().filter(|event| event != "end")?;
+        Some((Ok::<_, std::io::Error>(event), changes))
+    });
+    axum::body::Body::from_stream(events).into_response()
+}
+
+/// A channel in which chat 7 has an approver and chat 8 none; approvers are 7 and 9.
+struct Chats;
+
+impl Channel for Chats {
+    fn name(&self) -> ChannelName {
+        ChannelName::new("test")
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery::Push
+    }
+
+    fn receive(&self, _: CancellationToken) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
+        vec![Content::Text(reply.to_owned())]
+    }
+
+    fn prepare(&self, _: &str, content: Content) -> Result<Vec<Content>, Rejection> {
+        Ok(vec![content])
+    }
+
+    fn approvers(&self) -> Vec<String> {
+        vec!["7".to_owned(), "9".to_owned()]
+    }
+
+    fn has_approver<'a>(&'a self, chat_id: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(chat_id == "7"))
+    }
+
+    fn send<'a>(&'a self, _: &'a str, _: &'a Content, _: u32) -> BoxFuture<'a, SendOutcome> {
+        Box::pin(std::future::ready(SendOutcome::Sent { message_id: Some(1) }))
+    }
+}
+
+fn following(fixture: &Fixture, url: &str) -> (Approvals, CancellationToken) {
+    let approvals = Approvals::new(url, Secret::from(TOKEN)).unwrap();
+    let channels = Channels::new([Arc::new(Chats) as Arc<dyn Channel>]);
+    let asker = Asker { store: fixture.store.clone(), channels, run: fixture.run.clone() };
+    let stop = CancellationToken::new();
+    tokio::spawn(Follower { approvals: approvals.clone(), asker }.follow(stop.clone()));
+    (approvals, stop)
+}
+
+/// The rows of the outbox, once there are so many.
+async fn rows(fixture: &Fixture, count: usize) -> Vec<String> {
+    let sql = "select chat_id || ' ' || kind || ' ' || substr(text, 1, 17) || iif(buttons is null, '', ' ?')
+               || ' ' || state from outbox order by seq";
+    let mut changes = fixture.store.changes();
+    let waiting = async {
+        loop {
+            let rows: Vec<String> = fixture.column(sql).await;
+            if rows.len() >= count {
+                return rows;
+            }
+            changes.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("the rows come")
+}
+
+async fn send_all(fixture: &Fixture) {
+    let sql = "update outbox set state = 'sent', message_id = 100 + seq, finished_at_ms = 1
+               where state = 'queued' returning seq";
+    let sent = fixture.store.write(move |tx| {
+        let mut query = tx.prepare(sql)?;
+        let rows = query.query_map([], |row| row.get::<_, i64>(0))?;
+        Ok(rows.collect::<Result<Vec<_>, _>>()?)
+    });
+    sent.await.unwrap();
+}
+
+#[tokio::test]
+async fn who_may_decide_is_asked_once_and_told_what_was_decided() {
+    let fixture = Fixture::new().await;
+    let (played, url) = Played::start().await;
+    let [first, second] = [EventId::new(), EventId::new()];
+    // One waits before anybody listens.
+    played.request(&first, "test:7", false);
+    let (approvals, stop) = following(&fixture, &url);
+    assert_eq!(rows(&fixture, 1).await, ["7 text May I call delete ? queued"]);
+    // A chat without an approver: each of them is asked in private.
+    played.request(&second, "test:8", true);
+    rows(&fixture, 3).await;
+    send_all(&fixture).await;
+
+    let decided = approvals.decide(first.as_str(), Choice::Task, "Ada").await;
+    assert!(matches!(decided, Outcome::Taken(_)), "{decided:?}");
+    let told = rows(&fixture, 4).await;
+    assert_eq!(told[3], "7 edit Allowed for this  queued");
+    let again = approvals.decide(first.as_str(), Choice::Deny, "Bob").await;
+    assert!(matches!(again, Outcome::Before(_)), "{again:?}");
+    for unknown in [EventId::new().as_str(), "", "../tools", "%2e%2e/tools", "stream?x"] {
+        assert_eq!(approvals.decide(unknown, Choice::Deny, "Bob").await, Outcome::Unknown, "{unknown}");
+    }
+
+    // While the stream is broken, the second one is decided by somebody else.
+    played.set(second.as_str(), json!({"decision": "deny", "by": "Bob"})).unwrap();
+    let _ = played.changes.send("end".to_owned());
+    let told = rows(&fixture, 6).await;
+    assert_eq!(told[4..], ["7 edit Denied by Bob.\n\nd queued", "9 edit Denied by Bob.\n\nd queued"]);
+    stop.cancel();
+    let open: Vec<i64> = fixture.column("select count(*) from questions where is_open").await;
+    assert_eq!(open, [0]);
+}
+
+#[tokio::test]
+async fn a_question_that_has_not_left_when_it_is_decided_is_not_sent() {
+    let fixture = Fixture::new().await;
+    let (played, url) = Played::start().await;
+    let id = EventId::new();
+    played.request(&id, "test:7", false);
+    let (approvals, stop) = following(&fixture, &url);
+    rows(&fixture, 1).await;
+    approvals.decide(id.as_str(), Choice::Deny, "Ada").await;
+    let told = rows(&fixture, 2).await;
+    assert_eq!(told, ["7 text May I call delete ? dead", "7 text Denied by Ada.\n\nd queued"]);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn without_the_tool_server_nobody_is_told_that_it_was_allowed() {
+    let approvals = Approvals::new("http://127.0.0.1:1", Secret::from(TOKEN)).unwrap();
+    let outcome = approvals.decide(EventId::new().as_str(), Choice::Once, "Ada").await;
+    assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+}

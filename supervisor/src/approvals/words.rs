@@ -1,0 +1,207 @@
+//! Approvals in words: the question with the whole call, and what was decided.
+
+use serde_json::Value;
+
+use super::Approval;
+use crate::channel::content::{Button, Content, File, FileBody};
+use crate::formatting::{Entity, FormattedText, Style, units};
+
+/// What a button carries before the approval's ID, and how its choice is written behind it.
+pub(crate) const PREFIX: &str = "ask:";
+
+/// What somebody can choose with a button.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Once,
+    Task,
+    Chat,
+    Deny,
+}
+
+impl Choice {
+    const ALL: [(Self, &'static str, char); 4] = [
+        (Self::Once, "Once", 'o'),
+        (Self::Task, "This task", 't'),
+        (Self::Chat, "This chat", 'c'),
+        (Self::Deny, "Deny", 'd'),
+    ];
+
+    /// As the tool server takes it: the decision and its scope.
+    pub(crate) const fn decision(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Once => ("grant", "call"),
+            Self::Task => ("grant", "task"),
+            Self::Chat => ("grant", "chat"),
+            Self::Deny => ("deny", "call"),
+        }
+    }
+
+    /// The choice and the approval of a button's data.
+    pub(crate) fn of(data: &str) -> Option<(Self, &str)> {
+        let (id, choice) = data.strip_prefix(PREFIX)?.rsplit_once(':')?;
+        let (found, _, _) = Self::ALL.into_iter().find(|(_, _, letter)| choice == letter.to_string())?;
+        Some((found, id))
+    }
+}
+
+/// The most UTF-16 units of one message with a question.
+const MAX_UNITS: usize = 3900;
+/// The most characters of a call in a line.
+const MAX_LINE_CHARS: usize = 300;
+
+/// The question as messages: the whole text, as a file first if it is too long for one message; the buttons
+/// are below the last.
+pub(crate) fn question(approval: &Approval) -> Vec<Content> {
+    let head = head(approval);
+    let whole = whole(approval);
+    let button = |(_, label, letter): (Choice, &str, char)| {
+        Button::new(label, format!("{PREFIX}{}:{letter}", approval.id))
+    };
+    // A scope of a task needs a task.
+    let choices = Choice::ALL
+        .into_iter()
+        .filter(|(choice, _, _)| *choice != Choice::Task || approval.task_id.is_some());
+    let buttons = vec![choices.map(button).collect()];
+    if units(&head) + units(&whole) < MAX_UNITS {
+        return vec![Content::Question { text: with_code(&head, &whole), buttons }];
+    }
+    let file = File {
+        name: format!("{}.txt", approval.tool),
+        caption: format!("The whole call of {} that waits for your decision.", approval.tool),
+        body: FileBody::Bytes(format!("{head}\n{whole}").into_bytes()),
+    };
+    let size = whole.len();
+    let beginning: String = whole.chars().take(MAX_UNITS / 4).collect();
+    let head =
+        format!("{head}\nThis is only the beginning: the file above has all {size} bytes of the call.");
+    vec![Content::Document(file), Content::Question { text: with_code(&head, &beginning), buttons }]
+}
+
+fn head(approval: &Approval) -> String {
+    let risk = approval.risk.as_str().map(|risk| format!(" (risk {risk})")).unwrap_or_default();
+    let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty());
+    let reason = reason.map(|reason| format!("\n{}", visible(reason))).unwrap_or_default();
+    let by = format!("\nAsked for by {}.", visible(approval.session.as_str()));
+    format!("May I call {}{risk}?{reason}{by}", visible(&approval.tool))
+}
+
+/// The arguments and what they would do, without anything hidden.
+fn whole(approval: &Approval) -> String {
+    let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
+    let preview = approval.preview.trim_end();
+    let text = if preview.is_empty() { arguments } else { format!("{arguments}\n\n{preview}") };
+    text.lines().map(visible).collect::<Vec<_>>().join("\n")
+}
+
+fn with_code(head: &str, code: &str) -> FormattedText {
+    let text = format!("{head}\n{code}");
+    let offset = units(&text) - units(code);
+    let entities = vec![Entity { offset, length: units(code), style: Style::Pre { language: None } }];
+    FormattedText { text, entities: if code.is_empty() { Vec::new() } else { entities } }
+}
+
+/// The whole call, as a terminal shows it.
+pub(crate) fn described(approval: &Approval) -> String {
+    format!("{}\n{}", head(approval), whole(approval))
+}
+
+/// What became of an approval, for those who were asked.
+pub(crate) fn outcome(approval: &Approval) -> String {
+    let call = in_a_line(approval);
+    let by = |by: &Option<String>| by.as_deref().map(|by| format!(" by {}", visible(by))).unwrap_or_default();
+    let decided = match &approval.decision {
+        Some(decided) if decided.decision == "deny" => {
+            let reason = decided.reason.as_deref().map(|reason| format!(": {}", visible(reason)));
+            format!("Denied{}{}", by(&decided.by), reason.unwrap_or_default())
+        }
+        Some(decided) => {
+            let scope = match decided.scope.as_deref() {
+                Some("task") => "for this task",
+                Some("chat") => "for this chat",
+                Some(_) | None => "once",
+            };
+            format!("Allowed {scope}{}", by(&decided.by))
+        }
+        None => "Nobody decided in time, so it was not done".to_owned(),
+    };
+    format!("{decided}.\n\n{call}")
+}
+
+/// A call in one short line.
+pub(crate) fn in_a_line(approval: &Approval) -> String {
+    let arguments = match &approval.arguments {
+        Value::Null => String::new(),
+        arguments => arguments.to_string(),
+    };
+    let line = visible(&format!("{} {arguments}", approval.tool));
+    match line.char_indices().nth(MAX_LINE_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.trim_end().to_owned(),
+    }
+}
+
+fn visible(text: &str) -> String {
+    protocol::visible::escaped(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn approval(arguments: Value, fields: Value) -> Approval {
+        let mut approval = json!({
+            "id": "0197a2a0-0000-7000-8000-000000000001", "state": "pending", "tool": "bash", "risk": "high",
+            "arguments": arguments, "preview": "git *push*", "reason": "It sends data out.",
+            "session": "telegram:7", "task_id": "0197a2a0-0000-7000-8000-000000000002", "created_at_ms": 1,
+        });
+        approval.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        serde_json::from_value(approval).unwrap()
+    }
+
+    #[test]
+    fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
+        let asked = question(&approval(json!({"cmd": "git push\u{202e}"}), json!({})));
+        let [Content::Question { text, buttons }] = asked.as_slice() else { panic!("{asked:?}") };
+        for part in ["May I call bash (risk high)?", "It sends data out.", "git push", "git *push*"] {
+            assert!(text.text.contains(part), "{part}: {text:?}");
+        }
+        assert!(!text.text.contains('\u{202e}'), "{text:?}");
+        let labels: Vec<&str> = buttons[0].iter().map(|button| button.label.as_str()).collect();
+        assert_eq!(labels, ["Once", "This task", "This chat", "Deny"]);
+        let id = "0197a2a0-0000-7000-8000-000000000001";
+        let chosen: Vec<_> = buttons[0].iter().map(|button| Choice::of(&button.data).unwrap()).collect();
+        assert_eq!(chosen, Choice::ALL.map(|(choice, _, _)| (choice, id)));
+        assert!(buttons[0].iter().all(|button| button.data.len() <= 64));
+        assert_eq!(Choice::of("ask:x:y"), None);
+
+        let alone = question(&approval(json!({}), json!({"task_id": null})));
+        let [Content::Question { buttons, .. }] = alone.as_slice() else { panic!("{alone:?}") };
+        assert_eq!(buttons[0].len(), 3, "without a task, none can be chosen");
+    }
+
+    #[test]
+    fn a_long_call_comes_as_a_file_before_the_buttons() {
+        let asked = question(&approval(json!({"cmd": "echo 😀".repeat(3000)}), json!({})));
+        let [Content::Document(file), Content::Question { text, .. }] = asked.as_slice() else {
+            panic!("{asked:?}")
+        };
+        let FileBody::Bytes(bytes) = &file.body else { panic!("{file:?}") };
+        let whole = std::str::from_utf8(bytes).unwrap();
+        assert_eq!(whole.matches("echo 😀").count(), 3000);
+        assert!(text.text.contains("only the beginning") && units(&text.text) <= 4096, "{text:?}");
+    }
+
+    #[test]
+    fn an_outcome_says_what_was_decided_by_whom() {
+        let decided = |decision: Value, state: &str| {
+            outcome(&approval(json!({"cmd": "x"}), json!({"decision": decision, "state": state})))
+        };
+        let granted = json!({"decision": "grant", "scope": "task", "by": "Ada"});
+        assert!(decided(granted, "granted").starts_with("Allowed for this task by Ada.\n\nbash {\"cmd\""));
+        let denied = json!({"decision": "deny", "scope": "call", "by": "Ada", "reason": "no"});
+        assert!(decided(denied, "denied").starts_with("Denied by Ada: no.\n\nbash"));
+        assert!(decided(Value::Null, "expired").starts_with("Nobody decided in time"));
+    }
+}

@@ -1,0 +1,189 @@
+//! Calls that wait for a person: asked about in Telegram, on the command line and at the control port.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+
+use harness::fake_telegram::Sent;
+use harness::fake_telegram::update::{ADA, Chat};
+use harness::http::{Answer, Request};
+use harness::{FakeTelegram, System, TestDir, wait};
+use serde_json::{Value, json};
+
+use crate::assert_says;
+
+const GROUP: Chat = Chat { id: -77 };
+const BOB: Chat = Chat { id: 12 };
+
+const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
+
+/// A system that asks about `write`, and the directory of its rules.
+fn system(telegram: &FakeTelegram, approvers: Option<&str>) -> (System, TestDir) {
+    let config = TestDir::new();
+    fs::write(config.path().join("policy.toml"), RULES).unwrap();
+    let mut builder = System::builder().telegram(telegram, "4711,12,-77");
+    builder = builder.variable("AUTONOUS_CONFIG_DIR", config.path().to_str().unwrap());
+    if let Some(approvers) = approvers {
+        builder = builder.variable("AUTONOUS_APPROVERS", approvers);
+    }
+    (builder.start(), config)
+}
+
+/// Writes a file as a session, and waits for a decision meanwhile.
+fn write(system: &System, session: &str, path: &str, content: &str) -> JoinHandle<Answer> {
+    let tokens = system.tokens();
+    let address = tokens.tool_url.strip_prefix("http://").unwrap().parse().unwrap();
+    let request = Request::post_json("/tools/write", &json!({"path": path, "content": content}))
+        .header("Authorization", &format!("Bearer {}", tokens.tool_token))
+        .header("X-Session-Id", session)
+        .header("Prefer", "wait=120");
+    thread::spawn(move || request.send(address))
+}
+
+fn file(system: &System, path: &str) -> PathBuf {
+    system.workspace().join(path)
+}
+
+/// The question that a chat is shown last, and what its buttons carry.
+fn question(telegram: &FakeTelegram, chat: Chat, number: usize) -> (Sent, Vec<(String, String)>) {
+    let asked = wait::until("somebody is asked", || {
+        let sent = telegram.sent().into_iter();
+        sent.filter(|sent| sent.chat_id == chat.id && !sent.markup.is_null()).nth(number)
+    });
+    let buttons = asked.markup["inline_keyboard"][0].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let buttons = buttons.map(|button| (text(&button["text"]), text(&button["callback_data"]))).collect();
+    (asked, buttons)
+}
+
+fn press(telegram: &FakeTelegram, chat: Chat, by: i64, asked: &Sent, data: &str) -> String {
+    let press = telegram.press(chat, by, asked.number, data);
+    wait::until("the press is answered", || telegram.answer_to(&press))
+}
+
+/// What a question says after it was decided.
+fn edited(telegram: &FakeTelegram, asked: &Sent) -> Sent {
+    wait::until("the question says what was decided", || {
+        let is_it = |sent: &Sent| sent.method == "editmessagetext" && sent.target == Some(asked.number);
+        telegram.sent().into_iter().rfind(is_it)
+    })
+}
+
+#[test]
+fn a_call_is_shown_decided_with_a_button_and_run_once() {
+    let telegram = FakeTelegram::start();
+    let (system, _config) = system(&telegram, Some("4711"));
+    let call = write(&system, "telegram:4711", "a.txt", "hello");
+    let (asked, buttons) = question(&telegram, ADA, 0);
+    assert_says(&asked.text, &["May I call write", "it writes", "telegram:4711", "a.txt", "hello"]);
+    let labels: Vec<&str> = buttons.iter().map(|(label, _)| label.as_str()).collect();
+    assert_eq!(labels, ["Once", "This chat", "Deny"], "there is no task");
+    let once = &buttons[0].1;
+
+    // Neither somebody else who may use the bot, nor a stranger, nor a bot of the same number.
+    for (chat, by) in [(BOB, 12), (ADA, 12), (GROUP, 666)] {
+        let answer = press(&telegram, chat, by, &asked, once);
+        assert_eq!(answer, "Only an approver of this bot decides that.", "{by}");
+    }
+    assert!(!file(&system, "a.txt").exists());
+
+    assert_eq!(press(&telegram, ADA, ADA.id, &asked, once), "Allowed.");
+    let answer = call.join().unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(fs::read_to_string(file(&system, "a.txt")).unwrap(), "hello");
+    let now = edited(&telegram, &asked);
+    assert_says(&now.text, &["Allowed once by Ada", "ID 4711", "write", "a.txt"]);
+    assert!(now.markup.is_null(), "{now:?}");
+
+    let again = press(&telegram, ADA, ADA.id, &asked, &buttons[2].1);
+    assert_says(&again, &["decided before"]);
+    let unknown = format!("ask:{}:o", "0197a2a0-0000-7000-8000-000000000001");
+    assert_eq!(press(&telegram, ADA, ADA.id, &asked, &unknown), "This is not waited for any more.");
+}
+
+#[test]
+fn a_question_outlives_all_programs_and_its_button_works_afterwards() {
+    let telegram = FakeTelegram::start();
+    let (mut system, _config) = system(&telegram, None);
+    let call = write(&system, "telegram:4711", "a.txt", "hello");
+    let (asked, buttons) = question(&telegram, ADA, 0);
+    system.kill();
+    let _ = call.join();
+    system.restart();
+    assert_eq!(press(&telegram, ADA, ADA.id, &asked, &buttons[0].1), "Allowed.");
+    assert_says(&edited(&telegram, &asked).text, &["Allowed once"]);
+    // The same call finds the decision, without asking again.
+    let answer = write(&system, "telegram:4711", "a.txt", "hello").join().unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let questions = telegram.sent().into_iter().filter(|sent| !sent.markup.is_null());
+    assert_eq!(questions.count(), 1);
+}
+
+#[test]
+fn a_group_is_asked_if_an_approver_is_in_it_and_else_each_approver_in_private() {
+    let telegram = FakeTelegram::start();
+    let (system, _config) = system(&telegram, Some("4711,12"));
+    let first = write(&system, "telegram:-77", "a.txt", "from a group");
+    let (ada, to_ada) = question(&telegram, ADA, 0);
+    let (bob, to_bob) = question(&telegram, BOB, 0);
+    assert_eq!(press(&telegram, BOB, 12, &bob, &to_bob[2].1), "Denied.");
+    assert_eq!(first.join().unwrap().json()["meta"]["error"]["code"], "APPROVAL_DENIED");
+    // Both are told, and the other one's press comes too late.
+    for asked in [&ada, &bob] {
+        assert_says(&edited(&telegram, asked).text, &["Denied by Ada (ID 12)"]);
+    }
+    assert_says(&press(&telegram, ADA, ADA.id, &ada, &to_ada[0].1), &["decided before"]);
+
+    telegram.administer(GROUP.id, &[12]);
+    let second = write(&system, "telegram:-77", "b.txt", &"long ".repeat(2000));
+    let (asked, buttons) = question(&telegram, GROUP, 0);
+    assert_says(&asked.text, &["only the beginning"]);
+    let sent = telegram.sent();
+    let whole = sent.iter().rfind(|sent| sent.method == "senddocument").unwrap();
+    assert!(whole.chat_id == GROUP.id && whole.number < asked.number, "the file comes first");
+    let (_, bytes) = whole.file.clone().unwrap();
+    assert!(String::from_utf8(bytes).unwrap().contains(&"long ".repeat(2000)));
+    assert_eq!(press(&telegram, GROUP, 12, &asked, &buttons[0].1), "Allowed.");
+    assert_eq!(second.join().unwrap().status, 200);
+}
+
+#[test]
+fn the_command_line_and_the_control_port_decide_as_well() {
+    let telegram = FakeTelegram::start();
+    let (system, _config) = system(&telegram, Some("4711"));
+    assert_says(&system.shown(&["approvals"]), &["Nothing waits"]);
+    let first = write(&system, "local:me", "a.txt", "one");
+    let (asked, _) = question(&telegram, ADA, 0);
+    let listed = system.shown_json(&["approvals", "--json"]);
+    let id = listed["approvals"][0]["id"].as_str().unwrap().to_owned();
+    let short = &id[id.len() - 8..];
+    assert_says(&system.shown(&["approvals"]), &[short, "local:me", "write", "supervisor approve"]);
+    assert_says(&system.shown(&["approvals", short]), &["May I call write", "\"content\": \"one\""]);
+    assert_says(&system.shown(&["approve", short]), &["Allowed once by the command line"]);
+    assert_eq!(first.join().unwrap().status, 200);
+    assert_says(&edited(&telegram, &asked).text, &["Allowed once by the command line"]);
+    let late = system.run_command(&["deny", short, "--reason", "too late"]);
+    assert!(!late.status.success());
+    assert_says(&String::from_utf8_lossy(&late.stderr), &["decided before"]);
+    let unknown = system.run_command(&["approve", "nothing"]);
+    assert_says(&String::from_utf8_lossy(&unknown.stderr), &["no such approval"]);
+
+    let second = write(&system, "local:me", "b.txt", "two");
+    let (asked, _) = question(&telegram, ADA, 1);
+    let listed = system.control(Request::get("/approvals?state=pending")).json();
+    let path = format!("/approvals/{}", listed["approvals"][0]["id"].as_str().unwrap());
+    assert_eq!(system.control(Request::get(&path)).json()["tool"], "write");
+    let denial = json!({"decision": "deny", "reason": "not today"});
+    assert_eq!(system.control(Request::post_json(&path, &denial)).status, 200);
+    let refused = second.join().unwrap().json()["meta"]["error"].to_string();
+    assert_says(&refused, &["APPROVAL_DENIED", "not today"]);
+    assert_says(&edited(&telegram, &asked).text, &["Denied by the control port: not today"]);
+    assert_eq!(system.control(Request::post_json(&path, &denial)).status, 409);
+    assert_eq!(system.control(Request::get("/approvals/..%2Ftools")).status, 404);
+    // A caller of the tool server can decide neither there nor here.
+    let own = Request::post_json(&path, &json!({"decision": "grant"}));
+    let tokens = system.tokens();
+    let address = tokens.control_url.strip_prefix("http://").unwrap().parse().unwrap();
+    let own = own.header("Authorization", &format!("Bearer {}", tokens.tool_token));
+    assert_eq!(own.send(address).status, 401);
+}
