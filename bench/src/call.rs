@@ -5,8 +5,9 @@
 //! HTTP is HTTP itself, both directions and the client included.
 
 use anyhow::Context as _;
-use protocol::Envelope;
-use serde_json::Value;
+use protocol::{Envelope, SessionId};
+use serde_json::{Value, json};
+use toolkit::policy::{Caller, Policy, Rule};
 use toolkit::{Registry, arguments};
 
 use crate::bare::Bare;
@@ -70,6 +71,8 @@ fn pieces(table: &mut Table, served: &ServedRoot, answer: &[u8], call_us: f64) -
     let server = InProcess::new(&config)?;
     let parsing = Durations::of(CALLS, || arguments::parse_object(BODY.as_bytes()))?.p50_us();
     let validation = validation(&in_process::registry(&config)?)?.p50_us();
+    let judging = judging(&in_process::registry(&config)?)?.p50_us() - parsing - validation;
+    table.bound("the policy, with 100 rules that do not match", judging, 20.0, "µs");
     let hop = server.hop(CALLS)?.p50_us();
     let run = Durations::of(CALLS, || server.call("ls", BODY))?.p50_us();
     let output = "file-000000.txt\n".repeat(ENTRIES);
@@ -88,6 +91,27 @@ fn pieces(table: &mut Table, served: &ServedRoot, answer: &[u8], call_us: f64) -
         table.note(&format!("of which {name}"), us(time));
     }
     Ok(())
+}
+
+/// What 100 rules of all kinds cost a call that none of them is about, with parsing and validating it.
+fn judging(registry: &Registry) -> anyhow::Result<Durations> {
+    let rules = (0..100).map(|number| {
+        let about = match number % 5 {
+            0 => json!({"tools": ["bash"], "commands": [format!("git push {number}")]}),
+            1 => json!({"paths": [format!("deploy-{number}/**")]}),
+            2 => json!({"sessions": [format!("telegram:{number}*")]}),
+            3 => json!({"risk": ["high"], "channels": ["telegram"]}),
+            _ => json!({"arguments": {"path": format!("{number}")}}),
+        };
+        let mut spec = about;
+        spec["decision"] = json!("deny");
+        Rule::new(serde_json::from_value(spec)?, format!("rule {number}"), &["bash", "ls"])
+            .map_err(anyhow::Error::msg)
+    });
+    let policy = Policy::new(rules.collect::<anyhow::Result<_>>()?);
+    let session = SessionId::default_session();
+    let call = ("ls", BODY.as_bytes());
+    Ok(Durations::of(CALLS, || registry.verdict(&policy, call, &session, Caller::Token))?)
 }
 
 fn validation(registry: &Registry) -> anyhow::Result<Durations> {

@@ -39,8 +39,10 @@ def start(programs, directory):
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     (directory / "root").mkdir()
+    (directory / "config").mkdir()
+    (directory / "config" / "policy.toml").write_text('[[rule]]\ndecision = "allow"\n')
     environment = {
-        "PATH": os.environ["PATH"], "AUTONOUS_TOOL_LISTEN": address, "AUTONOUS_TOOL_DISABLED": "",
+        "PATH": os.environ["PATH"], "AUTONOUS_TOOL_LISTEN": address, "AUTONOUS_CONFIG_DIR": str(directory / "config"),
         "AUTONOUS_TOOL_ALLOWED_ROOTS": str(directory / "root"), "AUTONOUS_DATA_DIR": str(directory / "data"),
     }
     log = open(directory / "log", "wb")

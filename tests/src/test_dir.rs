@@ -20,6 +20,9 @@ pub struct TestDir {
     marker: String,
 }
 
+/// Rules that allow every call.
+pub(crate) const ALLOW_ALL: &str = "[[rule]]\ndecision = \"allow\"\n";
+
 impl TestDir {
     pub fn new() -> Self {
         let directory = tempfile::Builder::new()

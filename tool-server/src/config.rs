@@ -42,7 +42,7 @@ pub struct Config {
     pub limits: Limits,
     /// Whether whole files go in and out as they are.
     pub raw_files: RawFiles,
-    /// `AUTONOUS_TOOL_DISABLED` (`delete,run_script`): tools that are switched off.
+    /// `AUTONOUS_TOOL_DISABLED` (none): tools that are switched off.
     pub disabled: BTreeSet<String>,
     /// How commands are run.
     pub commands: CommandSettings,
@@ -160,11 +160,7 @@ impl Config {
             files,
             limits: Limits::from_variables(variables)?,
             raw_files: raw_files(variables)?,
-            disabled: variables
-                .list("AUTONOUS_TOOL_DISABLED")
-                .unwrap_or_else(|| vec!["delete".to_owned(), "run_script".to_owned()])
-                .into_iter()
-                .collect(),
+            disabled: variables.list("AUTONOUS_TOOL_DISABLED").unwrap_or_default().into_iter().collect(),
             commands,
             web: fetcher::Settings::from_variables(variables, current_dir)?,
         })

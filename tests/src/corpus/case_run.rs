@@ -37,12 +37,8 @@ pub struct CaseRun<'a> {
 
 impl<'a> CaseRun<'a> {
     pub fn prepare(case: &'a Case, mode: Mode) -> Result<Self, String> {
-        let mut server = mode
-            .builder()
-            .token(TOKEN)
-            .variable("AUTONOUS_TOOL_DISABLED", "")
-            .variable("AUTONOUS_TOOL_DENY_PATHS", "")
-            .start();
+        let mut server =
+            mode.builder().token(TOKEN).allowing_all().variable("AUTONOUS_TOOL_DENY_PATHS", "").start();
         let surroundings = Surroundings::set_up(case, mode, &mut server)?;
         let values = if case.tool == "bash" {
             surroundings.values().map_err(|error| error.to_string())?

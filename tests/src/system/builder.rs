@@ -3,6 +3,7 @@
 use super::System;
 use crate::fake_telegram::TOKEN;
 use crate::program::Launch;
+use crate::test_dir::ALLOW_ALL;
 use crate::tool_server::Refusal;
 use crate::{FakeModel, FakeTelegram, Program, TestDir};
 
@@ -52,6 +53,13 @@ impl SystemBuilder {
     #[must_use]
     pub fn model(self, server: &FakeModel) -> Self {
         server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
+    }
+
+    /// Gives the system a `policy.toml` that allows every call.
+    #[must_use]
+    pub fn allowing_all(self) -> Self {
+        let config = self.dir.write_policy(ALLOW_ALL);
+        self.variable("AUTONOUS_CONFIG_DIR", &config)
     }
 
     /// How many tasks run at once.

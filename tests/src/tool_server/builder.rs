@@ -5,6 +5,7 @@ use std::process::ExitStatus;
 
 use super::{ToolServer, listening};
 use crate::program::Launch;
+use crate::test_dir::ALLOW_ALL;
 use crate::{Program, TestDir, leftovers};
 
 #[derive(Debug)]
@@ -72,6 +73,12 @@ impl ToolServerBuilder {
     pub fn policy(self, rules: &str) -> Self {
         let config = self.dir.write_policy(rules);
         self.variable("AUTONOUS_CONFIG_DIR", &config)
+    }
+
+    /// Gives the server a `policy.toml` that allows every call.
+    #[must_use]
+    pub fn allowing_all(self) -> Self {
+        self.policy(ALLOW_ALL)
     }
 
     /// Runs the server as an ordinary user, who then owns the directory, even if the test runs as root.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// A server with a skill, so that every tool is on, and its document.
 fn server() -> (ToolServer, Value) {
-    let builder = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "");
+    let builder = ToolServer::builder().allowing_all();
     let skill = builder.dir().data().join("skills/example");
     fs::create_dir_all(skill.join("scripts")).unwrap();
     fs::write(skill.join("SKILL.md"), "---\nname: example\ndescription: An example.\n---\nRun it.\n")

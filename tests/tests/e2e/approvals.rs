@@ -17,10 +17,7 @@ const APPROVER: &str = "FAKE-approver-token";
 
 /// A server that asks about `write`, `delete` and `git push`.
 fn builder() -> ToolServerBuilder {
-    let builder = ToolServer::builder()
-        .token(CALLER)
-        .variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER)
-        .variable("AUTONOUS_TOOL_DISABLED", "");
+    let builder = ToolServer::builder().token(CALLER).variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER);
     let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n\
                  [[rule]]\ntools = [\"delete\"]\ndecision = \"ask\"\nreason = \"it deletes\"\n\
                  [[rule]]\ncommands = [\"sort\"]\ndecision = \"ask\"\nreason = \"it reads\"\n";

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// A server with every tool switched on and one skill.
 fn server() -> ToolServer {
-    let builder = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLED", "");
+    let builder = ToolServer::builder().allowing_all();
     let skill = builder.dir().data().join("skills/example");
     fs::create_dir_all(skill.join("scripts")).unwrap();
     let text = "---\nname: example\ndescription: shows how\nallowed-tools: [read, run_script]\n---\nDo it.\n";

@@ -25,7 +25,7 @@ fn changes(path: &str) -> [(&'static str, Value); 4] {
 
 fn server() -> ToolServer {
     ToolServer::builder()
-        .variable("AUTONOUS_TOOL_DISABLED", "")
+        .allowing_all()
         .variable("AUTONOUS_TOOL_MAX_EDIT_BYTES", &MAX_EDIT_BYTES.to_string())
         .start()
 }
@@ -204,16 +204,17 @@ fn a_file_that_was_not_read_or_changed_since_is_not_changed() {
 }
 
 #[test]
-fn delete_is_not_allowed_unless_somebody_allows_it() {
+fn delete_asks_and_does_nothing_where_nobody_can_be_asked() {
     let server = ToolServer::start();
     fs::write(server.root().join("f"), "old").unwrap();
-    assert_error(&server.send(Request::call("delete", &json!({"path": "f"}))), ErrorCode::ToolNotAllowed);
+    let asked = server.send(Request::call("delete", &json!({"path": "f"})));
+    assert_error(&asked, ErrorCode::ApprovalRequired);
     assert!(server.root().join("f").exists());
 }
 
 #[test]
 fn what_the_servers_user_may_not_do_is_permission_denied() {
-    let builder = ToolServer::builder().unprivileged().variable("AUTONOUS_TOOL_DISABLED", "");
+    let builder = ToolServer::builder().unprivileged().allowing_all();
     let root = builder.dir().root();
     fs::write(root.join("closed"), "old").unwrap();
     fs::create_dir(root.join("closed-dir")).unwrap();

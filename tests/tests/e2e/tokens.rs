@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The first request of a system with all tools, for the message "hello".
 fn hello(variables: &[(&str, &str)]) -> Value {
     let model = FakeModel::answering(vec![ModelReply::Text("Hello.".to_owned())]);
-    let builder = System::builder().model(&model).variable("AUTONOUS_TOOL_DISABLED", "");
+    let builder = System::builder().model(&model).allowing_all();
     let skill = builder.dir().data().join("skills/reviewing");
     fs::create_dir_all(&skill).unwrap();
     fs::write(skill.join("SKILL.md"), "---\nname: reviewing\ndescription: How to review.\n---\nLook.\n")

@@ -33,6 +33,7 @@ impl House {
         let builder = ToolServer::builder()
             .variable("AUTONOUS_WORKSPACES", division)
             .variable("AUTONOUS_TOOL_SANDBOX", "full")
+            .allowing_all()
             .variable("AUTONOUS_TOOL_DISABLED", "run_script");
         let root = builder.dir().root();
         let (ada, bob) = (root.join("telegram-1"), root.join("telegram-2"));
