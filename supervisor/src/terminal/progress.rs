@@ -18,6 +18,8 @@ pub(crate) struct Progress {
     /// The tool calls that run, by the IDs of their starts.
     running: Vec<(EventId, String)>,
     is_claimed: bool,
+    /// The calls that wait for a person, by their approvals.
+    asked: Vec<EventId>,
 }
 
 impl Progress {
@@ -47,8 +49,16 @@ impl Progress {
             | EventBody::ToolCallInterrupted(_) => {
                 self.running.retain(|(id, _)| Some(id) != event.parent_id.as_ref());
             }
+            EventBody::ApprovalRequested(asked) => self.asked.push(asked.approval_id.clone()),
+            EventBody::ApprovalGranted(decided) => self.decided(&decided.approval_id),
+            EventBody::ApprovalDenied(decided) => self.decided(&decided.approval_id),
+            EventBody::ApprovalExpired(expired) => self.decided(&expired.approval_id),
             _ => {}
         }
+    }
+
+    fn decided(&mut self, approval: &EventId) {
+        self.asked.retain(|asked| asked != approval);
     }
 
     /// The line, at most `columns` wide.
@@ -62,6 +72,12 @@ impl Progress {
         }
         if self.tokens > 0 {
             parts.push(format!("{} tokens", self.tokens));
+        }
+        if let Some(asked) = self.asked.first() {
+            let id = asked.as_str();
+            let short = &id[id.len().saturating_sub(8)..];
+            parts.push(format!("waits for a decision: supervisor approve {short}, or deny {short}"));
+            return fitted(&parts.join(" · "), columns);
         }
         parts.push(match (self.is_claimed, self.running.as_slice()) {
             (false, _) => "waiting".to_owned(),
@@ -121,6 +137,22 @@ mod tests {
                            "truncated_bytes": false, "output_text": "", "session_id": "s"});
         progress.take(&event("x", Some("b"), "tool_call.completed", ended));
         assert_eq!(shown(&progress), "1m · attempt 2 · turn 3 · 1234 tokens · bash cmd=cargo test");
+    }
+
+    #[test]
+    fn a_call_that_waits_for_a_person_is_shown_with_what_to_type() {
+        let mut progress = Progress::default();
+        progress.take(&event("c", None, "task.claimed", json!({"attempt": 1})));
+        let asked = json!({"approval_id": "0197a2a0-0000-7000-8000-0000000000ab", "tool_name": "write",
+                           "risk": "medium", "arguments": {}, "preview": "", "reason": "", "rule": "",
+                           "token": "", "digest": "", "expires_at_ms": 1, "session": "s"});
+        progress.take(&event("a", None, "approval.requested", asked));
+        let line = progress.line(Duration::from_secs(5), 100);
+        assert!(line.contains("supervisor approve 000000ab"), "{line}");
+        let denied = json!({"approval_id": "0197a2a0-0000-7000-8000-0000000000ab", "tool_name": "write",
+                            "session": "s"});
+        progress.take(&event("d", None, "approval.denied", denied));
+        assert!(progress.line(Duration::from_secs(5), 100).contains("thinking"));
     }
 
     #[test]
