@@ -7,6 +7,8 @@ mod brave;
 mod duckduckgo;
 mod searxng;
 mod tavily;
+#[cfg(test)]
+mod tests;
 
 use url::Url;
 

@@ -7,6 +7,8 @@
 mod markdown;
 mod regions;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod writer;
 

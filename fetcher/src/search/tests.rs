@@ -1,0 +1,142 @@
+//! The answers of each service as it sends them: results, none, errors, puzzles and unknown layouts.
+
+use url::Url;
+
+use super::{endpoint, provider};
+use crate::messages::{FetchError, ProviderName, Recency, Search};
+
+/// Title, address and snippet.
+type Hit = (String, String, String);
+
+fn hits(name: ProviderName, status: u16, body: &str) -> Result<Vec<Hit>, (String, bool)> {
+    match provider(name).hits(status, body) {
+        Ok(hits) => Ok(hits.into_iter().map(|hit| (hit.title, hit.url, hit.snippet)).collect()),
+        Err(FetchError::Search { message, retryable }) => Err((message, retryable)),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn check_error(name: ProviderName, status: u16, body: &str, part: &str, retryable: bool) {
+    let (message, again) = hits(name, status, body).unwrap_err();
+    assert!(message.contains(part), "{message}");
+    assert_eq!(again, retryable, "{message}");
+}
+
+fn one(title: &str, url: &str, snippet: &str) -> Vec<Hit> {
+    vec![(title.to_owned(), url.to_owned(), snippet.to_owned())]
+}
+
+#[test]
+fn duckduckgo_gives_results_none_or_an_error() {
+    let name = ProviderName::DuckDuckGo;
+    let page = "<div id=links class=results><div class=\"result results_links result--ad\">\
+        <h2 class=result__title>\
+        <a class=result__a href=\"//duckduckgo.com/y.js?ad_domain=x\">Ad</a></h2></div>\
+        <div class=\"result results_links results_links_deep web-result\"><h2 class=result__title>\
+        <a rel=nofollow class=result__a \
+        href=\"//duckduckgo.com/l/?uddg=https%3A%2F%2Fdocs.rs%2Fa%3Fb%3D1&amp;rut=x\">\
+        The <b>docs</b></a></h2><a class=result__snippet href=\"//x\">\
+        All\n the <b>docs</b> &amp; more.</a></div></div>";
+    assert_eq!(
+        hits(name, 200, page).unwrap(),
+        one("The docs", "https://docs.rs/a?b=1", "All the docs & more.")
+    );
+    let none = "<div class=results><div class=no-results>No results.</div></div>";
+    assert_eq!(hits(name, 200, none), Ok(Vec::new()));
+    let puzzle =
+        "<form id=challenge-form><div class=anomaly-modal__title>Unfortunately, bots use DuckDuckGo too.";
+    for status in [200, 202] {
+        check_error(name, status, puzzle, "for a robot", true);
+    }
+    check_error(name, 202, "", "for a robot", true);
+    check_error(name, 403, "Forbidden", "refuses", false);
+    check_error(name, 200, "<html><div class=new-layout>x</div></html>", "layout may have changed", false);
+    check_error(name, 200, "", "layout may have changed", false);
+}
+
+#[test]
+fn searxng_gives_results_none_or_an_error() {
+    let name = ProviderName::SearXng;
+    let found = r#"{"query":"q","results":[{"url":"https://a.example/","title":"A","content":"s"},
+        {"url":"https://b.example/","title":"B","content":null}],
+        "unresponsive_engines":[["google","CAPTCHA"]]}"#;
+    assert_eq!(hits(name, 200, found).unwrap().len(), 2);
+    assert_eq!(hits(name, 200, r#"{"results":[],"unresponsive_engines":[]}"#), Ok(Vec::new()));
+    let silent = r#"{"results":[],"unresponsive_engines":[["google","CAPTCHA"],["bing","timeout"]]}"#;
+    check_error(name, 200, silent, "google (CAPTCHA), bing (timeout)", true);
+    check_error(name, 403, "Forbidden", "search.formats", false);
+    check_error(name, 429, "Too Many Requests", "too often", true);
+    check_error(name, 200, "<!doctype html><html>", "no list of results", false);
+}
+
+#[test]
+fn brave_gives_results_none_or_an_error() {
+    let name = ProviderName::Brave;
+    let found = r#"{"type":"search","web":{"type":"search","results":[
+        {"title":"A","url":"https://a.example/","description":"some <strong>words</strong>"}]}}"#;
+    assert_eq!(hits(name, 200, found).unwrap(), one("A", "https://a.example/", "some words"));
+    assert_eq!(hits(name, 200, r#"{"type":"search","query":{"original":"q"}}"#), Ok(Vec::new()));
+    let error = |code: &str| {
+        format!(r#"{{"type":"ErrorResponse","error":{{"code":"{code}","detail":"because","status":429}}}}"#)
+    };
+    check_error(
+        name,
+        429,
+        &error("RATE_LIMITED"),
+        "too often, or its quota is used up (status 429): because",
+        true,
+    );
+    check_error(name, 429, &error("QUOTA_LIMITED"), "no quota left", false);
+    check_error(name, 401, "", "refuses the key", false);
+    check_error(name, 502, "<html>", "out of order", true);
+    check_error(name, 200, r#"{"web":{"results":[]}}"#, "no list of results", false);
+}
+
+#[test]
+fn tavily_gives_results_none_or_an_error() {
+    let name = ProviderName::Tavily;
+    let found =
+        r#"{"query":"q","results":[{"title":"A","url":"https://a.example/","content":"s","score":0.9}]}"#;
+    assert_eq!(hits(name, 200, found).unwrap(), one("A", "https://a.example/", "s"));
+    assert_eq!(hits(name, 200, r#"{"results":[]}"#), Ok(Vec::new()));
+    let wrong_key = r#"{"detail":{"error":"Unauthorized: missing or invalid API key."}}"#;
+    check_error(name, 401, wrong_key, "invalid API key", false);
+    check_error(name, 432, "{}", "no quota left", false);
+    check_error(name, 429, "{}", "too often", true);
+    check_error(name, 200, "{}", "no list of results", false);
+}
+
+#[test]
+fn requests_carry_what_was_asked_and_the_key_apart() {
+    let search = Search {
+        query: "a&b c".to_owned(),
+        max_results: 7,
+        site: Some("docs.rs".to_owned()),
+        recency: Some(Recency::Week),
+        timeout_ms: 1,
+    };
+    let base = Url::parse("https://s.example/base/").unwrap();
+    for (name, address) in [
+        (ProviderName::DuckDuckGo, "https://s.example/base/html/?q=a%26b+c+site%3Adocs.rs&df=w"),
+        (
+            ProviderName::SearXng,
+            "https://s.example/base/search?q=a%26b+c+site%3Adocs.rs&format=json&time_range=week",
+        ),
+        (
+            ProviderName::Brave,
+            "https://s.example/base/res/v1/web/search?q=a%26b+c+site%3Adocs.rs&count=7&freshness=pw",
+        ),
+        (ProviderName::Tavily, "https://s.example/base/search"),
+    ] {
+        let request = provider(name).request(&base, &search, Some("key")).unwrap();
+        assert_eq!(request.url.as_str(), address);
+        assert!(!request.headers.iter().any(|(_, value)| value.contains("key")));
+        let needs_key = matches!(name, ProviderName::Brave | ProviderName::Tavily);
+        assert_eq!(request.key_header.is_some(), needs_key);
+        assert_eq!(provider(name).request(&base, &search, None).is_err(), needs_key);
+    }
+    let body = provider(ProviderName::Tavily).request(&base, &search, Some("key")).unwrap().body.unwrap();
+    let body = String::from_utf8(body).unwrap();
+    assert!(body.contains(r#""include_domains":["docs.rs"]"#) && body.contains(r#""time_range":"week""#));
+    assert_eq!(endpoint(&base, "x", &[]).as_str(), "https://s.example/base/x");
+}
