@@ -72,11 +72,11 @@ fn what_is_due_is_run_once_over_kills_and_what_is_too_late_is_told() {
         make_due(&system, 3_600_000);
         system.restart();
         telegram.wait_for_sent(round);
+        // A reply that is killed before it is marked as sent would come twice.
+        let left = "select count(*) from outbox where state = 'queued'";
+        wait::until_true("the reply is marked as sent", || system.database().count(left) == 0);
         system.kill();
         system.restart();
-        wait::until_true("every task has ended", || {
-            system.database().task_states().iter().all(|state| state == "done")
-        });
         assert_eq!(system.database().task_states().len(), round);
     }
     let origin = system.database().texts("select origin ->> 'scheduled' from inbox");
