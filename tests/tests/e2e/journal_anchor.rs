@@ -1,6 +1,7 @@
 //! The end of the journal's chain is anchored in the database: what hashes alone cannot show is found.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use harness::{Answer, Request, System, TestDir, http, wait};
@@ -22,8 +23,11 @@ fn lines(dir: &TestDir) -> Vec<String> {
 }
 
 /// Writes into the file that is there, as a shell would.
+/// In place and without emptying the file first: a running supervisor reads it at any moment.
 fn write(dir: &TestDir, lines: &[String]) {
-    fs::write(journal(dir), lines.concat()).unwrap();
+    let (file, content) = (File::options().write(true).open(journal(dir)).unwrap(), lines.concat());
+    file.write_all_at(content.as_bytes(), 0).unwrap();
+    file.set_len(content.len().try_into().unwrap()).unwrap();
 }
 
 fn cut_tail(dir: &TestDir) {
