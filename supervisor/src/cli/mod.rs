@@ -124,7 +124,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: journal::JournalCommand,
     },
-    /// Show what was used, by day, chat and model: tasks, turns, tokens, money, and how long commands ran.
+    /// Show the tasks, turns, tokens and money used, by day, chat and model
     ///
     /// Works whether or not the supervisor is running.
     Usage(usage::UsageArguments),
