@@ -240,11 +240,16 @@ fn no_crowd_of_silent_connections_keeps_a_request_waiting() {
     let server = Server::start(PATIENT, 20);
     let crowd: Vec<TcpStream> = (0..500).map(|number| server.send(["", "GET /"][number % 2])).collect();
     assert!(server.get("/livez").contains("alive"));
-    let open = crowd.iter().filter(|stream| {
+    let is_open = |stream: &&TcpStream| {
         stream.set_nonblocking(true).unwrap();
         matches!(stream.peek(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
-    });
-    assert!(open.count() <= 20);
+    };
+    // The server has decided which ones it closes; their ends are on their way.
+    let deadline = Instant::now() + SOON;
+    while crowd.iter().filter(is_open).count() > 20 {
+        assert!(Instant::now() < deadline, "more than 20 stay open");
+        std::thread::yield_now();
+    }
 }
 
 #[test]
