@@ -90,7 +90,8 @@ failed task.cancelled
 failed task.cancelled
 tool tool_call.replayed: write
 reply reply.requeued
-ingress task.edited";
+ingress task.edited
+model quota.exhausted";
     assert_eq!(lines.join("\n"), expected);
 }
 
