@@ -125,6 +125,12 @@ impl System {
         answer.json()["task_id"].as_str().expect("a queued message has a task").to_owned()
     }
 
+    /// Waits until all messages are marked as sent: one that is killed between the two comes twice.
+    pub fn wait_until_all_is_sent(&self) {
+        let left = "select count(*) from outbox where state = 'queued'";
+        wait::until_true("all messages are marked as sent", || self.database().count(left) == 0);
+    }
+
     pub fn reply(&self, task: &str) -> String {
         wait::until("the reply comes", || {
             let answer = self.control(Request::get(&format!("/messages/{task}?wait_seconds=5"))).json();

@@ -1,7 +1,7 @@
 //! Reminders and repeated tasks: set by a model or a person, run once each, over kills and time.
 
 use harness::fake_telegram::update::ADA;
-use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, wait};
+use harness::{FakeModel, FakeTelegram, ModelReply, Request, System};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -72,9 +72,7 @@ fn what_is_due_is_run_once_over_kills_and_what_is_too_late_is_told() {
         make_due(&system, 3_600_000);
         system.restart();
         telegram.wait_for_sent(round);
-        // A reply that is killed before it is marked as sent would come twice.
-        let left = "select count(*) from outbox where state = 'queued'";
-        wait::until_true("the reply is marked as sent", || system.database().count(left) == 0);
+        system.wait_until_all_is_sent();
         system.kill();
         system.restart();
         assert_eq!(system.database().task_states().len(), round);

@@ -107,9 +107,7 @@ fn a_question_outlives_all_programs_and_its_button_works_afterwards() {
     let (mut system, _config) = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
     let (asked, buttons) = question(&telegram, ADA, 0);
-    // One that is killed before it is marked as sent comes twice.
-    let left = "select count(*) from outbox where state = 'queued'";
-    wait::until_true("the question is marked as sent", || system.database().count(left) == 0);
+    system.wait_until_all_is_sent();
     system.kill();
     let _ = call.join();
     system.restart();

@@ -224,6 +224,7 @@ fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
     let now = edited(&telegram, asked.number, 1);
     assert_says(&now.text, &["666", "is ignored"]);
     assert!(now.markup.is_null(), "{now:?}");
+    system.wait_until_all_is_sent();
     system.kill();
     system.restart();
     assert_eq!(pressed(&telegram, ADA, ADA.id, asked.number, &allow), "Allowed.");
