@@ -22,7 +22,7 @@ const ABOUT_STREAM: &str = "What happens to approvals from now on, as server-sen
 pub(super) fn add_to(document: &mut ApiDocument) {
     document.add_schema::<Approval>("Approval");
     document.add_schema::<ApprovalList>("ApprovalList");
-    document.add_schema::<NewDecision>("Decision");
+    document.add_schema::<NewDecision>("NewDecision");
     let state = ParameterBuilder::new()
         .name("state")
         .parameter_in(ParameterIn::Query)
@@ -44,7 +44,7 @@ pub(super) fn add_to(document: &mut ApiDocument) {
         .response("200", answer("The approval.", named("Approval")))
         .response("404", missing());
     document.add_operation("/approvals/{id}", HttpMethod::Get, one);
-    let body = ContentBuilder::new().schema(Some(named("Decision"))).build();
+    let body = ContentBuilder::new().schema(Some(named("NewDecision"))).build();
     let body = RequestBodyBuilder::new().required(Some(Required::True)).content("application/json", body);
     let decided = answer("It was decided before, or has expired: APPROVAL_DECIDED.", named("ToolFailure"));
     let decide = operation("decideApproval", "Decide", ABOUT_DECIDE)
