@@ -74,7 +74,8 @@ pub struct CreatedControlFile {
     pub path: String,
     /// What makes other programs execute it.
     pub why: String,
-    /// Whether it was moved to the quarantine in the output directory.
+    /// Whether it was moved to the quarantine in the output directory. It stays if the call was allowed to
+    /// leave it, or if it could not be moved.
     pub taken_back: bool,
 }
 

@@ -14,7 +14,7 @@ use toolkit::Call;
 
 use crate::command::{CommandRequest, Commands, Environment, GuardedSpawner};
 use crate::config::Config;
-use crate::control_files::ControlGuard;
+use crate::control_files::{ControlGuard, Leaving};
 use crate::output_store::OutputStore;
 use crate::startup_resources::StartupResources;
 
@@ -82,6 +82,7 @@ impl Trial {
             workdir: self.root.clone(),
             timeout: TIMEOUT,
             tool: "bash",
+            leaving: Leaving::TakenBack,
         };
         let ended = self.commands.run(&Call::own(TIMEOUT), request);
         ended.map(|success| success.stdout).map_err(|failure| said(failure.error))

@@ -11,7 +11,7 @@ use sandbox::{CommandSpec, Running, SandboxError, Spawner};
 use toolkit::Call;
 
 use super::{covers, error_chain, sandbox_failed};
-use crate::control_files::{ControlGuard, Found, FoundKind, GuardError, GuardedCall, LeftBehind};
+use crate::control_files::{ControlGuard, Found, FoundKind, GuardError, GuardedCall, Leaving, LeftBehind};
 use crate::roots::{Roots, Workspaces};
 use crate::watch::{EntryKind, Rules, Snapshot, Watch, WatchError, WatchedRoot};
 
@@ -71,16 +71,19 @@ impl GuardedSpawner {
         &self,
         call: &Call,
         roots: &Roots,
-        tool: &str,
+        (tool, leaving): (&str, Leaving),
         command: &mut CommandSpec,
     ) -> Result<(Running, GuardedCommand<'_>), StartError> {
+        let is_wanted = || call.check().is_ok();
         let call =
             GuardedCall { call_id: call.id.clone(), session_id: call.session.clone(), tool: tool.to_owned() };
-        let guarded = GuardedCommand { spawner: self, call };
+        self.guard.admit(&call, leaving, is_wanted).map_err(StartError::Guard)?;
+        let guarded = GuardedCommand { spawner: self, call, leaving };
         let mut tries = 1;
         loop {
             let snapshot = self.watch.refresh().map_err(StartError::Watch)?;
             let kept = self.guard.before(&guarded.call, found(&snapshot)).map_err(StartError::Guard)?;
+            let kept = if leaving == Leaving::Kept { Vec::new() } else { kept };
             command.covers = covers::of(&snapshot, kept);
             // The rest is not there.
             if self.workspaces.are_divided() {
@@ -109,13 +112,21 @@ impl GuardedSpawner {
 pub(super) struct GuardedCommand<'a> {
     spawner: &'a GuardedSpawner,
     call: GuardedCall,
+    leaving: Leaving,
 }
 
 impl GuardedCommand<'_> {
     /// What it left behind for other programs to execute; or why nobody knows yet.
     pub(super) fn left_behind(self) -> Result<Vec<LeftBehind>, String> {
         let snapshot = self.spawner.watch.refresh().map_err(|error| error_chain(&error))?;
-        Ok(self.spawner.guard.after(&self.call, found(&snapshot)))
+        Ok(match self.leaving {
+            Leaving::TakenBack => self.spawner.guard.after(&self.call, found(&snapshot)),
+            Leaving::Kept => self.spawner.guard.after_keeping(&self.call, found(&snapshot)),
+        })
+    }
+
+    pub(super) fn leaving(&self) -> Leaving {
+        self.leaving
     }
 
     /// Where what was taken back from it lies.
@@ -126,7 +137,7 @@ impl GuardedCommand<'_> {
 
 impl Drop for GuardedCommand<'_> {
     fn drop(&mut self) {
-        self.spawner.guard.postpone(&self.call);
+        self.spawner.guard.dismiss(&self.call);
     }
 }
 
@@ -168,6 +179,12 @@ impl StartError {
                 Some("Other programs keep renaming files. Try again."),
             ),
             Self::Sandbox(error) => sandbox_failed(call, &error),
+            Self::Guard(GuardError::Busy) => {
+                let message = "A command that may leave control files runs alone, and the other did not end \
+                               in time; nothing was run.";
+                let hint = "Try again when the other command has ended.";
+                ToolError::new(ErrorCode::Overloaded, message).with_hint(hint).with_retry_after(10)
+            }
             Self::Guard(error) => {
                 let hint =
                     "The operator must look at the roots and at `control-files` in the output directory.";

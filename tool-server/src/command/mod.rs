@@ -27,6 +27,7 @@ use toolkit::output::Full;
 use toolkit::{Call, Failure, Outcome, Success};
 
 use crate::change::io_error;
+use crate::control_files::Leaving;
 use crate::output_store::OutputStore;
 use crate::roots::Workspaces;
 use capture::Capture;
@@ -75,6 +76,8 @@ pub(crate) struct CommandRequest<'a> {
     pub(crate) timeout: Duration,
     /// The tool that runs it.
     pub(crate) tool: &'static str,
+    /// What becomes of the control files that it leaves.
+    pub(crate) leaving: Leaving,
 }
 
 /// The facts of a command that ran.
@@ -177,7 +180,7 @@ impl Commands {
             own_directories: roots.own_directories().map_err(|error| io_error(".", "open", &error))?,
         };
         let (running, guarded) = spawner
-            .start(call, &roots, request.tool, &mut command)
+            .start(call, &roots, (request.tool, request.leaving), &mut command)
             .map_err(|error| error.into_tool_error(call))?;
         let mut command = RunningCommand {
             call,

@@ -5,7 +5,7 @@ use std::path::Path;
 use protocol::journal::CreatedControlFile;
 
 use super::guarded::GuardedCommand;
-use crate::control_files::LeftBehind;
+use crate::control_files::{Leaving, LeftBehind};
 use crate::roots::names;
 
 /// How many are listed.
@@ -23,8 +23,9 @@ pub(super) struct ControlFileReport {
 impl ControlFileReport {
     /// Ends a command's guard.
     pub(super) fn of(command: GuardedCommand<'_>) -> Self {
-        let quarantine = command.quarantine();
+        let (quarantine, leaving) = (command.quarantine(), command.leaving());
         match command.left_behind() {
+            Ok(left) if leaving == Leaving::Kept => Self { notices: kept(&left), files: listed(&left) },
             Ok(left) => Self { notices: notices(&left, &quarantine), files: listed(&left) },
             Err(error) => {
                 let notice = format!(
@@ -46,14 +47,25 @@ pub(crate) fn listed(left: &[LeftBehind]) -> Vec<CreatedControlFile> {
     left.iter().take(MAX_LISTED).map(entry).collect()
 }
 
+/// What stays because the call may leave it.
+fn kept(left: &[LeftBehind]) -> Vec<String> {
+    let all: Vec<&LeftBehind> = left.iter().collect();
+    let notice = format!("Left for other programs to execute, as this call may: {}.", named(&all));
+    (!left.is_empty()).then_some(notice).into_iter().chain(unlisted(left)).collect()
+}
+
+fn unlisted(left: &[LeftBehind]) -> Option<String> {
+    (left.len() > MAX_LISTED).then(|| format!("{} more are not listed.", left.len() - MAX_LISTED))
+}
+
 fn notices(left: &[LeftBehind], quarantine: &Path) -> Vec<String> {
     let (taken, stuck): (Vec<_>, Vec<_>) = left.iter().partition(|left| left.taken_back);
     let mut notices = Vec::new();
     if !taken.is_empty() {
         notices.push(format!(
             "Taken back, because other programs would execute it: {}. The originals are in {}, and `read` \
-             can open them. If the task needs this to stay, ask with `allow_control_files`; an operator must \
-             approve it.",
+             can open them. If the task needs this to stay, call again with `allow_control_files`, which a \
+             person must approve.",
             named(&taken),
             quarantine.display()
         ));
@@ -65,9 +77,7 @@ fn notices(left: &[LeftBehind], quarantine: &Path) -> Vec<String> {
             named(&stuck)
         ));
     }
-    if left.len() > MAX_LISTED {
-        notices.push(format!("{} more are not listed.", left.len() - MAX_LISTED));
-    }
+    notices.extend(unlisted(left));
     notices
 }
 

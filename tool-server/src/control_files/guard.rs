@@ -3,12 +3,15 @@
 //! What is in the roots while no command runs is the operator's own. From the first command that starts to
 //! the last that ends, everything new is the commands': whoever ends first takes back what is there, of what
 //! its session may use. What counts is the state that is left, not the way it came.
+//!
+//! A command that may leave control files runs while no other does, because nothing else tells what is its
+//! own; what it leaves is then taken for the operator's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use super::hazard::{Hazard, What};
 use super::inspect::{Allowed, Found, Inspection, Inspector};
@@ -21,6 +24,9 @@ use crate::roots::Workspaces;
 /// How often we look again after taking something back, since it may have hidden something else.
 const MAX_PASSES: usize = 4;
 
+/// How often a command that waits for others looks whether it is still wanted.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
 /// Why no command may run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GuardError {
@@ -30,6 +36,17 @@ pub(crate) enum GuardError {
     Stuck(String),
     #[error("the server was killed while commands ran, and what was there before them is not known")]
     Unknown(#[source] io::Error),
+    #[error("another command ran for too long that may not run beside it")]
+    Busy,
+}
+
+/// What becomes of the control files that a command leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// They are taken back.
+    TakenBack,
+    /// They stay: a person or a rule has allowed it.
+    Kept,
 }
 
 impl std::fmt::Debug for ControlGuard {
@@ -65,6 +82,8 @@ pub(crate) struct ControlGuard {
     quarantine: Quarantine,
     records: Records,
     state: Mutex<State>,
+    /// A command ended.
+    ended: Condvar,
 }
 
 #[derive(Debug)]
@@ -77,6 +96,10 @@ struct State {
     unchecked: BTreeSet<GuardedCall>,
     /// What could not be taken back.
     stuck: BTreeMap<Hazard, GuardedCall>,
+    /// The commands that may start or have.
+    admitted: BTreeSet<GuardedCall>,
+    /// The command that runs alone, or waits until it does.
+    alone: Option<GuardedCall>,
 }
 
 impl ControlGuard {
@@ -91,8 +114,11 @@ impl ControlGuard {
             running: BTreeSet::new(),
             unchecked: records.unchecked(),
             stuck: BTreeMap::new(),
+            admitted: BTreeSet::new(),
+            alone: None,
         };
-        Ok(Self { workspaces, recovered, quarantine, records, state: Mutex::new(state) })
+        let state = Mutex::new(state);
+        Ok(Self { workspaces, recovered, quarantine, records, state, ended: Condvar::new() })
     }
 
     /// Checks what commands left that were not checked when they ended, such as those of a killed server.
@@ -127,6 +153,35 @@ impl ControlGuard {
             self.protect(state, &inspection);
         }
         Ok(())
+    }
+
+    /// Waits until a command may run beside those that do; then [`Self::dismiss`] must follow.
+    pub(crate) fn admit(
+        &self,
+        call: &GuardedCall,
+        leaving: Leaving,
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<(), GuardError> {
+        let mut state = self.state();
+        loop {
+            let is_free = state.alone.as_ref().is_none_or(|alone| alone == call);
+            if is_free && leaving == Leaving::Kept {
+                state.alone = Some(call.clone());
+            }
+            if is_free && (leaving == Leaving::TakenBack || state.admitted.is_empty()) {
+                state.admitted.insert(call.clone());
+                return Ok(());
+            }
+            if !is_wanted() {
+                if state.alone.as_ref() == Some(call) {
+                    state.alone = None;
+                    self.ended.notify_all();
+                }
+                return Err(GuardError::Busy);
+            }
+            let waited = self.ended.wait_timeout(state, LOOK_UP);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// Notes what is there before a command, and says what it must not change.
@@ -175,12 +230,51 @@ impl ControlGuard {
         left
     }
 
-    /// A command ended and its check could not be made: the next command makes it.
-    pub(crate) fn postpone(&self, call: &GuardedCall) {
+    /// The same for a command that ran alone and may leave what it has: from now on it was there before.
+    pub(crate) fn after_keeping<'f>(
+        &self,
+        call: &GuardedCall,
+        found: impl Iterator<Item = Found<'f>> + Clone,
+    ) -> Vec<LeftBehind> {
+        let mut state = self.state();
+        let inspection = Inspector::inspect(&mut state.tree, Allowed::All, found);
+        let before = state.known.take().unwrap_or_default();
+        let is_own = self.workspaces.belongs_to(&call.session_id);
+        let new = inspection.hazards.iter().filter(|(hazard, _)| !before.contains(hazard));
+        let left = new
+            .filter(|(hazard, _)| is_own(&hazard.path))
+            .map(|(hazard, why)| LeftBehind {
+                path: state.tree.absolute(hazard.root, &hazard.path),
+                why: why.clone(),
+                taken_back: false,
+            })
+            .collect();
+        let known = inspection.hazards.keys().cloned().collect();
+        state.known = match self.records.save_known(&state.tree, &known) {
+            Ok(()) => Some(known),
+            // The next command tries again.
+            Err(error) => {
+                tracing::error!(%error, "could not note what a command may leave");
+                Some(before)
+            }
+        };
+        self.protect(&state, &inspection);
+        self.records.end(call);
+        state.running.remove(call);
+        left
+    }
+
+    /// A command has ended, or was not started. If its check was not made, the next command makes it.
+    pub(crate) fn dismiss(&self, call: &GuardedCall) {
         let mut state = self.state();
         if state.running.remove(call) {
             state.unchecked.insert(call.clone());
         }
+        state.admitted.remove(call);
+        if state.alone.as_ref() == Some(call) {
+            state.alone = None;
+        }
+        self.ended.notify_all();
     }
 
     /// Where the things of a call lie.

@@ -17,7 +17,7 @@ mod take_back;
 mod tree;
 
 pub use crate::roots::ControlFiles;
-pub(crate) use guard::{ControlGuard, GuardError, Keep, Kept, Recovered};
+pub(crate) use guard::{ControlGuard, GuardError, Keep, Kept, Leaving, Recovered};
 pub(crate) use inspect::{Found, FoundKind};
 pub(crate) use records::GuardedCall;
 pub(crate) use take_back::LeftBehind;

@@ -245,7 +245,7 @@ fn a_command_that_was_not_checked_is_checked_before_the_next() {
     let call = call();
     fixture.before(&call);
     fixture.shell("echo x > .envrc");
-    fixture.guard.postpone(&call);
+    fixture.guard.dismiss(&call);
     assert_eq!(fixture.left_by("true"), [""; 0]);
     assert!(!fixture.root().join(".envrc").exists());
 }

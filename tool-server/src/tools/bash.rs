@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::command::{CommandData, CommandRequest};
+use crate::control_files::Leaving;
 use crate::policy::{programs, simple_commands};
 use crate::tool_context::ToolContext;
 
@@ -42,8 +43,8 @@ pub(crate) struct BashArguments {
     #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: Option<u64>,
-    /// Whether the command may leave files that other programs execute, such as git hooks. An operator must
-    /// approve each such call.
+    /// Whether the command may leave files that other programs execute, such as git hooks. A person must
+    /// approve such a call.
     #[serde(default)]
     allow_control_files: bool,
 }
@@ -115,6 +116,7 @@ impl Tool for Bash {
         let cmd = arguments["cmd"].as_str().unwrap_or_default();
         let roots = self.0.workspaces.of(&call.session)?;
         self.0.policy.within(&roots.to_paths()).judge(cmd, arguments["workdir"].as_str())?;
+        roots.open_directory(arguments["workdir"].as_str().unwrap_or("."))?;
         let line = simple_commands(cmd);
         let word = |word: Option<String>| word.unwrap_or_else(|| "…".to_owned());
         let command = |words: Vec<Option<String>>| {
@@ -125,15 +127,15 @@ impl Tool for Bash {
         if !line.is_understood {
             shown.push_str("and more that cannot be known before it runs\n");
         }
+        if arguments["allow_control_files"] == true {
+            shown.push_str("may leave or change what other programs execute: git hooks, settings, .envrc\n");
+        }
         Ok(shown)
     }
 
     fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {
         if arguments.cmd.contains('\0') {
             return Err(invalid("`cmd` contains a NUL byte.").into());
-        }
-        if arguments.allow_control_files {
-            return Err(not_approved().into());
         }
         let roots = self.0.workspaces.of(&call.session)?;
         self.0.policy.within(&roots.to_paths()).judge(&arguments.cmd, arguments.workdir.as_deref())?;
@@ -145,17 +147,8 @@ impl Tool for Bash {
             workdir,
             timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
+            leaving: if arguments.allow_control_files { Leaving::Kept } else { Leaving::TakenBack },
         };
         self.0.commands.run(call, request)
     }
-}
-
-/// Nobody can approve a call yet, so what needs an approval does not run.
-fn not_approved() -> ToolError {
-    let message =
-        "`allow_control_files` needs the approval of an operator, and this server cannot ask for one.";
-    ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(
-        "Run the command without it: what it leaves for other programs to execute is taken back and kept \
-         in the quarantine. Ask a person to set up the hook or the setting.",
-    )
 }

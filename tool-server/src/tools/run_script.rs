@@ -14,6 +14,7 @@ use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::change::hash_file;
 use crate::command::{CommandData, CommandRequest};
+use crate::control_files::Leaving;
 use crate::tool_context::ToolContext;
 
 /// How long the script may take to be hashed.
@@ -107,6 +108,7 @@ impl Tool for RunScript {
             workdir: self.0.commands.private_workdir(call)?,
             timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
+            leaving: Leaving::TakenBack,
         };
         self.0.commands.run(call, request)
     }

@@ -22,7 +22,11 @@ pub(super) struct Operator {
 
 impl Operator {
     pub(super) fn start(mode: Mode) -> Self {
-        let server = mode.builder().start();
+        Self::beside(mode.builder().start(), mode)
+    }
+
+    /// Beside a server that runs in this mode.
+    pub(super) fn beside(server: ToolServer, mode: Mode) -> Self {
         fs::create_dir(server.dir().outside().join("home")).unwrap();
         let operator = Self { server, mode };
         operator.own(&operator.home());
