@@ -16,9 +16,11 @@ mod page;
 mod search;
 mod serve;
 mod settings;
+mod standing;
 mod start;
 mod stream;
 
+pub use fetch::check_headers;
 pub use judge::{HostPattern, Hosts, host_of, shown_url};
 pub use messages::{
     End, Extract, Fetch, FetchError, Head, Job, Link, Message, Page, PageKind, ProviderName, Purpose,
@@ -26,4 +28,5 @@ pub use messages::{
 };
 pub use page::{Rendered, render};
 pub use settings::{SearchSettings, Settings, SettingsError};
+pub use standing::Standing;
 pub use start::{Exchange, Fetcher, StartError};

@@ -24,8 +24,11 @@ pub struct Fetch {
     pub body: Option<Vec<u8>>,
     /// The name of the credential that goes with it.
     pub profile: Option<String>,
-    /// Hosts that may be asked beside those of the settings, because a person allowed it.
+    /// Hosts that may be asked beside those of the settings, because a person or a rule allowed it. Their
+    /// addresses must be public.
     pub allowed_hosts: Vec<String>,
+    /// Whether it stays at the host that it begins with.
+    pub stays: bool,
     /// What the answer's body is for.
     pub purpose: Purpose,
     /// The most bytes of the body, after decompression.

@@ -100,27 +100,38 @@ pub fn leave_environment(names: &[impl AsRef<str>]) -> Result<(), SecretsError> 
     Err(SecretsError::Exec(command.exec()))
 }
 
+/// Secrets that were divided.
+#[derive(Debug)]
+pub struct Divided {
+    /// A pipe with those that were named.
+    pub theirs: OwnedFd,
+    /// The names of the others.
+    pub ours: Vec<String>,
+}
+
 /// Takes the secrets `names` out of the descriptor of [`SECRETS_FD`] into a pipe of their own, before this
 /// process, which has one thread, has read any.
 ///
 /// A process that ends at once does the work, so that they are never in this one's memory.
-pub fn divide(names: &[impl AsRef<str>]) -> Result<Option<OwnedFd>, SecretsError> {
+pub fn divide(names: &[impl AsRef<str>]) -> Result<Option<Divided>, SecretsError> {
     let Ok(descriptor) = std::env::var(SECRETS_FD) else { return Ok(None) };
     let number: i32 = descriptor
         .parse()
         .map_err(|error| SecretsError::Descriptor(descriptor.clone(), io::Error::other(error)))?;
     let pipe = || rustix::pipe::pipe().map_err(|errno| SecretsError::Pipe(errno.into()));
-    let ((ours, to_us), (theirs, to_them)) = (pipe()?, pipe()?);
+    let ((ours, to_us), (theirs, to_them), (told, to_tell)) = (pipe()?, pipe()?, pipe()?);
     match forked::fork().map_err(SecretsError::Pipe)? {
         ForkResult::Child => {
-            let divided = write_divided(&descriptor, names, to_us, to_them);
+            let divided = write_divided(&descriptor, names, [to_us, to_them, to_tell]);
             forked::exit(i32::from(divided.is_err()))
         }
         ForkResult::Parent(child) => {
-            drop((to_us, to_them));
+            drop((to_us, to_them, to_tell));
             forked::wait_for(child).map_err(SecretsError::Pipe)?;
             forked::replace_descriptor(number, &ours).map_err(SecretsError::Pipe)?;
-            Ok(Some(theirs))
+            let told = std::fs::File::from(told);
+            let ours = serde_json::from_reader(told).map_err(|_| SecretsError::Malformed)?;
+            Ok(Some(Divided { theirs, ours }))
         }
     }
 }
@@ -128,14 +139,16 @@ pub fn divide(names: &[impl AsRef<str>]) -> Result<Option<OwnedFd>, SecretsError
 fn write_divided(
     descriptor: &str,
     names: &[impl AsRef<str>],
-    to_us: OwnedFd,
-    to_them: OwnedFd,
+    [to_us, to_them, to_tell]: [OwnedFd; 3],
 ) -> Result<(), SecretsError> {
     let text = read_descriptor(descriptor).map_err(SecretsError::Pipe)?;
     let all: HashMap<String, String> = serde_json::from_str(&text).map_err(|_| SecretsError::Malformed)?;
     let is_theirs = |name: &String| names.iter().any(|theirs| theirs.as_ref() == name);
     let (theirs, ours): (HashMap<_, _>, HashMap<_, _>) =
         all.into_iter().partition(|(name, _)| is_theirs(name));
+    let names: Vec<&String> = ours.keys().collect();
+    let text = serde_json::to_vec(&names).map_err(|_| SecretsError::Malformed)?;
+    std::fs::File::from(to_tell).write_all(&text).map_err(SecretsError::Pipe)?;
     for (secrets, pipe) in [(ours, to_us), (theirs, to_them)] {
         let text = serde_json::to_vec(&secrets).map_err(|_| SecretsError::Malformed)?;
         std::fs::File::from(pipe).write_all(&text).map_err(SecretsError::Pipe)?;

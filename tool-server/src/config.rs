@@ -22,7 +22,8 @@ use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
 /// The variables with secrets; they are removed from the environment first of all.
 pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN", APPROVER_TOKEN];
 
-const APPROVER_TOKEN: &str = "AUTONOUS_TOOL_APPROVER_TOKEN";
+/// The variable of the approver's token.
+pub const APPROVER_TOKEN: &str = "AUTONOUS_TOOL_APPROVER_TOKEN";
 
 /// The journal's default place in the data directory.
 pub const DEFAULT_JOURNAL: &str = "journal/tool-calls.jsonl";
@@ -135,6 +136,13 @@ pub struct Limits {
 }
 
 impl Config {
+    /// Whether a tool may ask the web: because a host is listed, or because somebody can be asked about one.
+    pub fn needs_the_web(&self, can_ask: bool) -> bool {
+        let is_on = |tool: &str| !self.disabled.contains(tool);
+        (is_on("url_fetch") && (can_ask || self.web.can_fetch()))
+            || (is_on("web_search") && (can_ask || self.web.can_search()))
+    }
+
     /// Reads all settings; relative paths start at `current_dir`.
     pub fn from_variables(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
         let config = Self::for_check(variables, current_dir)?;

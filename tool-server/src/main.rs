@@ -14,12 +14,13 @@ use process::confinement::{Powers, confine};
 use process::exit::BadSetting;
 use process::fetch_profiles;
 use process::lifeline::{self, Parting};
+use process::secrets::Divided;
 use process::{Secret, Variables, hardening, logs, secrets, shutdown};
 use protocol::SessionId;
 use sandbox::Depth;
 use tool_server::call_rules;
 use tool_server::change::Durability;
-use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
+use tool_server::config::{APPROVER_TOKEN, Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::control_files::ControlFiles;
 use tool_server::guard_check;
 use tool_server::http::api_document;
@@ -150,11 +151,14 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     let variables = Variables::without_secrets();
     let config = Config::from_variables(&variables, &current_dir)?;
     // Its secrets are taken out of the pipe before this process reads the others.
-    let is_needed = config.web.can_fetch() || config.web.can_search();
-    let has_secrets = is_needed || !config.web.profiles.is_empty();
-    let secrets_of_fetcher = if has_secrets { secrets::divide(&of_fetcher)? } else { None };
-    let fetcher =
-        if is_needed { Some(Fetcher::start(&config.web, &variables, secrets_of_fetcher)?) } else { None };
+    let divided = secrets::divide(&of_fetcher)?;
+    let can_ask = is_set(APPROVER_TOKEN, &variables, divided.as_ref());
+    let secrets_of_fetcher = divided.map(|divided| divided.theirs);
+    let fetcher = if config.needs_the_web(can_ask) {
+        Some(Fetcher::start(&config.web, &variables, secrets_of_fetcher)?)
+    } else {
+        None
+    };
     let mut resources = StartupResources::acquire(&config, Depth::Quick)?;
     fetcher
         .as_ref()
@@ -177,6 +181,12 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     });
     runtime.shutdown_background();
     served
+}
+
+/// Whether a secret will be there, before any is read.
+fn is_set(secret: &str, variables: &Variables, divided: Option<&Divided>) -> bool {
+    variables.text(&format!("{secret}_FILE")).is_some()
+        || divided.is_some_and(|divided| divided.ours.iter().any(|name| name == secret))
 }
 
 /// Starts as a server would, runs the whole self-check, and prints what it found.
@@ -274,8 +284,9 @@ fn policy(command: PolicyCommand) -> anyhow::Result<()> {
     let workspaces = Workspaces::new(roots, files.division);
     let output = Arc::new(OutputStore::open(scratch.path())?);
     let pending = scratch.path().join("pending");
-    let registry =
-        tools::registry(&ToolContext::files_only(workspaces, &pending, output, 0, 0, Durability::Cached)?)?;
+    let context =
+        ToolContext::files_only(workspaces, &pending, Arc::clone(&output), 0, 0, Durability::Cached)?;
+    let registry = tools::registry(&context.with_web(config.web.clone(), output))?;
     let policy = call_rules::of(&config, &registry)?;
     let text = match command {
         PolicyCommand::List => {

@@ -87,8 +87,8 @@ impl Server {
         .context("cannot open the files of the tools")?;
         context.web = fetcher.as_ref().map(|fetcher| {
             let own_secrets = listen.token.iter().cloned().collect();
-            let (output, workspaces) = (Arc::clone(&output), Arc::clone(&context.workspaces));
-            Arc::new(Web::new(Arc::clone(fetcher), config.web.clone(), own_secrets, output, workspaces))
+            let web = Web::new(config.web.clone(), Arc::clone(&output), Arc::clone(&context.workspaces));
+            Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.approver_token.is_some()))
         });
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;

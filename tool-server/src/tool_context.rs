@@ -87,6 +87,12 @@ impl ToolContext {
         })
     }
 
+    /// The same with the web as it is set up, but nobody who asks it.
+    pub fn with_web(self, settings: fetcher::Settings, output: Arc<OutputStore>) -> Self {
+        let web = Web::new(settings, output, Arc::clone(&self.workspaces));
+        Self { web: Some(Arc::new(web)), ..self }
+    }
+
     /// What a call touches whose only path is its argument `path`; without one it is the first root.
     pub(crate) fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         let paths = self.paths_touched(arguments["path"].as_str().unwrap_or("."), session);

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::locks::{self, Fingerprint, Locks};
-use crate::policy::Touches;
+use crate::policy::{Policy, Touches};
 use crate::{Bounds, Outcome};
 
 /// Something that a model can call.
@@ -133,6 +133,7 @@ pub struct Call {
     pub(crate) locks: Arc<Locks>,
     /// Set when the caller has gone.
     pub(crate) cancelled: Arc<AtomicBool>,
+    pub(crate) policy: Arc<Policy>,
     pub(crate) attachment: Option<Attachment>,
 }
 
@@ -148,6 +149,7 @@ impl Call {
             bounds: Bounds::default(),
             locks: Arc::default(),
             cancelled: Arc::default(),
+            policy: Arc::default(),
             attachment: None,
         }
     }
@@ -170,6 +172,12 @@ impl Call {
         expected_sha256: Option<&str>,
     ) -> Result<(), ToolError> {
         locks::judge(self.last_seen(path).as_ref(), expected_sha256, current)
+    }
+
+    /// Whether rules keep calls of this tool from some hosts. What was allowed for one host is then not
+    /// allowed for another that it leads to.
+    pub fn hosts_are_restricted(&self, tool: &str) -> bool {
+        self.policy.restricts_hosts(tool)
     }
 
     /// Whether the caller has gone.

@@ -15,7 +15,10 @@ const ALLOWED: [&str; 7] = [
 ];
 
 /// Refuses the first header that a caller must not set. `more` are names that the profile allows.
-pub(super) fn check(headers: &[(String, String)], more: &[String]) -> Result<(), FetchError> {
+///
+/// # Errors
+/// Which header, and what may be set.
+pub fn check(headers: &[(String, String)], more: &[String]) -> Result<(), FetchError> {
     for (name, value) in headers {
         let lower = name.to_ascii_lowercase();
         let is_extra = lower.starts_with("x-")

@@ -13,12 +13,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::credentials::Credentials;
+use crate::judge::Hosts;
 use crate::messages::{Fetch, FetchError, Job, Message, Purpose, Search};
 use crate::page;
 use crate::search;
 use crate::settings::Settings;
 use crate::stream;
 
+pub use headers::check as check_headers;
 pub(crate) use tls::Tls;
 
 use body::{Kept, Stored};
@@ -101,14 +103,16 @@ async fn run_fetch(context: &Context<'_>, fetch: &Fetch, output: &Output) -> Res
         &fetch.headers,
         credential.map_or(&[], |credential| &credential.profile.allow_user_headers),
     )?;
-    let hosts = context.settings.hosts.and(&fetch.allowed_hosts);
+    let more_hosts = Hosts::of(&fetch.allowed_hosts);
     let ask = Ask {
         method: &fetch.method,
         headers: &fetch.headers,
         body: fetch.body.as_deref(),
         credential,
         fixed_header: None,
-        hosts: Some(&hosts),
+        hosts: Some(&context.settings.hosts),
+        more_hosts,
+        stays: fetch.stays,
         allow_private: context.settings.allow_private,
         follows: credential.is_none_or(|credential| credential.profile.follow_redirects),
     };
@@ -156,6 +160,8 @@ async fn run_search(context: &Context<'_>, search: &Search, output: &Output) -> 
         credential: None,
         fixed_header: request.key_header,
         hosts: None,
+        more_hosts: Hosts::default(),
+        stays: false,
         // The operator named its address; the model cannot.
         allow_private: settings.is_chosen,
         follows: false,

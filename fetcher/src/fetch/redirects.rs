@@ -45,6 +45,11 @@ pub(super) struct Ask<'a> {
     pub(super) fixed_header: Option<(String, String)>,
     /// Who may be asked; none if the first address was chosen by the operator.
     pub(super) hosts: Option<&'a Hosts>,
+    /// Others that may be asked, if they are public.
+    pub(super) more_hosts: Hosts,
+    /// Whether no redirect is followed to another host.
+    pub(super) stays: bool,
+    /// Whether those that may be asked may be private.
     pub(super) allow_private: bool,
     pub(super) follows: bool,
 }
@@ -60,13 +65,13 @@ pub(super) struct Answer {
 pub(super) async fn follow(ask: &Ask<'_>, first: Url, tls: &Tls) -> Result<Answer, FetchError> {
     let (mut url, mut method, mut body) = (first.clone(), ask.method, ask.body);
     for redirects in 0..=MOST {
-        judge_host(ask, &url)?;
+        let is_listed = judge_host(ask, &url)?;
         let hop = Hop {
             method,
             url: &url,
             headers: headers(ask, &first, method, &url),
             body,
-            allow_private: ask.allow_private,
+            allow_private: ask.allow_private && is_listed,
         };
         let response = exchange(&hop, tls).await?;
         let status = response.status().as_u16();
@@ -75,7 +80,7 @@ pub(super) async fn follow(ask: &Ask<'_>, first: Url, tls: &Tls) -> Result<Answe
             let head = head(&url, status, redirects, response.headers());
             return Ok(Answer { head, base: url, body: Body::new(response) });
         };
-        judge_redirect(&url, &next)?;
+        judge_redirect(ask, &url, &next)?;
         let keeps_body = matches!(status, 307 | 308);
         if keeps_body && body.is_some() && !same_origin(&url, &next) {
             return Err(blocked(&next, "a redirect would send the body to another host".to_owned()));
@@ -88,9 +93,13 @@ pub(super) async fn follow(ask: &Ask<'_>, first: Url, tls: &Tls) -> Result<Answe
     Err(FetchError::BadAnswer(format!("The server redirects more than {MOST} times.")))
 }
 
-fn judge_host(ask: &Ask<'_>, url: &Url) -> Result<(), FetchError> {
+/// Whether the operator has listed the host.
+fn judge_host(ask: &Ask<'_>, url: &Url) -> Result<bool, FetchError> {
     match ask.hosts {
-        Some(hosts) if !hosts.allow(url) => {
+        Some(hosts) if hosts.allow(url) => Ok(true),
+        Some(_) if ask.more_hosts.allow(url) => Ok(false),
+        None => Ok(true),
+        Some(_) => {
             let host = url.host_str().unwrap_or_default();
             let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
             Err(FetchError::Blocked {
@@ -99,12 +108,19 @@ fn judge_host(ask: &Ask<'_>, url: &Url) -> Result<(), FetchError> {
                 host: Some(host),
             })
         }
-        Some(_) | None => Ok(()),
     }
 }
 
-fn judge_redirect(from: &Url, to: &Url) -> Result<(), FetchError> {
+fn judge_redirect(ask: &Ask<'_>, from: &Url, to: &Url) -> Result<(), FetchError> {
     check_url(to)?;
+    if ask.stays && from.host() != to.host() {
+        let reason = "a redirect leads to another host, and there are rules about hosts".to_owned();
+        return Err(FetchError::Blocked {
+            url: shown_url(to.as_str()),
+            reason,
+            host: Some(to.host_str().unwrap_or_default().to_owned()),
+        });
+    }
     if from.scheme() == "https" && to.scheme() == "http" {
         return Err(blocked(to, "a redirect leads from https to http".to_owned()));
     }

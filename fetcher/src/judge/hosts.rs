@@ -36,9 +36,9 @@ impl Hosts {
         self.0.is_empty()
     }
 
-    /// These and more; what is no pattern is left out.
-    pub(crate) fn and(&self, more: &[String]) -> Self {
-        Self(self.0.iter().cloned().chain(more.iter().filter_map(|text| HostPattern::parse(text))).collect())
+    /// Those of the texts that are patterns.
+    pub(crate) fn of(texts: &[String]) -> Self {
+        Self(texts.iter().filter_map(|text| HostPattern::parse(text)).collect())
     }
 
     /// Whether the host of an address is among them.

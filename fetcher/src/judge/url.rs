@@ -74,7 +74,7 @@ pub(crate) fn check(url: &Url) -> Result<(), FetchError> {
 }
 
 /// Whether servers of the web listen on this port.
-pub(super) fn is_web_port(port: u16) -> bool {
+pub(crate) fn is_web_port(port: u16) -> bool {
     matches!(port, 80 | 443) || (port >= 1024 && !OTHER_SERVICES.contains(&port))
 }
 

@@ -5,10 +5,13 @@ use std::fs;
 use harness::{FakeModel, ModelReply, System};
 use serde_json::Value;
 
-/// The first request of a system with all tools, for the message "hello".
+/// Leaves out the web, which comes on top.
+const NO_WEB: (&str, &str) = ("AUTONOUS_TOOL_DISABLED", "url_fetch,web_search");
+
+/// The first request of a system with all tools for files and commands, for the message "hello".
 fn hello(variables: &[(&str, &str)]) -> Value {
     let model = FakeModel::answering(vec![ModelReply::Text("Hello.".to_owned())]);
-    let builder = System::builder().model(&model).allowing_all();
+    let builder = System::builder().model(&model).allowing_all().variable(NO_WEB.0, NO_WEB.1);
     let skill = builder.dir().data().join("skills/reviewing");
     fs::create_dir_all(&skill).unwrap();
     fs::write(skill.join("SKILL.md"), "---\nname: reviewing\ndescription: How to review.\n---\nLook.\n")
@@ -45,6 +48,16 @@ fn in_the_compact_form_a_greeting_takes_at_most_1100_tokens() {
     let request = hello(&[COMPACT]);
     assert_eq!(tool_names(&request), ALL_TOOLS);
     assert!(tokens(&request) <= 1100, "{} tokens: {request}", tokens(&request));
+}
+
+#[test]
+fn the_web_adds_at_most_360_tokens_and_180_in_the_compact_form() {
+    for (form, most) in [(("AUTONOUS_MODEL_PROMPT", "full"), 360), (COMPACT, 180)] {
+        let (with, without) = (hello(&[form, (NO_WEB.0, "")]), hello(&[form]));
+        assert!(tool_names(&with).contains(&"url_fetch") && tool_names(&with).contains(&"web_search"));
+        let more = tokens(&with) - tokens(&without);
+        assert!(more <= most, "{form:?}: {more} tokens");
+    }
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn defaults(tools: &[&str]) -> Vec<Rule> {
 mod tests {
     use super::*;
 
-    const TOOLS: &[&str] = &["bash", "delete", "ls", "run_script"];
+    const TOOLS: &[&str] = &["bash", "delete", "ls", "run_script", "url_fetch", "web_search"];
 
     #[test]
     fn a_mistake_is_named_with_its_file_and_line() {

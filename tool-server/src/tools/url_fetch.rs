@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fetcher::{Extract, Fetch, Head, Job, Link, Message, Page, PageKind, Purpose};
+use fetcher::{Extract, Fetch, Head, Job, Link, Message, Page, PageKind, Purpose, Standing};
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
-use toolkit::policy::Touches;
+use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, Outcome, PartialReason, Slot, Success, Tool};
 
 use crate::change::{ChangeData, Condition, UploadRequest};
@@ -25,6 +25,10 @@ const TIMEOUT_SECONDS: u64 = 30;
 const READ_BYTES: u64 = 512 << 10;
 const STORED_BYTES: u64 = 100 << 20;
 
+/// The longest address, with its headers, that only names a page: few are longer, and what is can carry a
+/// file away piece by piece.
+const MOST_CARRIED_BYTES: usize = 1000;
+
 /// The most that can be asked for of a page: it is held in memory.
 const MOST_READ_BYTES: u64 = 16 << 20;
 
@@ -35,10 +39,10 @@ const MOST_READ_BYTES: u64 = 16 << 20;
 ///
 /// # Details
 ///
-/// Only http and https addresses of hosts that the operator allows are fetched, and only if every address of
-/// the host is public. Redirects are followed up to five times, each judged anew. JSON is shown with
-/// indentation, other text with its charset decoded; of anything else only type and size are told.
-/// Credentials are set up by the operator as profiles, which go only to their own addresses; no call sees
+/// Only http and https addresses are fetched, and only if every address of the host is public. A host that
+/// the operator has not listed, and a request that sends data, need the approval of a person. Redirects are
+/// followed up to five times, each judged anew. JSON is shown with indentation, other text with its charset
+/// decoded; of anything else only type and size are told. Credentials are set up by the operator as profiles, which go only to their own addresses; no call sees
 /// them. A page that is longer than an answer is kept, and `cursor` reads on from there without another
 /// request.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -195,10 +199,11 @@ impl Tool for UrlFetch {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         let path = arguments["download_path"].as_str();
-        let hosts = arguments["url"].as_str().and_then(fetcher::host_of);
+        let url = arguments["url"].as_str().unwrap_or_default();
         Touches {
             paths: path.map(|path| self.0.paths_touched(path, session)).unwrap_or_default(),
-            hosts: hosts.into_iter().collect(),
+            hosts: fetcher::host_of(url).into_iter().collect(),
+            circumstances: self.circumstances(url, arguments),
             ..Touches::default()
         }
     }
@@ -209,6 +214,23 @@ impl Tool for UrlFetch {
         session: &SessionId,
     ) -> Result<BTreeMap<String, String>, ToolError> {
         self.0.contents(arguments["download_path"].as_str().map(str::to_owned), session)
+    }
+
+    /// The whole request.
+    fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
+        let arguments: UrlFetchArguments = serde_json::from_value(arguments.clone())
+            .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))?;
+        let web = self.0.web.as_ref().ok_or_else(|| no_host(&arguments.url))?;
+        web.standing(&arguments.url)?;
+        let Fetch { method, url, headers, body, profile, .. } = self.request(web, &arguments, call)?;
+        web.check_headers(&headers, profile.as_deref())?;
+        let host = fetcher::host_of(&url).unwrap_or_default();
+        let mut shown = format!("asks {host}:\n{method} {url}\n");
+        shown.extend(headers.iter().map(|(name, value)| format!("{name}: {value}\n")));
+        shown.extend(profile.map(|name| format!("with the credential {name:?}\n")));
+        shown.extend(arguments.download_path.map(|path| format!("and stores the answer in {path}\n")));
+        shown.extend(body.map(|body| format!("\n{}\n", String::from_utf8_lossy(&body))));
+        Ok(shown)
     }
 
     fn run(&self, arguments: UrlFetchArguments, call: &Call) -> Outcome<FetchData> {
@@ -235,6 +257,17 @@ fn no_host(url: &str) -> ToolError {
 }
 
 impl UrlFetch {
+    /// What is special about a request. One that nobody could allow is left to the call, which refuses it;
+    /// the further part of a page is no request.
+    fn circumstances(&self, url: &str, arguments: &Value) -> Vec<Circumstance> {
+        let Some(Ok(standing)) = self.0.web.as_ref().map(|web| web.standing(url)) else { return Vec::new() };
+        if arguments["cursor"].is_string() {
+            return Vec::new();
+        }
+        let is_new = (standing == Standing::New).then_some(Circumstance::NewHost);
+        sends_data(url, arguments).then_some(Circumstance::SendsData).into_iter().chain(is_new).collect()
+    }
+
     fn request(&self, web: &Web, arguments: &UrlFetchArguments, call: &Call) -> Result<Fetch, ToolError> {
         let sends = matches!(arguments.method, Method::Post | Method::Put | Method::Patch);
         if arguments.body.is_some() && !sends {
@@ -276,7 +309,9 @@ impl UrlFetch {
             headers,
             body: arguments.body.clone().map(String::into_bytes),
             profile: arguments.auth_profile.clone(),
-            allowed_hosts: Vec::new(),
+            // The rules, or a person, have allowed it.
+            allowed_hosts: fetcher::host_of(&arguments.url).into_iter().collect(),
+            stays: call.hosts_are_restricted(Self::NAME),
             purpose: if is_download { Purpose::Store } else { Purpose::Read(extract) },
             max_bytes,
             timeout_ms: seconds * 1000,
@@ -424,6 +459,16 @@ impl FetchData {
             ..Self::default()
         }
     }
+}
+
+/// Whether a request carries more than the name of a page.
+fn sends_data(url: &str, arguments: &Value) -> bool {
+    let reads = matches!(arguments["method"].as_str(), None | Some("GET" | "HEAD"));
+    let headers = arguments["headers"].as_object().into_iter().flatten();
+    let carried: usize =
+        headers.map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum::<usize>()
+            + url.len();
+    !reads || arguments["body"].is_string() || carried > MOST_CARRIED_BYTES
 }
 
 impl Method {

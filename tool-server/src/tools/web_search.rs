@@ -101,12 +101,24 @@ impl Tool for WebSearch {
     }
 
     fn touches(&self, _: &Value, _: &SessionId) -> Touches {
-        let host = self.0.web.as_ref().and_then(|web| web.search_host());
-        Touches { hosts: host.into_iter().collect(), ..Touches::default() }
+        let Some(web) = &self.0.web else { return Touches::default() };
+        Touches {
+            hosts: web.search_host().into_iter().collect(),
+            circumstances: web.search_is().into_iter().collect(),
+            ..Touches::default()
+        }
     }
 
     fn timeout(&self, _: &Value) -> Option<Duration> {
         Some(TIMEOUT)
+    }
+
+    fn preview(&self, arguments: &Value, _: &Call) -> Result<String, ToolError> {
+        let web = self.0.web.as_ref().ok_or_else(not_allowed)?;
+        let words = arguments["q"].as_str().unwrap_or_default();
+        web.refuse_own_secrets(&[words])?;
+        let host = web.search_host().unwrap_or_default();
+        Ok(format!("searches at {host} for:\n{words}\n"))
     }
 
     fn run(&self, arguments: WebSearchArguments, call: &Call) -> Outcome<SearchData> {

@@ -10,8 +10,8 @@ pub(crate) fn to_tool_error(error: FetchError) -> ToolError {
     match error {
         FetchError::Blocked { host: Some(host), .. } => {
             let hint = format!(
-                "Use a page of an allowed host, or ask the operator to add {host} to \
-                 AUTONOUS_FETCH_ALLOWED_HOSTS."
+                "Call `url_fetch` with that address itself, so that it is decided about, or ask the operator \
+                 to add {host} to AUTONOUS_FETCH_ALLOWED_HOSTS."
             );
             ToolError::new(ErrorCode::UrlBlocked, format!("{message}.")).with_hint(hint)
         }

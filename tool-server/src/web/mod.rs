@@ -9,10 +9,11 @@ mod kept;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fetcher::{Exchange, Fetcher, Job, Message, Settings};
+use fetcher::{Exchange, Fetcher, Job, Message, Settings, Standing, check_headers};
 use process::Secret;
 use protocol::{ErrorCode, ToolError};
 use toolkit::Call;
+use toolkit::policy::Circumstance;
 
 use crate::output_store::OutputStore;
 use crate::roots::Workspaces;
@@ -26,7 +27,10 @@ pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(300);
 /// The web, as far as tools have it.
 #[derive(Debug)]
 pub struct Web {
-    fetcher: Arc<Fetcher>,
+    /// None where rules are only tried out.
+    fetcher: Option<Arc<Fetcher>>,
+    /// Whether somebody can be asked about a host that is not listed.
+    asks: bool,
     settings: Settings,
     /// What never leaves this machine.
     own_secrets: Vec<Secret>,
@@ -35,23 +39,43 @@ pub struct Web {
 }
 
 impl Web {
-    /// The web behind a fetcher.
-    pub fn new(
-        fetcher: Arc<Fetcher>,
-        settings: Settings,
-        own_secrets: Vec<Secret>,
-        output: Arc<OutputStore>,
-        workspaces: Arc<Workspaces>,
-    ) -> Self {
-        Self { fetcher, settings, own_secrets, output, workspaces }
+    /// The web as it is set up, without a fetcher.
+    pub fn new(settings: Settings, output: Arc<OutputStore>, workspaces: Arc<Workspaces>) -> Self {
+        Self { fetcher: None, asks: false, settings, own_secrets: Vec::new(), output, workspaces }
+    }
+
+    /// The same behind a fetcher. `asks` says whether somebody can be asked about a host.
+    pub(crate) fn behind(self, fetcher: Arc<Fetcher>, own_secrets: Vec<Secret>, asks: bool) -> Self {
+        Self { fetcher: Some(fetcher), own_secrets, asks, ..self }
     }
 
     pub(crate) fn can_fetch(&self) -> bool {
-        self.settings.can_fetch()
+        self.asks || self.settings.can_fetch()
     }
 
     pub(crate) fn can_search(&self) -> bool {
-        self.settings.can_search()
+        self.asks || self.settings.can_search()
+    }
+
+    /// What is special about asking the search service.
+    pub(crate) fn search_is(&self) -> Option<Circumstance> {
+        (!self.settings.can_search()).then_some(Circumstance::NewHost)
+    }
+
+    /// Whether an address is of a host that is listed, or why nobody could allow it.
+    pub(crate) fn standing(&self, url: &str) -> Result<Standing, ToolError> {
+        self.settings.standing(url).map_err(to_tool_error)
+    }
+
+    /// Refuses headers that no call with this credential may set.
+    pub(crate) fn check_headers(
+        &self,
+        headers: &[(String, String)],
+        profile: Option<&str>,
+    ) -> Result<(), ToolError> {
+        let profile = profile.and_then(|name| self.settings.profiles.get(name));
+        let more = profile.map_or(&[][..], |profile| &profile.allow_user_headers);
+        check_headers(headers, more).map_err(to_tool_error)
     }
 
     /// The host of the search service.
@@ -75,7 +99,11 @@ impl Web {
     }
 
     pub(crate) fn begin(&self, job: &Job) -> Result<Exchange, ToolError> {
-        self.fetcher.begin(job).map_err(|error| unanswered(&error))
+        let fetcher = self
+            .fetcher
+            .as_ref()
+            .ok_or_else(|| ToolError::new(ErrorCode::UrlBlocked, "No host may be asked on this server."))?;
+        fetcher.begin(job).map_err(|error| unanswered(&error))
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use rule::{ANNOTATIONS, CHANNELS, Rule, RuleSpec, TOKENS};
-pub use touches::{CommandLine, SimpleCommand, TouchedPath, Touches};
+pub use touches::{Circumstance, CommandLine, SimpleCommand, TouchedPath, Touches};
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,6 +130,11 @@ impl Policy {
     /// Whether a decision about a call of this tool may look at files or parse a command line.
     pub(crate) fn looks_at_touches(&self, tool: &str) -> bool {
         self.rules.iter().any(|rule| rule.may_match_tool(tool) && rule.looks_at_touches())
+    }
+
+    /// Whether some rule keeps calls of this tool from some hosts.
+    pub(crate) fn restricts_hosts(&self, tool: &str) -> bool {
+        self.rules.iter().any(|rule| rule.restricts_hosts(tool))
     }
 
     /// The decision of the first rule that matches.

@@ -8,7 +8,7 @@ use protocol::{Annotations, Risk};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::touches::{CommandLine, TouchedPath};
+use super::touches::{Circumstance, CommandLine, TouchedPath};
 use super::{Caller, Decision, Subject};
 
 /// The names of annotations in rules.
@@ -33,6 +33,7 @@ pub struct RuleSpec {
     paths: Option<Vec<String>>,
     commands: Option<Vec<String>>,
     hosts: Option<Vec<String>>,
+    circumstances: Option<Vec<String>>,
     sessions: Option<Vec<String>>,
     channels: Option<Vec<String>>,
     tokens: Option<Vec<String>>,
@@ -70,6 +71,7 @@ impl Rule {
             None => Ok(()),
         };
         named(&spec.tools, "tools", tools)?;
+        named(&spec.circumstances, "circumstances", &Circumstance::ALL.map(Circumstance::name))?;
         named(&spec.annotations, "annotations", &ANNOTATIONS)?;
         named(&spec.channels, "channels", &CHANNELS)?;
         named(&spec.tokens, "tokens", &TOKENS)?;
@@ -111,7 +113,15 @@ impl Rule {
     }
 
     pub(super) fn looks_at_touches(&self) -> bool {
-        self.paths.is_some() || self.commands.is_some() || self.hosts.is_some()
+        self.paths.is_some()
+            || self.commands.is_some()
+            || self.hosts.is_some()
+            || self.spec.circumstances.is_some()
+    }
+
+    /// Whether it could keep a call of this tool from some hosts.
+    pub(super) fn restricts_hosts(&self, tool: &str) -> bool {
+        self.hosts.is_some() && self.may_match_tool(tool) && self.decision() != Decision::Allow
     }
 
     pub(super) fn matches(&self, subject: &Subject<'_>) -> bool {
@@ -148,7 +158,9 @@ impl Rule {
         let touched = subject.touched();
         let is_path = |path: &TouchedPath| self.paths.as_ref().is_some_and(|globs| fits(globs, path));
         let is_host = |host: &String| self.hosts.as_ref().is_some_and(|globs| globs.is_match(host));
-        (self.paths.is_none() || self.enough(&touched.paths, is_path))
+        let is_special = |special: &Circumstance| is_listed(&self.spec.circumstances, special.name());
+        (self.spec.circumstances.is_none() || self.enough(&touched.circumstances, is_special))
+            && (self.paths.is_none() || self.enough(&touched.paths, is_path))
             && (self.hosts.is_none() || self.enough(&touched.hosts, is_host))
             && self.commands.as_ref().is_none_or(|prefixes| {
                 touched.commands.as_ref().is_some_and(|line| self.matches_line(prefixes, line))

@@ -53,6 +53,7 @@ fn one_part_of_a_call_is_enough_to_ask_and_all_of_it_is_needed_to_allow() {
         paths: paths.iter().map(|name| path(name)).collect(),
         hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
         commands: None,
+        circumstances: Vec::new(),
     };
     let check = |key: &str, glob: &str, touched: &Touches, asked: bool, allowed: bool| {
         for (decided, expected) in [("ask", asked), ("deny", asked), ("allow", allowed)] {

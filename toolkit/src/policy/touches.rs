@@ -11,6 +11,30 @@ pub struct Touches {
     pub commands: Option<CommandLine>,
     /// The hosts that it would reach.
     pub hosts: Vec<String>,
+    /// What is special about it.
+    pub circumstances: Vec<Circumstance>,
+}
+
+/// What may be special about a call, as only its tool can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Circumstance {
+    /// It sends data to a host, beyond asking for a page.
+    SendsData,
+    /// It asks a host that the operator has not listed.
+    NewHost,
+}
+
+impl Circumstance {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::SendsData, Self::NewHost];
+
+    /// The name that rules use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SendsData => "sends_data",
+            Self::NewHost => "new_host",
+        }
+    }
 }
 
 /// A path with its links resolved.

@@ -169,6 +169,7 @@ impl Question {
         let ids = &self.info.ids;
         let cwd = self.asking.settings.cwd.of(&ids.session);
         let digest = digest(self.tool.as_ref(), &self.arguments, &ids.session, &cwd)?;
+        let hosts = self.tool.touches(&self.arguments, &ids.session).hosts;
         let redactor = &self.asking.redactor;
         let mut arguments = self.arguments;
         if self.tool.slot() == Slot::Command {
@@ -192,6 +193,7 @@ impl Question {
             task_id: ids.task.clone(),
             parent_event_id: ids.parent.clone(),
             token: self.caller.name().to_owned(),
+            hosts,
             digest,
             created_at_ms: times.created_at_ms,
             expires_at_ms: times.expires_at_ms,
@@ -212,6 +214,7 @@ impl Question {
             bounds: settings.bounds,
             locks: Arc::clone(&self.asking.locks),
             cancelled: Arc::default(),
+            policy: Arc::clone(&settings.policy),
             attachment: None,
         };
         self.tool.preview(&self.arguments, &trial)

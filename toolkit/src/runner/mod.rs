@@ -220,6 +220,7 @@ impl Runner {
             bounds: self.settings.bounds,
             locks: Arc::clone(&self.locks),
             cancelled,
+            policy: Arc::clone(&self.settings.policy),
             attachment,
         };
         let success = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &context)))

@@ -1,6 +1,7 @@
 //! The web: the real tool server with its fetcher, in a network of its own, where a name server and web sites
 //! of the test's own have public addresses.
 
+mod asking;
 mod name_server;
 mod network;
 mod site;
@@ -18,8 +19,10 @@ fn server() -> ToolServer {
     with(&[])
 }
 
+/// A server that may ask all public hosts, and send them what it likes.
 fn with(variables: &[(&str, &str)]) -> ToolServer {
     let mut builder = ToolServer::builder()
+        .policy("[[rule]]\ncircumstances = [\"sends_data\"]\ndecision = \"allow\"\n")
         .variable("AUTONOUS_TOOL_DISABLE_EXEC", "true")
         .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*");
     for (name, value) in variables {

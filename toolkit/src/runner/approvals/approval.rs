@@ -68,6 +68,9 @@ pub struct Approval {
     pub parent_event_id: Option<EventId>,
     /// The name of the caller's token: `caller`, or `none` on a server without one.
     pub token: String,
+    /// The hosts that the call would reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// The SHA-256 over tool, arguments, session, working directory and the files that the arguments name.
     pub digest: String,
     /// When the request was made, in milliseconds since the Unix epoch.
@@ -162,10 +165,11 @@ impl Approval {
         }
     }
 
-    /// Whether the same rule asks about the same tool in the same session.
+    /// Whether the same rule asks about the same tool in the same session, for no other host.
     fn is_alike(&self, asked: &Self) -> bool {
         (&self.tool, &self.session, &self.rule, &self.reason)
             == (&asked.tool, &asked.session, &asked.rule, &asked.reason)
+            && asked.hosts.iter().all(|host| self.hosts.contains(host))
     }
 
     /// The approval with a decision; `timeout` is how long an answer waits for its call.
