@@ -1,7 +1,7 @@
 //! The agent, which outlives a task, and the run of one task. Data only: the loop is
 //! [`crate::agent_loop`].
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use protocol::{EventId, Task};
@@ -14,6 +14,7 @@ use crate::model::Model;
 use crate::prompt::PromptForm;
 use crate::supervisor_tools::SupervisorTools;
 use crate::tool_client::ToolClient;
+use crate::tools::{OwnTools, TaskTools};
 use crate::wall_clock::WallClock;
 
 /// What works on tasks: a model, tools and limits. It keeps nothing of a task.
@@ -24,6 +25,8 @@ pub(crate) struct Agent {
     /// Pauses a failing provider, across tasks.
     pub(crate) breaker: ModelBreaker,
     pub(crate) tools: ToolClient,
+    /// The worker's own tools.
+    pub(crate) own_tools: OwnTools,
     pub(crate) limits: Limits,
     pub(crate) prompt_form: PromptForm,
     /// How often a failed request to the model is retried (`AUTONOUS_CONTROL_MAX_RETRIES`, 3).
@@ -31,10 +34,11 @@ pub(crate) struct Agent {
 }
 
 /// The agents of a worker: one for each model that a chat can choose.
+#[derive(Clone)]
 pub struct Agents {
     pub(crate) first: Arc<Agent>,
     /// The others, by the names of their models in `models.toml`.
-    pub(crate) by_name: HashMap<String, Arc<Agent>>,
+    pub(crate) by_name: Arc<BTreeMap<String, Arc<Agent>>>,
 }
 
 impl Agents {
@@ -44,13 +48,29 @@ impl Agents {
         let chosen = task.model.as_ref().and_then(|name| self.by_name.get(name));
         Arc::clone(chosen.unwrap_or(&self.first))
     }
+
+    /// The agent with the model of this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Agent> {
+        let first = (self.first.model.name() == name).then_some(&self.first);
+        first.or_else(|| self.by_name.get(name)).map(AsRef::as_ref)
+    }
+
+    /// The names of all models.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let others = self.by_name.keys().map(String::as_str);
+        std::iter::once(self.first.model.name()).chain(others).collect()
+    }
 }
 
 pub(crate) struct TaskRun<'a> {
     pub(crate) agent: &'a Agent,
+    /// All agents, for a request to another model.
+    pub(crate) agents: &'a Agents,
     pub(crate) task: &'a Task,
     pub(crate) events: &'a EventSink,
     pub(crate) supervisor: &'a SupervisorTools,
+    /// The worker's own tools, for this task.
+    pub(crate) own_tools: TaskTools<'a>,
     /// The `agent.started` event.
     pub(crate) agent_id: EventId,
     pub(crate) started: Instant,

@@ -11,7 +11,7 @@ use protocol::{EventBody, Outcome, Task, millis};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, TaskRun};
+use crate::agent::{Agent, Agents, TaskRun};
 use crate::attached_images;
 use crate::budget::Limit;
 use crate::compaction::compact;
@@ -23,13 +23,29 @@ use crate::repetition::{LoopStatus, RepetitionDetector, WARNING};
 use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
 use crate::supervisor_tools::SupervisorTools;
 use crate::task_progress::TaskProgress;
+use crate::tools::TaskTools;
 use crate::turn::{self, TurnOutcome};
 use crate::wall_clock::WallClock;
 
-impl Agent {
-    /// Works on a task until it is answered, reaches a limit, fails, or is cancelled.
+impl Agents {
+    /// Works on a task with the agent of its model, as [`Agent::run`].
     pub(crate) async fn run(
         &self,
+        task: &Task,
+        events: &EventSink,
+        supervisor: &SupervisorTools,
+        clock: &WallClock,
+        cancel: &CancellationToken,
+    ) -> Outcome {
+        self.of(task).run(self, task, events, supervisor, clock, cancel).await
+    }
+}
+
+impl Agent {
+    /// Works on a task until it is answered, reaches a limit, fails, or is cancelled.
+    async fn run(
+        &self,
+        agents: &Agents,
         task: &Task,
         events: &EventSink,
         supervisor: &SupervisorTools,
@@ -43,7 +59,9 @@ impl Agent {
             model_name: self.model.name().to_owned(),
         };
         let agent_id = events.record(agent_started, &task.parent_event_id).await;
-        let run = TaskRun { agent: self, task, events, supervisor, agent_id, started, clock };
+        let own_tools = TaskTools::new(&self.own_tools, task.earlier.plan.clone());
+        let run =
+            TaskRun { agent: self, agents, task, events, supervisor, own_tools, agent_id, started, clock };
         let mut progress = TaskProgress::new(task);
         let end = tokio::select! {
             biased;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use protocol::Quota;
 
-use crate::model::Usage;
+use crate::model::{Reply, Usage};
 
 /// What one task may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,21 @@ pub(crate) struct TaskUsage {
     pub(crate) turns: u32,
     pub(crate) tokens: Usage,
     pub(crate) cost_micros: u64,
+}
+
+impl TaskUsage {
+    /// What a reply took beside the turns.
+    pub(crate) fn of(reply: &Reply) -> Self {
+        Self { turns: 0, tokens: reply.usage, cost_micros: reply.cost_micros.unwrap_or(0) }
+    }
+}
+
+impl std::ops::AddAssign for TaskUsage {
+    fn add_assign(&mut self, other: Self) {
+        self.turns = self.turns.saturating_add(other.turns);
+        self.tokens += other.tokens;
+        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,10 @@
 //!
 //! [`crate::window`] decides what is removed. When turns of the task itself are dropped, the model is asked
 //! once for a summary, which replaces them; if that fails, or for turns dropped later, a list of their calls
-//! does. The summary is in the event, so that another attempt can use it.
+//! does. A plan of the task is told anew with them, as it is then. The summary is in the event, so that
+//! another attempt can use it.
 
+use protocol::Plan;
 use protocol::event::{ContextAssembled, FittedContext};
 
 use crate::agent::TaskRun;
@@ -33,9 +35,10 @@ pub(crate) async fn compact(
     let (shortened, dropped) = (fitted.shortened, fitted.dropped_before + fitted.dropped.len());
     conversation.messages = fitted.messages;
     conversation.pinned = fitted.pinned;
+    let plan = run.own_tools.plan();
     let summary = match fitted.dropped.as_slice() {
-        [] => None,
-        dropped => add_note(run, conversation, progress, dropped, bounds).await,
+        [] if plan.is_none() => None,
+        dropped => add_note(run, conversation, progress, (dropped, plan), bounds).await,
     };
     let context = FittedContext {
         messages: conversation.messages.len(),
@@ -49,23 +52,24 @@ pub(crate) async fn compact(
     Ok(())
 }
 
-/// Adds or extends the note about dropped turns; returns the summary if one was made.
+/// Adds or extends the note about dropped turns and the plan; returns the summary if one was made.
 async fn add_note(
     run: &TaskRun<'_>,
     conversation: &mut Conversation,
     progress: &mut TaskProgress,
-    dropped: &[Message],
+    (dropped, plan): (&[Message], Option<Plan>),
     bounds: WindowBounds,
 ) -> Option<String> {
     let (note, summary) = match conversation.take_note() {
         Some(note) => (note.with(dropped), None),
+        None if dropped.is_empty() => (CompactionNote::default(), None),
         None => match summary::of(run, progress, conversation.user_request(), dropped, bounds).await {
             Some(summary) => (CompactionNote::new(summary.clone()), Some(summary)),
             None => (CompactionNote::default().with(dropped), None),
         },
     };
     let room = bounds.limit.saturating_sub(conversation.tokens()).min(bounds.limit / NOTE_SHARE);
-    conversation.put_note(note, room);
+    conversation.put_note(note.with_plan(plan), room);
     summary
 }
 

@@ -1,9 +1,12 @@
 //! The note that replaces dropped turns of a task: the model's summary of the first of them, and one line
 //! for each later call.
 //!
-//! It is one message after the user's.
+//! It is one message after the user's, and has the task's plan as it is now, so that no turn that leaves
+//! takes it along.
 
 use std::fmt::Write as _;
+
+use protocol::Plan;
 
 use crate::model::Message;
 use crate::task_progress::CallRecord;
@@ -18,11 +21,12 @@ pub(crate) struct CompactionNote {
     summary: Option<String>,
     /// The calls of the others, one line each.
     calls: Vec<String>,
+    plan: Option<Plan>,
 }
 
 impl CompactionNote {
     pub(crate) fn new(summary: String) -> Self {
-        Self { summary: Some(summary), calls: Vec::new() }
+        Self { summary: Some(summary), ..Self::default() }
     }
 
     /// The note with the calls of more turns, which the summary does not cover.
@@ -33,9 +37,17 @@ impl CompactionNote {
         self
     }
 
+    /// The note with the plan as it is now.
+    pub(crate) fn with_plan(self, plan: Option<Plan>) -> Self {
+        Self { plan, ..self }
+    }
+
     /// The message, of at most `max_bytes`.
     pub(crate) fn message(&self, max_bytes: usize) -> Message {
-        let mut text = "[To save room, your earlier steps of this task were removed.".to_owned();
+        let mut text = "[To save room, your earlier steps of this task were removed or shortened.".to_owned();
+        if let Some(plan) = &self.plan {
+            let _ = write!(text, "\nYour plan, as far as it came:\n{plan}");
+        }
         if let Some(summary) = &self.summary {
             let _ = write!(text, "\nYour summary of them:\n{summary}");
         }
@@ -87,9 +99,9 @@ mod tests {
         let Message::User(text) = note.message(10_000) else { panic!("no message of the user") };
         assert_eq!(
             text,
-            "[To save room, your earlier steps of this task were removed.\nYour summary of them:\n\
-             I found the bug.\nCalls that you made in removed steps:\n- ls {\"path\":\"a\"}: exit 0\n\
-             Continue from there.]"
+            "[To save room, your earlier steps of this task were removed or shortened.\n\
+             Your summary of them:\nI found the bug.\nCalls that you made in removed steps:\n\
+             - ls {\"path\":\"a\"}: exit 0\nContinue from there.]"
         );
     }
 

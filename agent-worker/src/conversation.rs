@@ -75,7 +75,7 @@ impl Conversation {
     }
 
     pub(crate) fn request(&self) -> Request<'_> {
-        Request { system: &self.system, messages: &self.messages, tools: &self.tools }
+        Request { system: &self.system, messages: &self.messages, tools: &self.tools, schema: None }
     }
 
     pub(crate) fn user_request(&self) -> &str {

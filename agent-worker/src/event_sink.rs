@@ -1,7 +1,7 @@
 //! The events of one task, on their way to the supervisor.
 //!
-//! An event's id is made here and returned, because what happens next hangs under it. Tool calls are not
-//! recorded here: the tool server does that itself, no matter who calls it.
+//! An event's id is made here and returned, because what happens next hangs under it. Calls of the tool
+//! server are not recorded here: it does that itself, no matter who calls it.
 
 use protocol::{Event, EventBody, EventId, FromWorker, TaskId};
 use tokio::sync::mpsc;
@@ -21,8 +21,13 @@ impl EventSink {
     pub(crate) async fn record(&self, body: impl Into<EventBody>, parent: &EventId) -> EventId {
         let event = Event::now(body, Some(parent), Some(&self.task_id));
         let id = event.id.clone();
+        self.send(event).await;
+        id
+    }
+
+    /// Records an event that was made elsewhere.
+    pub(crate) async fn send(&self, event: Event) {
         // When nobody reads any more, the process is about to end, and there is nobody to tell.
         let _ = self.outgoing.send(FromWorker::Event { event }).await;
-        id
     }
 }

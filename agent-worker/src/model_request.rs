@@ -7,7 +7,7 @@ use protocol::event::{
 use protocol::{EventBody, EventId, millis};
 use toolkit::breaker::Transition;
 
-use crate::agent::TaskRun;
+use crate::agent::{Agent, TaskRun};
 use crate::breaker::{Change, FAILURES_TO_OPEN, OPEN_FOR};
 use crate::model::{ModelError, Reply, Request};
 use crate::retry;
@@ -19,19 +19,28 @@ pub(crate) async fn send(
     parent: &EventId,
     request: Request<'_>,
 ) -> Result<Reply, StopReason> {
+    send_to(run.agent, run, parent, request).await
+}
+
+/// The same from the model of another agent.
+pub(crate) async fn send_to(
+    agent: &Agent,
+    run: &TaskRun<'_>,
+    parent: &EventId,
+    request: Request<'_>,
+) -> Result<Reply, StopReason> {
     let mut failed = 0;
     loop {
-        let error = match send_once(run, parent, request).await? {
+        let error = match send_once(agent, run, parent, request).await? {
             Ok(reply) => return Ok(reply),
             Err(error) => error,
         };
         failed += 1;
-        if let Some(paused) = run.agent.breaker.paused() {
+        if let Some(paused) = agent.breaker.paused() {
             return Err(StopReason::Paused(paused));
         }
-        let remaining = run.agent.limits.wall_time.saturating_sub(run.clock.elapsed());
-        let wait =
-            retry::model_retry_delay(&error, failed, run.agent.max_retries, remaining, retry::jitter());
+        let remaining = agent.limits.wall_time.saturating_sub(run.clock.elapsed());
+        let wait = retry::model_retry_delay(&error, failed, agent.max_retries, remaining, retry::jitter());
         let request_failed = request_failed(&error, failed);
         let Some(wait) = wait else {
             if error.class.is_transient() {
@@ -48,13 +57,14 @@ pub(crate) async fn send(
 
 /// One request. The outer error is the breaker's, the inner one the model's.
 async fn send_once(
+    agent: &Agent,
     run: &TaskRun<'_>,
     parent: &EventId,
     request: Request<'_>,
 ) -> Result<Result<Reply, ModelError>, StopReason> {
-    let (admitted, changes) = run.agent.breaker.admit().map_err(StopReason::Paused)?;
+    let (admitted, changes) = agent.breaker.admit().map_err(StopReason::Paused)?;
     record(run, parent, &changes).await;
-    let reply = run.agent.model.reply(request).await;
+    let reply = agent.model.reply(request).await;
     let changes = admitted.settle(reply.as_ref().map(|_| ()).map_err(|error| error.class));
     record(run, parent, &changes).await;
     Ok(reply)

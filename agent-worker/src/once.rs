@@ -22,7 +22,7 @@ pub async fn run(agents: &Agents, text: &str) -> anyhow::Result<ExitCode> {
     let events = EventSink::new(sender, task.task_id.clone());
     let never = CancellationToken::new();
     tokio::spawn(log(receiver));
-    match agents.of(&task).run(&task, &events, &supervisor, &WallClock::start(), &never).await {
+    match agents.run(&task, &events, &supervisor, &WallClock::start(), &never).await {
         Outcome::Done { reply, .. } => {
             writeln!(std::io::stdout(), "{}", visible::escaped(&reply)).context("cannot print the reply")?;
             Ok(ExitCode::SUCCESS)

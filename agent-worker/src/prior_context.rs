@@ -38,6 +38,9 @@ pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
     if let Some(summary) = &task.earlier.summary {
         let _ = write!(text, "\nIts own summary:\n{summary}");
     }
+    if let Some(plan) = &task.earlier.plan {
+        let _ = write!(text, "\nIts plan, as far as it came; go on with it:\n{plan}");
+    }
     let calls = &task.earlier.calls;
     let skipped = calls.len().saturating_sub(MAX_CALLS_OF_ATTEMPTS);
     if !calls.is_empty() {
@@ -78,7 +81,7 @@ mod tests {
     #[test]
     fn only_the_last_calls_of_a_long_attempt_are_listed() {
         let calls = (0..60).map(|_| call("ls", PastCallStatus::Done, &"x".repeat(5000))).collect();
-        let text = told(EarlierAttempts { calls, summary: None }).unwrap();
+        let text = told(EarlierAttempts { calls, ..EarlierAttempts::default() }).unwrap();
         assert!(text.contains("- 20 earlier calls") && text.len() < 40 * 700, "{}", text.len());
     }
 }

@@ -110,12 +110,12 @@ fn start(
     supervisor: SupervisorTools,
 ) -> Running {
     let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
-    let (agent, cancelled) = (agents.of(&task), cancel.clone());
+    let (agents, cancelled) = (agents.clone(), cancel.clone());
     let events = EventSink::new(outgoing.clone(), task_id.clone());
     let clock = Arc::new(WallClock::start());
     let its_clock = Arc::clone(&clock);
     let work =
-        tokio::spawn(async move { agent.run(&task, &events, &supervisor, &its_clock, &cancelled).await });
+        tokio::spawn(async move { agents.run(&task, &events, &supervisor, &its_clock, &cancelled).await });
     Running { task_id, attempt, cancel, clock, work }
 }
 

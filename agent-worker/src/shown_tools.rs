@@ -25,8 +25,11 @@ const CHECKS: [&str; 12] = [
     "pattern",
 ];
 
+/// Arguments that only programs have a use for: of a model, the session's own lock holds.
+const FOR_PROGRAMS: [&str; 1] = ["expected_sha256"];
+
 /// Arguments that the prompt explains for all tools, or whose tool says what they are.
-const SELF_EXPLANATORY: [&str; 4] = ["name", "path", "pattern", "skill"];
+const SELF_EXPLANATORY: [&str; 5] = ["name", "path", "pattern", "skill", "task"];
 
 /// The catalogue in this form.
 pub(crate) fn shown(tools: &[ToolSpec], form: PromptForm) -> Vec<ToolSpec> {
@@ -40,6 +43,10 @@ fn shown_tool(tool: &ToolSpec, form: PromptForm) -> ToolSpec {
     let properties = shown.input_schema.get_mut("properties").and_then(Value::as_object_mut);
     match form {
         PromptForm::Full => {
+            let mut properties = properties;
+            if let Some(properties) = &mut properties {
+                properties.retain(|name, _| !FOR_PROGRAMS.contains(&name.as_str()));
+            }
             for (name, argument) in properties.into_iter().flatten() {
                 for_each_part(argument, without_descriptions);
                 if SELF_EXPLANATORY.contains(&name.as_str()) || !is_essential(name) {
@@ -108,6 +115,7 @@ mod tests {
             "type": "object",
             "properties": {
                 "path": {"type": "string", "description": "The file.", "maxLength": 9},
+                "expected_sha256": {"type": "string"},
                 "default": {"type": "boolean", "description": "A name, no keyword.", "default": false},
                 "limit": {"type": "integer", "description": "How many.", "minimum": 1},
                 "edits": {"type": "array", "minItems": 1, "items": {

@@ -4,13 +4,16 @@
 //! calls. If the model gives no summary, the task goes on without one.
 
 use std::fmt::Write as _;
+use std::time::Instant;
 
 use crate::agent::TaskRun;
+use crate::budget::TaskUsage;
 use crate::model::{Message, Request};
 use crate::model_request;
 use crate::task_progress::TaskProgress;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
+use crate::wishes::completed;
 
 const SYSTEM: &str = include_str!("../prompts/summary.md");
 
@@ -29,9 +32,11 @@ pub(crate) async fn of(
 ) -> Option<String> {
     let transcript = transcript(request, dropped, window::bytes_of(bounds.target()));
     let messages = [Message::User(transcript)];
-    let request = Request { system: SYSTEM, messages: &messages, tools: &[] };
+    let request = Request { system: SYSTEM, messages: &messages, tools: &[], schema: None };
+    let asked = Instant::now();
     let reply = model_request::send(run, &run.agent_id, request).await.ok()?;
-    progress.usage.tokens += reply.usage;
+    progress.usage += TaskUsage::of(&reply);
+    run.events.record(completed(run.agent, "summary", &reply, asked), &run.agent_id).await;
     let summary = reply.text.trim();
     let max_bytes = window::bytes_of(bounds.limit / SUMMARY_SHARE);
     (!summary.is_empty()).then(|| untrusted::cut_middle(summary, max_bytes))

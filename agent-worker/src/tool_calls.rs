@@ -15,7 +15,9 @@ use crate::model::ToolCall;
 use crate::stop_reason::StopReason;
 use crate::task_progress::{CallRecord, TaskProgress};
 use crate::tool_client::{CallContext, ToolServerError};
+use crate::tools::OwnTools;
 use crate::untrusted;
+use crate::wishes;
 
 const MAX_CONCURRENT: usize = 8;
 
@@ -34,27 +36,52 @@ pub(crate) async fn run_all(
     Ok(results)
 }
 
+/// Who runs a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    ToolServer,
+    Worker,
+    Supervisor,
+}
+
 impl TaskRun<'_> {
-    /// The tools of the tool server and of the task's channel, sorted by name.
+    /// The tools of the tool server, of this worker and of the task's channel, sorted by name.
     pub(crate) async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, StopReason> {
         let tools = self.agent.tools.catalogue().await.map_err(StopReason::Tools)?;
-        let own = &self.task.channel_tools.offered;
-        if own.is_empty() {
+        let of_channel = &self.task.channel_tools.offered;
+        let mut own = self.own_tools.offered().peekable();
+        if of_channel.is_empty() && own.peek().is_none() {
             return Ok(tools);
         }
-        // A name that both have is the supervisor's, which is where the call goes.
-        let others = tools.iter().filter(|tool| !self.task.channel_tools.has(&tool.name));
-        let mut merged: Vec<ToolSpec> = others.chain(own).cloned().collect();
+        let of = |place: Place| move |tool: &&ToolSpec| self.place(&tool.name) == place;
+        let others = tools.iter().filter(of(Place::ToolServer)).chain(own.filter(of(Place::Worker)));
+        let mut merged: Vec<ToolSpec> = others.chain(of_channel).cloned().collect();
         merged.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(Arc::new(merged))
     }
 
     /// Makes a call where the tool belongs.
     async fn call(&self, call: &ToolCall, caller: CallContext<'_>) -> Result<Envelope, ToolServerError> {
-        if self.task.channel_tools.has(&call.name) {
-            return Ok(self.supervisor.call(call, caller).await);
+        match self.place(&call.name) {
+            Place::Supervisor => Ok(self.supervisor.call(call, caller).await),
+            Place::Worker => {
+                let fulfil = |wish, ended| wishes::fulfil(self, wish, ended);
+                Ok(self.own_tools.call(call, caller, fulfil).await)
+            }
+            Place::ToolServer => self.agent.tools.call(call, caller, self.clock).await,
         }
-        self.agent.tools.call(call, caller, self.clock).await
+    }
+
+    /// Where the tool of this name belongs, whether it is offered or not; one that nobody has is the tool
+    /// server's to refuse.
+    fn place(&self, tool: &str) -> Place {
+        if self.task.channel_tools.has(tool) {
+            Place::Supervisor
+        } else if OwnTools::has(tool) {
+            Place::Worker
+        } else {
+            Place::ToolServer
+        }
     }
 }
 
@@ -84,6 +111,7 @@ async fn run_batch(
             running.push(async move { (index, run.call(call, caller).await) });
         }
         let Some((index, envelope)) = running.next().await else { break };
+        progress.usage += run.own_tools.take_spent();
         let envelope = envelope.map_err(StopReason::Tools)?;
         progress.calls[first + index].outcome = Some(untrusted::status(&envelope));
         results.push((index, envelope));

@@ -8,6 +8,7 @@ use protocol::{EventId, millis};
 use tokio::time::Instant;
 
 use crate::agent::TaskRun;
+use crate::budget::TaskUsage;
 use crate::compaction::compact;
 use crate::conversation::Conversation;
 use crate::model::{Message, ModelErrorClass, Reply};
@@ -52,7 +53,7 @@ pub(crate) async fn take(
     let model_name = run.agent.model.name();
     let turn_started = TurnStarted { turn: progress.usage.turns, model_name: model_name.to_owned() };
     let turn_id = run.events.record(turn_started, &run.agent_id).await;
-    if run.agent.tools.has_new_tools() {
+    if run.agent.tools.has_new_tools() || run.own_tools.has_changed() {
         conversation.replace_tools(&run.catalogue().await?);
     }
     let asked = Instant::now();
@@ -67,8 +68,7 @@ pub(crate) async fn take(
         cut: reply.cut,
         cost_micros: reply.cost_micros,
     };
-    progress.usage.tokens += reply.usage;
-    progress.usage.cost_micros = progress.usage.cost_micros.saturating_add(reply.cost_micros.unwrap_or(0));
+    progress.usage += TaskUsage::of(&reply);
     let end = act_on(run, &turn_id, conversation, progress, reply).await?;
     run.events.record(turn_completed, &turn_id).await;
     Ok(end)

@@ -39,7 +39,7 @@ impl InProcess {
             policy: Arc::default(),
             approvals: None,
             url: String::new(),
-            state_dir: config.files.journal_dir().to_owned(),
+            state_dir: Some(config.files.journal_dir().to_owned()),
         };
         let redactor = Arc::new(Redactor::new([]));
         let runner = Runner::new(registry(config)?, settings, Arc::new(Nowhere), redactor)?;

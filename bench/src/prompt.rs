@@ -51,7 +51,7 @@ fn bound(
     body: impl Fn(Request<'_>) -> Value,
 ) -> anyhow::Result<()> {
     let question = [Message::User("look around".to_owned())];
-    let request = Request { system: "Be brief.", messages: &question, tools: &[] };
+    let request = Request { system: "Be brief.", messages: &question, tools: &[], schema: None };
     let Reply { text, calls, reasoning, .. } = runtime.block_on(model.reply(request))?;
     anyhow::ensure!(reasoning.is_some() && calls.len() == 1, "{name}: the reply has no reasoning");
     let result =

@@ -14,6 +14,7 @@ pub mod event;
 pub mod hash;
 pub mod ids;
 pub mod journal;
+mod plan;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod task;
 pub mod text_form;
@@ -27,11 +28,15 @@ pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Event, EventBody};
 pub use ids::{EventId, SessionId, TaskId};
 pub use journal::JournalRecord;
+pub use plan::{Plan, PlanStep, StepStatus};
 pub use task::{
     ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Quota, Role, Task,
 };
 pub use tool_spec::{Annotations, Risk, ToolSpec};
 pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker, ToolRequest};
+
+/// The worker's own tools, sorted: the settings of other programs may name them.
+pub const WORKER_TOOLS: [&str; 2] = ["plan_create", "plan_update"];
 
 /// The longest line between supervisor and worker, in bytes with the newline.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, SessionId, TaskId, ToolSpec};
+use crate::{EventId, Plan, SessionId, TaskId, ToolSpec};
 
 /// What the supervisor gives to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,12 +154,15 @@ pub struct EarlierAttempts {
     /// The model's summary of the work before the last calls, if it wrote one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// The task's plan, as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
 }
 
 impl EarlierAttempts {
     /// Whether there were no earlier calls.
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.summary.is_none()
+        self.calls.is_empty() && self.summary.is_none() && self.plan.is_none()
     }
 }
 

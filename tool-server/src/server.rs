@@ -110,7 +110,7 @@ impl Server {
             policy: Arc::new(policy),
             approvals: approvals.clone(),
             url: format!("http://{}", listener.local_addr()?),
-            state_dir: config.files.journal_dir().to_owned(),
+            state_dir: Some(config.files.journal_dir().to_owned()),
         };
         let changer = Arc::clone(&context.changer);
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
@@ -307,7 +307,8 @@ fn recorded(journal: Arc<Journal>) -> Recovered {
 
 /// An unknown name in AUTONOUS_TOOL_DISABLED would disable nothing.
 fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), VariableError> {
-    let known: Vec<&str> = registry.names().collect();
+    // The worker has the same setting.
+    let known: Vec<&str> = registry.names().chain(protocol::WORKER_TOOLS).collect();
     match config.disabled.iter().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(unknown) => {

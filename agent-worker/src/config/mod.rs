@@ -7,6 +7,7 @@ mod model;
 mod remote;
 mod unused;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::prompt::PromptForm;
 use crate::tool_client::ToolClient;
+use crate::tools::OwnTools;
 
 pub use model::ModelConfig;
 
@@ -32,6 +34,8 @@ pub struct Config {
     tool_url: Url,
     /// `AUTONOUS_TOOL_TOKEN`, none.
     tool_token: Option<Secret>,
+    /// `AUTONOUS_TOOL_DISABLED`, none; the tool server checks the names.
+    disabled_tools: BTreeSet<String>,
     /// The model; its variables are named there.
     pub model: ModelConfig,
     /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and the
@@ -64,6 +68,11 @@ impl Config {
         Ok(Self {
             tool_url: url(variables, "AUTONOUS_TOOL_URL", "http://127.0.0.1:8701")?,
             tool_token: variables.secret("AUTONOUS_TOOL_TOKEN"),
+            disabled_tools: variables
+                .list("AUTONOUS_TOOL_DISABLED")
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
             limits: Limits {
                 max_turns: number("AUTONOUS_CONTROL_MAX_TURNS", 20, 10_000)?,
                 wall_time: Duration::from_secs(
@@ -83,20 +92,22 @@ impl Config {
     /// The agents that these settings describe: that of the first model, and one for each other model that a
     /// chat can choose.
     pub fn into_agents(self) -> anyhow::Result<Agents> {
-        let Self { tool_url, tool_token, model, limits, prompt_form, max_retries } = self;
+        let Self { tool_url, tool_token, disabled_tools, model, limits, prompt_form, max_retries } = self;
         let agent = |model: ModelConfig, limits: Limits| -> anyhow::Result<Arc<Agent>> {
             let tools = ToolClient::new(tool_url.clone(), tool_token.clone());
             let tools = tools.context("cannot create the client for the tool server")?;
             let prompt_form = prompt_form.unwrap_or_else(|| PromptForm::for_window(limits.context_tokens));
             let (sees, model) = (model.sees(), model.into_model()?);
+            let own_tools = OwnTools::new(disabled_tools.clone(), model.is_language_model(), prompt_form);
+            let own_tools = own_tools.context("cannot offer the worker's own tools")?;
             let breaker = ModelBreaker::default();
-            Ok(Arc::new(Agent { model, sees, breaker, tools, limits, prompt_form, max_retries }))
+            Ok(Arc::new(Agent { model, sees, breaker, tools, own_tools, limits, prompt_form, max_retries }))
         };
         let choices = model.choices().into_iter().map(|(name, model)| {
             let limits = model.limits(limits);
             Ok((name, agent(model, limits)?))
         });
-        let by_name = choices.collect::<anyhow::Result<_>>()?;
+        let by_name = Arc::new(choices.collect::<anyhow::Result<_>>()?);
         let first = agent(model, limits)?;
         tracing::info!(model = first.model.name(), "worker starts");
         Ok(Agents { first, by_name })

@@ -21,6 +21,10 @@ impl Model for Direct {
         "direct"
     }
 
+    fn is_language_model(&self) -> bool {
+        false
+    }
+
     /// A tool's result is shown as it is.
     fn reply_format(&self) -> ReplyFormat {
         ReplyFormat::Plain
@@ -89,11 +93,20 @@ fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
     if name.is_empty() {
         return Err("The message is empty.".to_owned());
     }
-    let tool = tools.iter().find(|tool| tool.name == name);
-    let tool = tool.ok_or_else(|| format!("No such tool: {name:?}."))?;
     let rest = rest.trim();
-    let arguments = if rest.starts_with('{') { rest.to_owned() } else { pairs(rest, tool)? };
+    let arguments = match tools.iter().find(|tool| tool.name == name) {
+        _ if rest.starts_with('{') && is_named(name, tools) => rest.to_owned(),
+        Some(tool) => pairs(rest, tool)?,
+        // The call says why there is none here.
+        None if is_named(name, tools) => "{}".to_owned(),
+        None => return Err(format!("No such tool: {name:?}.")),
+    };
     Ok(ToolCall::new("call_1", name, arguments))
+}
+
+/// Whether there is such a tool, be it on or off.
+fn is_named(name: &str, tools: &[ToolSpec]) -> bool {
+    tools.iter().any(|tool| tool.name == name) || protocol::WORKER_TOOLS.contains(&name)
 }
 
 fn pairs(text: &str, tool: &ToolSpec) -> Result<String, String> {
@@ -229,7 +242,10 @@ mod tests {
             let (tool_name, arguments) = (name.to_owned(), "{\"path\":\"a\"}".to_owned());
             let (output, subject) = (output.to_owned(), String::new());
             let call = PastCall { tool_name, arguments, status, output, subject, dry_run: false };
-            let told = Direct.answer_to_retry(&EarlierAttempts { calls: vec![call], summary: None }, &tools);
+            let told = Direct.answer_to_retry(
+                &EarlierAttempts { calls: vec![call], ..EarlierAttempts::default() },
+                &tools,
+            );
             match (told, expected) {
                 (Some(told), Some(parts)) => {
                     for part in
@@ -287,7 +303,7 @@ mod tests {
             ("ls path=\"a", "The quote \" is not closed."),
         ] {
             let messages = [Message::User(message.into())];
-            let answer = reply(Request { system: "", messages: &messages, tools: &tools() });
+            let answer = reply(Request { system: "", messages: &messages, tools: &tools(), schema: None });
             assert!(answer.text.starts_with(problem), "{message:?}: {}", answer.text);
             assert!(answer.text.ends_with("- ls: Does ls.\nExample: ls path=."), "{}", answer.text);
             assert!(answer.calls.is_empty());
@@ -302,7 +318,7 @@ mod tests {
     #[test]
     fn the_result_of_the_call_is_the_answer() {
         let messages = [Message::ToolResult { call_id: "call_1".into(), text: "exit 0\na".into() }];
-        let answer = reply(Request { system: "", messages: &messages, tools: &[] });
+        let answer = reply(Request { system: "", messages: &messages, tools: &[], schema: None });
         assert_eq!(answer, Reply::answer("exit 0\na"));
     }
 }

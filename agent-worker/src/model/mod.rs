@@ -36,6 +36,11 @@ pub trait Model: Send + Sync {
     /// The model's name, for events.
     fn name(&self) -> &str;
 
+    /// Whether it can be asked anything. One that cannot reads a message as a command.
+    fn is_language_model(&self) -> bool {
+        true
+    }
+
     /// How its answers are written.
     fn reply_format(&self) -> ReplyFormat {
         ReplyFormat::Markdown
@@ -67,6 +72,18 @@ pub struct Request<'a> {
     pub messages: &'a [Message],
     /// The tools it may call, sorted by name.
     pub tools: &'a [ToolSpec],
+    /// What the reply's text has to be, if it is not for a person.
+    pub schema: Option<&'a ReplySchema>,
+}
+
+/// The JSON object that a reply has to be. Not every server knows how to hold a model to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplySchema {
+    /// Some providers want a name.
+    pub name: &'static str,
+    /// JSON Schema of the few keywords that all providers know: each property is required, nothing else is
+    /// allowed, and nothing is bounded.
+    pub schema: Value,
 }
 
 /// One message of a conversation.

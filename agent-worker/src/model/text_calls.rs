@@ -226,7 +226,7 @@ mod tests {
 
     fn with_messages(text: &str, messages: &[Message]) -> Meaning {
         let tools = [test_tool("ls", "Lists.", json!({"type": "object"}))];
-        meaning(text, Request { system: "", messages, tools: &tools })
+        meaning(text, Request { system: "", messages, tools: &tools, schema: None })
     }
 
     fn check_calls(text: &str, said: &str, names: &[&str]) {
@@ -314,7 +314,14 @@ mod tests {
             texts.iter().map(|text| format!("msgb64:{}", STANDARD.encode(text))).collect();
         let model = TextCalls(Box::new(Scripted::new(&script.join(",")).unwrap()));
         let tools = [test_tool("ls", "Lists.", json!({"type": "object"}))];
-        model.ask(Request { system: "s", messages: &[Message::User("go".into())], tools: &tools }).await
+        model
+            .ask(Request {
+                system: "s",
+                messages: &[Message::User("go".into())],
+                tools: &tools,
+                schema: None,
+            })
+            .await
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ mod gemini;
 mod json_protocol;
 mod limits;
 mod line_protocol;
+mod plans;
 mod responses;
 mod second_model;
 mod settings;

@@ -27,7 +27,7 @@ fn provider(model: &FakeModel) -> OpenAi {
 
 pub(crate) async fn ask(provider: &impl Model) -> Result<model::Reply, ModelError> {
     let messages = [Message::User("hi".to_owned())];
-    let reply = provider.reply(Request { system: "", messages: &messages, tools: &[] });
+    let reply = provider.reply(Request { system: "", messages: &messages, tools: &[], schema: None });
     tokio::time::timeout(wait::SOON, reply).await.expect("the provider gives up in time")
 }
 

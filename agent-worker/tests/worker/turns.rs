@@ -84,7 +84,7 @@ fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
     assert!(system.contains("2026-01-31") && system.contains("/work/space"), "{system}");
     let names: Vec<_> =
         first["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
-    assert_eq!(names, ["bash", "ls"]);
+    assert_eq!(names, ["bash", "ls", "plan_create"]);
     let function = json!({"name": "ls", "arguments": "{}"});
     let messages = last_messages(&model);
     assert_eq!(

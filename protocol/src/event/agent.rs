@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::SessionId;
+use crate::{Plan, SessionId, StepStatus};
 
 /// The worker began a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +115,41 @@ pub struct TurnCompleted {
     /// What the reply cost, in millionths of the currency of the model's prices; absent without prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
+}
+
+/// The model answered a request beside the turns, such as one of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelRequestCompleted {
+    /// What it was for: the name of a tool, or `summary`.
+    pub purpose: String,
+    pub model_name: String,
+    pub latency_ms: u64,
+    /// All input tokens, the cached ones too.
+    pub input_tokens: u64,
+    pub cached_input_tokens: u64,
+    pub output_tokens: u64,
+    /// As of a turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+}
+
+/// The task has a plan, or another one than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanCreated {
+    #[serde(flatten)]
+    pub plan: Plan,
+}
+
+/// A step of the task's plan has another status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanUpdated {
+    /// Which one, from 1.
+    pub step: usize,
+    pub status: StepStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The whole plan from now on.
+    pub plan: Plan,
 }
 
 /// A limit ended a task.

@@ -20,8 +20,9 @@ pub use crate::approval::{
 };
 pub use agent::{
     AgentCompleted, AgentFailed, AgentFailure, AgentStarted, AgentTotals, CircuitClosed, CircuitHalfOpen,
-    CircuitOpened, ContextAssembled, ControlLimitReached, FittedContext, InitialContext, ProgressStalled,
-    RequestFailed, TurnCompleted, TurnStarted,
+    CircuitOpened, ContextAssembled, ControlLimitReached, FittedContext, InitialContext,
+    ModelRequestCompleted, PlanCreated, PlanUpdated, ProgressStalled, RequestFailed, TurnCompleted,
+    TurnStarted,
 };
 pub use body::{EventBody, EventPayload, TYPES};
 pub use supervisor::{

@@ -43,7 +43,7 @@ impl ChannelTools {
             policy: Arc::default(),
             approvals: None,
             url: String::new(),
-            state_dir,
+            state_dir: Some(state_dir),
         };
         let runner = |(name, registry)| {
             let recorder = Arc::new(EventRecorder(store.clone()));

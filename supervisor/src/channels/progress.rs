@@ -273,6 +273,10 @@ fn describe(activity: &Activity, elapsed: Duration) -> Progress {
     if activity.tokens > 0 {
         text.push_str(&format!(" · {} tokens", short(activity.tokens)));
     }
+    if let Some(plan) = &activity.plan {
+        text.push('\n');
+        text.push_str(&shortened(&protocol::visible::escaped(plan)));
+    }
     let mut entities = Vec::new();
     if let Some((tool, arguments)) = &activity.call {
         let call = format!("{tool} {}", in_short(arguments));
@@ -308,9 +312,13 @@ fn in_short(arguments: &str) -> String {
     };
     let line: Vec<&str> = line.split_whitespace().collect();
     let line = protocol::visible::escaped(&line.join(" ")).into_owned();
+    shortened(&line)
+}
+
+fn shortened(line: &str) -> String {
     match line.char_indices().nth(MAX_ARGUMENT_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
+        None => line.to_owned(),
     }
 }
 
@@ -335,6 +343,7 @@ mod tests {
             since_ms: 0,
             turn: 3,
             tokens: 4321,
+            plan: None,
             call,
             waits_for_person: false,
             is_stopping: false,
@@ -348,6 +357,11 @@ mod tests {
         assert_eq!(text.text, "Working · 1 min 12 s · turn 3 · 4.3k tokens\nbash cargo test --workspace");
         let code = Entity { offset: 44, length: 27, style: Style::Code };
         assert_eq!((text.entities, stops), (vec![code], Some(activity.task.clone())));
+        let plan = Some("[2/6] in progress: build it; next: test it".to_owned());
+        let planned = describe(&Activity { plan, ..activity.clone() }, Duration::from_secs(9)).text;
+        let lines: Vec<&str> = planned.text.lines().collect();
+        assert_eq!(lines[1..], ["[2/6] in progress: build it; next: test it", "bash cargo test --workspace"]);
+        assert_eq!(planned.entities[0].offset, units(&lines[..2].join("\n")) + 1);
         let stopping = Activity { is_stopping: true, call: None, tokens: 0, ..activity };
         let Progress { text, stops } = describe(&stopping, Duration::from_secs(9));
         assert_eq!((text.text.as_str(), stops), ("Stopping · 9 s", None));

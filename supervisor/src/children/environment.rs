@@ -18,7 +18,7 @@ const COMMON: &[&str] = &["RUST_LOG", "AUTONOUS_LOG_FORMAT"];
 const OF_COMMANDS: &[&str] = &["PATH", "LANG"];
 
 /// What the worker needs beside its own variables.
-const OF_WORKER: &[&str] = &[CONFIG_DIR, "NO_PROXY", "no_proxy"];
+const OF_WORKER: &[&str] = &[CONFIG_DIR, "AUTONOUS_TOOL_DISABLED", "NO_PROXY", "no_proxy"];
 
 /// The users' settings for the children, before the supervisor adds its own.
 #[derive(Debug, Clone)]
@@ -98,7 +98,7 @@ mod tests {
         let settings = ChildSettings::from_variables(&variables, PathBuf::from("/programs")).unwrap();
         let names = |pairs: &[(String, String)]| pairs.iter().map(|pair| pair.0.clone()).collect::<Vec<_>>();
         assert_eq!(names(&settings.tool_server), ["AUTONOUS_TOOL_DISABLED", "AUTONOUS_TOOL_ENV", "EDITOR"]);
-        assert_eq!(names(&settings.worker), ["AUTONOUS_MODEL_NAME"]);
+        assert_eq!(names(&settings.worker), ["AUTONOUS_TOOL_DISABLED", "AUTONOUS_MODEL_NAME"]);
         assert!(settings.worker_secrets["OPENAI_API_KEY"].matches("k"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::Outcome;
+use protocol::{EventBody, Outcome};
 
 use crate::config::TaskSettings;
 use crate::store::attempt::Ending;
@@ -37,12 +37,23 @@ pub(crate) fn name(ending: &Ending) -> &'static str {
 }
 
 /// The nouns of the events that the worker records.
-const WORKERS_NOUNS: [&str; 7] = ["agent", "context", "turn", "control", "progress", "retry", "circuit"];
+const WORKERS_NOUNS: [&str; 9] =
+    ["agent", "context", "turn", "model_request", "plan", "control", "progress", "retry", "circuit"];
 
-/// Whether the worker may record an event of this type, a newer one included. What the supervisor and the
-/// tool server do, they record themselves, and nobody else is believed about it.
-pub(crate) fn is_for_the_worker_to_tell(event_type: &str) -> bool {
-    event_type.split_once('.').is_some_and(|(noun, _)| WORKERS_NOUNS.contains(&noun))
+/// Whether the worker may record this event, one of a newer type included. What the supervisor and the tool
+/// server do, they record themselves, and nobody else is believed about it: of calls, the worker tells those
+/// of its own tools.
+pub(crate) fn is_for_the_worker_to_tell(body: &EventBody) -> bool {
+    let tool = match body {
+        EventBody::ToolCallStarted(started) => &started.call.tool_name,
+        EventBody::ToolCallCompleted(ended) => &ended.call.tool_name,
+        EventBody::ToolCallFailed(ended) => &ended.call.tool_name,
+        other => {
+            let noun = other.event_type().split_once('.').map(|(noun, _)| noun);
+            return noun.is_some_and(|noun| WORKERS_NOUNS.contains(&noun));
+        }
+    };
+    protocol::WORKER_TOOLS.contains(&tool.as_str())
 }
 
 /// Doubles with each attempt, give or take a quarter, so that what failed together is not retried together.
@@ -60,7 +71,10 @@ fn failure_reply(error: &str, attempts: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use protocol::event::ToolCallFailed;
+
     use super::*;
+    use crate::store::fixture::{call_completed, call_started};
 
     const SETTINGS: TaskSettings = TaskSettings {
         max_attempts: 3,
@@ -106,6 +120,36 @@ mod tests {
         assert_eq!(pause(base, 1, 0.0), Duration::from_millis(1500));
         assert_eq!(pause(base, 1, 1.0), Duration::from_millis(2500));
         assert_eq!(pause(base, 40, 1.0), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn the_worker_tells_what_it_did_itself_and_nothing_else() {
+        let call = |event_type: &str, tool: &str| {
+            let (started, mut ended) = (call_started(tool, "."), call_completed(""));
+            ended.call.tool_name = tool.to_owned();
+            match event_type {
+                "started" => EventBody::from(started),
+                "completed" => ended.into(),
+                _ => ToolCallFailed { call: ended.call, session_id: ended.session_id }.into(),
+            }
+        };
+        for event_type in ["started", "completed", "failed"] {
+            assert!(is_for_the_worker_to_tell(&call(event_type, "plan_create")), "{event_type}");
+            assert!(!is_for_the_worker_to_tell(&call(event_type, "bash")), "{event_type}");
+        }
+        for (event_type, is_its_own) in [
+            ("plan.created", true),
+            ("model_request.completed", true),
+            ("turn.of_a_newer_version", true),
+            ("tool_call.started", false),
+            ("tool_call.interrupted", false),
+            ("approval.granted", false),
+            ("task.done", false),
+            ("planned", false),
+        ] {
+            let body = EventBody::new(event_type.to_owned(), serde_json::Value::Null);
+            assert_eq!(is_for_the_worker_to_tell(&body), is_its_own, "{event_type}");
+        }
     }
 
     #[test]

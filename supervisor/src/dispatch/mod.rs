@@ -183,7 +183,7 @@ impl Dispatcher {
         match self.claim().await {
             Ok(Work::Task(task, past)) => {
                 state.turn = None;
-                let line = self.task_template.task(&task, past, &self.run);
+                let line = self.task_template.task(&task, *past, &self.run);
                 let (id, attempt, now) = (task.id.clone(), task.attempt, Instant::now());
                 let progress_by = now + self.progress_limit();
                 state.running =
@@ -207,7 +207,7 @@ impl Dispatcher {
                 match claim::claim_within(tx, &limits, LEASE, &run)? {
                     Claim::Task(task) => {
                         let past = PriorContext::of(tx, &task)?;
-                        return Ok(Work::Task(task, past));
+                        return Ok(Work::Task(task, Box::new(past)));
                     }
                     Claim::Exhausted(exhausted) => held::hold(tx, &channels, *exhausted, &run)?,
                     Claim::Nothing { until_ms } => return Ok(Work::Nothing { until_ms }),

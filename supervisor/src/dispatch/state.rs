@@ -26,7 +26,7 @@ impl DispatchState {
 
 pub(super) enum Work {
     /// Give this task to the worker, with what happened before it.
-    Task(Box<Claimed>, PriorContext),
+    Task(Box<Claimed>, Box<PriorContext>),
     /// Nothing is due before this time, in milliseconds since the epoch; `None`: nothing is queued.
     Nothing { until_ms: Option<i64> },
 }

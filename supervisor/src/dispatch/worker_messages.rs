@@ -82,8 +82,7 @@ impl Dispatcher {
     fn accept(&self, state: &mut DispatchState, event: Event) -> Option<Event> {
         let is_of = |running: &&mut Running| event.task_id.as_ref() == Some(&running.task.id);
         let its_own = state.running.as_mut().filter(is_of);
-        let Some(running) = its_own.filter(|_| decide::is_for_the_worker_to_tell(event.body.event_type()))
-        else {
+        let Some(running) = its_own.filter(|_| decide::is_for_the_worker_to_tell(&event.body)) else {
             tracing::warn!(
                 event_type = event.body.event_type(),
                 "the worker sent an event that is not its to tell"

@@ -91,7 +91,10 @@ failed task.cancelled
 tool tool_call.replayed: write
 reply reply.requeued
 ingress task.edited
-model quota.exhausted";
+model quota.exhausted
+model model_request.completed: m
+model plan.created
+model plan.updated";
     assert_eq!(lines.join("\n"), expected);
 }
 

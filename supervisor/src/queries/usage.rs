@@ -37,12 +37,12 @@ pub(crate) fn used(
                       coalesce(sum(event.payload ->> 'input_tokens'), 0),
                       coalesce(sum(event.payload ->> 'cached_input_tokens'), 0),
                       coalesce(sum(event.payload ->> 'output_tokens'), 0),
-                      coalesce(sum(iif(event.type = 'turn.completed', null,
+                      coalesce(sum(iif(event.type in ('turn.completed', 'model_request.completed'), null,
                                        event.payload ->> 'latency_ms')), 0),
                       sum(event.payload ->> 'cost_micros')
                from events as event join inbox as task on task.id = event.task_id
                where event.time_ms >= ?1 and (?2 is null or task.chat_id = ?2)
-                   and (event.type = 'turn.completed'
+                   and (event.type in ('turn.completed', 'model_request.completed')
                         or event.type in ('tool_call.completed', 'tool_call.failed')
                             and event.payload ->> 'tool_name' in ('bash', 'run_script'))
                group by day, task.channel, task.chat_id, model

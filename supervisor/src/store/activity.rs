@@ -3,8 +3,8 @@
 use protocol::TaskId;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::StoreError;
 use super::columns::task_id;
+use super::{StoreError, prior_context};
 use crate::channel::ChannelName;
 
 /// More of a call's arguments is not read.
@@ -21,6 +21,8 @@ pub(crate) struct Activity {
     pub turn: u32,
     /// Both ways together.
     pub tokens: i64,
+    /// Where the task's plan stands, such as `[2/6] in progress: …`.
+    pub plan: Option<String>,
     /// The newest tool call that runs: its tool, and its arguments as JSON, perhaps cut.
     pub call: Option<(String, String)>,
     /// A call of it waits for a person.
@@ -57,16 +59,17 @@ fn of_task(
         .prepare_cached(sql)?
         .query_row([task.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
     let Some((since_seq, since_ms)) = claimed.optional()? else { return Ok(None) };
-    let sql = "select count(*) + 1,
+    let sql = "select count(case when type = 'turn.completed' then 1 end) + 1,
                       coalesce(sum((payload ->> 'input_tokens') + (payload ->> 'output_tokens')), 0)
                from events indexed by events_task
-               where task_id = ?1 and type = 'turn.completed' and seq > ?2";
+               where task_id = ?1 and type in ('turn.completed', 'model_request.completed') and seq > ?2";
     let (turn, tokens) = connection
         .prepare_cached(sql)?
         .query_row(params![task.as_str(), since_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let plan = prior_context::plan_of(connection, &task)?.map(|plan| plan.recap());
     let call = running_call(connection, &task, since_seq)?;
     let waits_for_person = waits_for_person(connection, &task, since_seq)?;
-    Ok(Some(Activity { task, chat_id, since_ms, turn, tokens, call, waits_for_person, is_stopping }))
+    Ok(Some(Activity { task, chat_id, since_ms, turn, tokens, plan, call, waits_for_person, is_stopping }))
 }
 
 fn waits_for_person(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<bool, StoreError> {

@@ -4,7 +4,7 @@
 //! Number and length are bounded here, because a task must fit in one line of the protocol. The worker
 //! decides what of it the model sees.
 
-use protocol::{EarlierAttempts, PastCall, PastCallStatus, TaskId};
+use protocol::{EarlierAttempts, PastCall, PastCallStatus, Plan, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::StoreError;
@@ -34,7 +34,8 @@ pub(crate) fn earlier_attempts(
 ) -> Result<EarlierAttempts, StoreError> {
     let since = newest_end(connection, task)?;
     let calls = calls_of(connection, task, since, &EARLIER)?;
-    Ok(EarlierAttempts { calls, summary: summary_of(connection, task, since)? })
+    let (summary, plan) = (summary_of(connection, task, since)?, plan_since(connection, task, since)?);
+    Ok(EarlierAttempts { calls, summary, plan })
 }
 
 /// The calls that led to a task's answer.
@@ -111,6 +112,21 @@ fn summary_of(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<
         .optional()?)
 }
 
+/// The plan of a task, as it is now.
+pub(crate) fn plan_of(connection: &Connection, task: &TaskId) -> Result<Option<Plan>, StoreError> {
+    plan_since(connection, task, newest_end(connection, task)?)
+}
+
+fn plan_since(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<Option<Plan>, StoreError> {
+    let sql = "select coalesce(payload -> 'plan', payload) from events indexed by events_task
+               where task_id = ?1 and type in ('plan.created', 'plan.updated') and seq > ?2
+               order by seq desc limit 1";
+    let mut query = connection.prepare_cached(sql)?;
+    let newest = query.query_row(params![task.as_str(), since_seq], |row| row.get::<_, String>(0));
+    // One that a newer version wrote is no plan of ours.
+    Ok(newest.optional()?.and_then(|plan| serde_json::from_str(&plan).ok()))
+}
+
 /// A text cut to so many characters, with a mark where it was cut.
 fn shortened(text: String, chars: u16) -> String {
     match text.char_indices().nth(usize::from(chars)) {
@@ -121,9 +137,12 @@ fn shortened(text: String, chars: u16) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::event::{ContextAssembled, FittedContext, TaskDone, ToolCallCompleted, ToolCallFailed};
+    use protocol::event::{
+        ContextAssembled, FittedContext, PlanCreated, PlanUpdated, TaskDone, ToolCallCompleted,
+        ToolCallFailed,
+    };
     use protocol::journal::CallFailure;
-    use protocol::{ErrorClass, EventId};
+    use protocol::{ErrorClass, EventId, PlanStep, StepStatus};
     use serde_json::json;
 
     use super::*;
@@ -213,6 +232,26 @@ mod tests {
         assert!(calls.iter().all(|call| call.tool_name == "later"));
         assert!(calls.iter().all(|call| call.arguments.chars().count() == 401));
         assert!(calls[0].arguments.starts_with(r#"{"path":"aaa"#) && calls[0].arguments.ends_with(CUT));
+    }
+
+    #[test]
+    fn the_plan_is_what_the_newest_event_says_until_the_task_was_done() {
+        let (database, task) = (TestDatabase::new(), TaskId::new());
+        let plan = |status| Plan {
+            steps: vec![PlanStep { step: "look".to_owned(), status }],
+            summary: "s".to_owned(),
+            ..Plan::default()
+        };
+        let (begun, done) = (plan(StepStatus::InProgress), plan(StepStatus::Completed));
+        assert_eq!(earlier(&database, &task).plan, None);
+        database.append(PlanCreated { plan: begun.clone() }, None, Some(&task));
+        assert_eq!(earlier(&database, &task).plan, Some(begun));
+        let (status, note) = (StepStatus::Completed, None);
+        database.append(PlanUpdated { step: 1, status, note, plan: done.clone() }, None, Some(&task));
+        assert_eq!(earlier(&database, &task).plan, Some(done));
+        assert_eq!(earlier(&database, &TaskId::new()).plan, None);
+        database.append(TaskDone { attempt: 1 }, None, Some(&task));
+        assert_eq!(earlier(&database, &task).plan, None);
     }
 
     #[test]

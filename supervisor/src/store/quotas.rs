@@ -15,6 +15,9 @@ use crate::channel::Chat;
 /// The tools whose time counts as that of commands.
 const COMMANDS: &str = "('bash', 'run_script')";
 
+/// The events with what a model's reply took: of a turn, or of a request beside the turns.
+const REPLIES: &str = "('turn.completed', 'model_request.completed')";
+
 /// What was used since midnight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Used {
@@ -186,13 +189,13 @@ fn used(connection: &Connection, of: &Of<'_>, task: &str, now_ms: i64) -> Result
     let sql = format!(
         "select count(distinct case when event.type = 'task.claimed' and task.id <> ?4 then task.id end),
                 count(case when event.type = 'turn.completed' then 1 end),
-                coalesce(sum(case when event.type = 'turn.completed' then
+                coalesce(sum(case when event.type in {REPLIES} then
                     max(0, (event.payload ->> 'input_tokens') - (event.payload ->> 'cached_input_tokens'))
                     + (event.payload ->> 'output_tokens') end), 0),
                 coalesce(sum(case when event.type in ('tool_call.completed', 'tool_call.failed')
                     and event.payload ->> 'tool_name' in {COMMANDS}
                     then event.payload ->> 'latency_ms' end), 0),
-                coalesce(sum(case when event.type = 'turn.completed'
+                coalesce(sum(case when event.type in {REPLIES}
                     then event.payload ->> 'cost_micros' end), 0)
          from inbox as task join events as event on event.task_id = task.id and event.time_ms >= ?1
          where {condition} and task.attempt > 0

@@ -56,11 +56,12 @@ pub(crate) fn waiting(connection: &Connection, chat: &Chat) -> Result<i64, Store
 /// What a chat used since midnight (UTC): of the tasks that run or ended since then, the turns since then.
 pub(crate) fn today(connection: &Connection, chat: &Chat, now_ms: i64) -> Result<Usage, StoreError> {
     let midnight = now_ms - now_ms.rem_euclid(DAY_MS);
-    let sql =
-        "select count(distinct task.id), count(turn.seq), coalesce(sum(turn.payload ->> 'input_tokens'), 0),
+    let sql = "select count(distinct task.id), count(case when turn.type = 'turn.completed' then 1 end),
+                      coalesce(sum(turn.payload ->> 'input_tokens'), 0),
                       coalesce(sum(turn.payload ->> 'output_tokens'), 0), sum(turn.payload ->> 'cost_micros')
                from inbox as task left join events as turn
-                   on turn.task_id = task.id and turn.type = 'turn.completed' and turn.time_ms >= ?3
+                   on turn.task_id = task.id and turn.time_ms >= ?3
+                       and turn.type in ('turn.completed', 'model_request.completed')
                where task.chat_id = ?2 and task.channel = ?1 and task.attempt > 0
                    and (task.finished_at_ms is null or task.finished_at_ms >= ?3)";
     let mut query = connection.prepare_cached(sql)?;

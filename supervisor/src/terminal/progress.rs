@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use protocol::event::RetryScheduled;
-use protocol::{Event, EventBody, EventId};
+use protocol::event::{PlanCreated, PlanUpdated, RetryScheduled};
+use protocol::{Event, EventBody, EventId, Plan};
 use serde_json::{Map, Value};
 
 use super::age::short;
@@ -15,6 +15,8 @@ pub(crate) struct Progress {
     attempt: u32,
     turn: u32,
     tokens: u64,
+    /// Where the task's plan stands, such as `[2/6]`.
+    plan: Option<String>,
     /// The tool calls that run, by the IDs of their starts.
     running: Vec<(EventId, String)>,
     is_claimed: bool,
@@ -29,6 +31,7 @@ impl Progress {
                 *self = Self {
                     attempt: claimed.attempt,
                     tokens: self.tokens,
+                    plan: self.plan.take(),
                     is_claimed: true,
                     ..Self::default()
                 };
@@ -39,6 +42,13 @@ impl Progress {
             }
             EventBody::TurnStarted(started) => self.turn = started.turn,
             EventBody::TurnCompleted(turn) => self.tokens += turn.input_tokens + turn.output_tokens,
+            EventBody::ModelRequestCompleted(request) => {
+                self.tokens += request.input_tokens + request.output_tokens;
+            }
+            EventBody::PlanCreated(PlanCreated { plan })
+            | EventBody::PlanUpdated(PlanUpdated { plan, .. }) => {
+                self.plan = Some(in_one_line(&step(plan)));
+            }
             EventBody::ToolCallStarted(started) => {
                 let call = &started.call;
                 let shown = in_one_line(&format!("{} {}", call.tool_name, words(&call.arguments)));
@@ -70,6 +80,7 @@ impl Progress {
         if self.turn > 0 {
             parts.push(format!("turn {}", self.turn));
         }
+        parts.extend(self.plan.clone());
         if self.tokens > 0 {
             parts.push(format!("{} tokens", self.tokens));
         }
@@ -86,6 +97,14 @@ impl Progress {
             (true, [.., (_, call)]) => format!("{} calls, {call}", self.running.len()),
         });
         fitted(&parts.join(" · "), columns)
+    }
+}
+
+/// The step that a plan is at.
+fn step(plan: &Plan) -> String {
+    match plan.current() {
+        Some((number, current)) => format!("step {number}/{}: {}", plan.steps.len(), current.step),
+        None => plan.recap(),
     }
 }
 
@@ -137,6 +156,22 @@ mod tests {
                            "truncated_bytes": false, "output_text": "", "session_id": "s"});
         progress.take(&event("x", Some("b"), "tool_call.completed", ended));
         assert_eq!(shown(&progress), "1m · attempt 2 · turn 3 · 1234 tokens · bash cmd=cargo test");
+    }
+
+    #[test]
+    fn the_step_of_the_plan_is_shown_over_attempts() {
+        let mut progress = Progress::default();
+        progress.take(&event("c", None, "task.claimed", json!({"attempt": 1})));
+        let plan = |first: &str, second: &str| {
+            json!({"summary": "", "risks": [], "questions": [], "completion": "", "steps": [
+                {"step": "look", "status": first}, {"step": "sort", "status": second}]})
+        };
+        progress.take(&event("p", None, "plan.created", plan("in_progress", "pending")));
+        assert_eq!(progress.line(Duration::ZERO, 60), "0s · step 1/2: look · thinking");
+        let updated = json!({"step": 1, "status": "completed", "plan": plan("completed", "in_progress")});
+        progress.take(&event("u", None, "plan.updated", updated));
+        progress.take(&event("d", None, "task.claimed", json!({"attempt": 2})));
+        assert_eq!(progress.line(Duration::ZERO, 60), "0s · attempt 2 · step 2/2: sort · thinking");
     }
 
     #[test]

@@ -156,6 +156,7 @@ static GENERATION: Fields = Fields(&[
     ("stopSequences", None),
     ("responseMimeType", None),
     ("responseSchema", None),
+    ("responseJsonSchema", None),
     ("seed", None),
     (
         "thinkingConfig",

@@ -139,6 +139,7 @@ fn check(request: &Value, memory: &Memory) -> Result<(), Refusal> {
         "reasoning",
         "max_output_tokens",
         "temperature",
+        "text",
         "parallel_tool_calls",
         "tool_choice",
         "prompt_cache_key",
@@ -151,6 +152,10 @@ fn check(request: &Value, memory: &Memory) -> Result<(), Refusal> {
         .find(|name| !known.contains(&name.as_str()))
     {
         return refuse(format!("Unknown parameter: '{name}'."), name);
+    }
+    let format = &request["text"]["format"];
+    if format["type"] == "json_schema" && !(format["name"].is_string() && format["schema"].is_object()) {
+        return refuse("Missing required parameter: 'text.format.name'.".to_owned(), "text");
     }
     for (index, tool) in request["tools"].as_array().into_iter().flatten().enumerate() {
         let required = tool["parameters"]["required"].as_array().map_or(0, Vec::len);

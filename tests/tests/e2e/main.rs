@@ -27,6 +27,7 @@ mod clumsy_model;
 mod images;
 mod limits;
 mod loop_and_tools;
+mod plans;
 mod providers;
 mod reasoning;
 mod tokens;

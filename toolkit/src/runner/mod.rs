@@ -318,7 +318,17 @@ mod tests {
             let cwd = WorkingDirectory::Shared(String::new());
             let (timeout, max_commands) = (Duration::from_secs(30), DEFAULT_MAX_COMMANDS);
             let (policy, url) = (Arc::default(), String::new());
-            Self { disabled, timeout, max_commands, bounds, cwd, policy, url, approvals: None, state_dir }
+            Self {
+                disabled,
+                timeout,
+                max_commands,
+                bounds,
+                cwd,
+                policy,
+                url,
+                approvals: None,
+                state_dir: Some(state_dir),
+            }
         }
     }
 

@@ -30,8 +30,9 @@ pub struct RunnerSettings {
     pub approvals: Option<Arc<Approvals>>,
     /// The address under which a call can be sent again, such as `http://127.0.0.1:8701`.
     pub url: String,
-    /// Where the runner keeps what outlives the server: idempotency keys and the tool allow-lists of tasks.
-    pub state_dir: PathBuf,
+    /// Where the runner keeps what outlives the process: idempotency keys and the tool allow-lists of tasks.
+    /// Without it, allow-lists last as long as the runner, and no call may have a key.
+    pub state_dir: Option<PathBuf>,
 }
 
 /// Where relative paths start.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
 use crate::model::endpoint::Settings;
-use crate::model::{Message, Origin, Picture, Request, ToolCall};
+use crate::model::{Message, Origin, Picture, ReplySchema, Request, ToolCall};
 
 /// The longest reply where no setting names it: the protocol requires one. Every current model can write as
 /// much, and files fit.
@@ -42,6 +42,9 @@ pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -
     }
     if !request.tools.is_empty() {
         body["tools"] = Value::Array(Format::Anthropic.tools(request.tools));
+    }
+    if let Some(ReplySchema { schema, .. }) = request.schema {
+        body["output_config"]["format"] = json!({"type": "json_schema", "schema": schema});
     }
     body
 }
@@ -193,7 +196,7 @@ mod tests {
     }
 
     fn check(messages: &[Message], expected: &Value) {
-        let request = Request { system: "", messages, tools: &[] };
+        let request = Request { system: "", messages, tools: &[], schema: None };
         let mut sent = body(&settings(), &origin(), request)["messages"].take();
         for message in sent.as_array_mut().unwrap() {
             for block in message["content"].as_array_mut().unwrap() {
@@ -314,7 +317,11 @@ mod tests {
     #[test]
     fn the_prompt_and_the_newest_message_are_marked_for_the_cache() {
         let messages = [user("a"), assistant("b", &[]), user("c")];
-        let body = body(&settings(), &origin(), Request { system: "s", messages: &messages, tools: &[] });
+        let body = body(
+            &settings(),
+            &origin(),
+            Request { system: "s", messages: &messages, tools: &[], schema: None },
+        );
         let mark = json!({"type": "ephemeral"});
         assert_eq!(body["system"][0]["cache_control"], mark);
         assert_eq!(body["messages"][2]["content"][0]["cache_control"], mark);

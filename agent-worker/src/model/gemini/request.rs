@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
 use crate::model::endpoint::Settings;
-use crate::model::{Message, Origin, Picture, Request, ToolCall};
+use crate::model::{Message, Origin, Picture, ReplySchema, Request, ToolCall};
 
 /// What Google takes instead of a signature for a call that its model did not make.
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
@@ -40,6 +40,10 @@ pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -
     }
     if let Some(effort) = options.reasoning_effort {
         body["generationConfig"]["thinkingConfig"] = json!({"thinkingLevel": effort.as_str()});
+    }
+    if let Some(ReplySchema { schema, .. }) = request.schema {
+        body["generationConfig"]["responseMimeType"] = json!("application/json");
+        body["generationConfig"]["responseJsonSchema"] = schema.clone();
     }
     body
 }
@@ -149,7 +153,8 @@ mod tests {
 
     fn contents(model: &str, messages: &[Message]) -> Value {
         let settings = Settings::new("http://127.0.0.1/v1".parse().unwrap(), None, model);
-        body(&settings, &origin(), Request { system: "", messages, tools: &[] })["contents"].take()
+        body(&settings, &origin(), Request { system: "", messages, tools: &[], schema: None })["contents"]
+            .take()
     }
 
     fn result(call_id: &str) -> Message {

@@ -7,7 +7,9 @@
 mod parse;
 
 use super::text_calls::{self, Meaning};
-use super::{Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request, ToolCall};
+use super::{
+    Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, ReplySchema, Request, ToolCall,
+};
 use parse::ParsedReply;
 use protocol::ToolSpec;
 use serde_json::Value;
@@ -26,10 +28,12 @@ impl JsonProtocol {
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         let mut messages = plain(request.messages);
         let system = system(request.system, request.tools);
-        let first = self.chat(&system, &messages).await?;
         if request.tools.is_empty() {
-            return Ok(without_tools(first));
+            let first = self.chat(&system, &messages, request.schema).await?;
+            // What has to fit a schema is not read as the protocol's object.
+            return Ok(if request.schema.is_some() { first } else { without_tools(first) });
         }
+        let first = self.chat(&system, &messages, None).await?;
         let (first_text, first_usage, first_cost) = (first.text.clone(), first.usage, first.cost_micros);
         match understood(first, request) {
             Understood::Reply(reply) => return Ok(reply),
@@ -40,7 +44,7 @@ impl JsonProtocol {
         let text = if first_text.trim().is_empty() { "{}".to_owned() } else { first_text };
         messages.push(Message::assistant(text, Vec::new()));
         messages.push(Message::User(TRY_AGAIN.to_owned()));
-        match understood(self.chat(&system, &messages).await?, request) {
+        match understood(self.chat(&system, &messages, None).await?, request) {
             Understood::Reply(mut reply) | Understood::PerhapsAnswer(mut reply) => {
                 reply.charge(first_usage, first_cost);
                 Ok(reply)
@@ -52,8 +56,13 @@ impl JsonProtocol {
         }
     }
 
-    async fn chat(&self, system: &str, messages: &[Message]) -> Result<Reply, ModelError> {
-        let reply = self.0.reply(Request { system, messages, tools: &[] }).await?;
+    async fn chat(
+        &self,
+        system: &str,
+        messages: &[Message],
+        schema: Option<&ReplySchema>,
+    ) -> Result<Reply, ModelError> {
+        let reply = self.0.reply(Request { system, messages, tools: &[], schema }).await?;
         // Providers want reasoning back only with native calls, and some refuse it without.
         Ok(Reply { reasoning: None, ..reply })
     }
@@ -184,7 +193,7 @@ mod tests {
             texts.iter().map(|text| format!("msgb64:{}", STANDARD.encode(text))).collect();
         let model = JsonProtocol(Box::new(Scripted::new(&script.join(",")).unwrap()));
         let messages = [Message::User("go".into())];
-        model.ask(Request { system: "s", messages: &messages, tools: &tools() }).await
+        model.ask(Request { system: "s", messages: &messages, tools: &tools(), schema: None }).await
     }
 
     #[tokio::test]
@@ -215,7 +224,7 @@ mod tests {
             Message::assistant("", calls),
             Message::ToolResult { call_id: "a".into(), text: "exit 0\na.txt".into() },
         ];
-        let request = Request { system: "", messages: &messages, tools: &tools() };
+        let request = Request { system: "", messages: &messages, tools: &tools(), schema: None };
         let check = |calls: Value, answer: &str, expected: (&str, usize)| {
             let text = json!({"tool_calls": calls, "final_answer": answer}).to_string();
             let Understood::Reply(reply) = understood(Reply::answer(&text), request) else {
@@ -240,7 +249,7 @@ mod tests {
         ] {
             let reply = Reply { cut: true, ..Reply::answer(text) };
             let Understood::Reply(reply) =
-                understood(reply, Request { system: "", messages: &[], tools: &[] })
+                understood(reply, Request { system: "", messages: &[], tools: &[], schema: None })
             else {
                 panic!("{text}")
             };

@@ -5,7 +5,7 @@ use toolkit::function_schemas::Format;
 
 use super::reasoning;
 use crate::model::endpoint::Settings;
-use crate::model::{Message, Origin, Request, ToolCall};
+use crate::model::{Message, Origin, ReplySchema, Request, ToolCall};
 
 /// Asks for the usage of a streamed reply; some servers do not know it.
 const STREAM_OPTIONS: &str = "stream_options";
@@ -28,6 +28,11 @@ pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -
     // Some servers refuse an empty list.
     if !request.tools.is_empty() {
         body["tools"] = Value::Array(Format::OpenAi.tools(request.tools));
+    }
+    if let Some(ReplySchema { name, schema }) = request.schema {
+        body["response_format"] = json!({"type": "json_schema", "json_schema": {
+            "name": name, "schema": schema, "strict": true,
+        }});
     }
     body
 }
@@ -102,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_request_without_stream_options_is_otherwise_the_same() {
-        let request = Request { system: "s", messages: &[], tools: &[] };
+        let request = Request { system: "s", messages: &[], tools: &[], schema: None };
         let settings = Settings::new("http://127.0.0.1/v1".parse().unwrap(), None, "m");
         let mut body = body(&settings, &Origin::new("u", "m"), request);
         assert_eq!(body["stream_options"]["include_usage"], true);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolkit::function_schemas::Format;
 
 use crate::model::endpoint::Settings;
-use crate::model::{Message, Origin, Request, ToolCall};
+use crate::model::{Message, Origin, ReplySchema, Request, ToolCall};
 
 /// The parameter that asks for encrypted reasoning.
 pub(super) const INCLUDE: &str = "include";
@@ -36,6 +36,10 @@ pub(super) fn body(settings: &Settings, origin: &Origin, request: Request<'_>) -
     }
     if let Some(effort) = options.reasoning_effort {
         body["reasoning"] = json!({"effort": effort.as_str()});
+    }
+    if let Some(ReplySchema { name, schema }) = request.schema {
+        body["text"]["format"] =
+            json!({"type": "json_schema", "name": name, "schema": schema, "strict": true});
     }
     body
 }
@@ -111,7 +115,7 @@ mod tests {
     }
 
     fn input(messages: &[Message]) -> Value {
-        let request = Request { system: "", messages, tools: &[] };
+        let request = Request { system: "", messages, tools: &[], schema: None };
         body(&settings(), &Origin::new("u", "m"), request)["input"].take()
     }
 
@@ -160,8 +164,11 @@ mod tests {
     #[test]
     fn nothing_is_stored_and_optional_arguments_stay_optional() {
         let tools = [crate::model::test_tool("ls", "Lists.", json!({"type": "object"}))];
-        let mut body =
-            body(&settings(), &Origin::new("u", "m"), Request { system: "s", messages: &[], tools: &tools });
+        let mut body = body(
+            &settings(),
+            &Origin::new("u", "m"),
+            Request { system: "s", messages: &[], tools: &tools, schema: None },
+        );
         remove_include(&mut body);
         assert_eq!(
             body,

@@ -111,7 +111,7 @@ impl TestServer {
             policy: Arc::default(),
             approvals: None,
             url: String::new(),
-            state_dir: directory.path().join("state"),
+            state_dir: Some(directory.path().join("state")),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -20,7 +20,7 @@ impl Guard for Enabled {
         if !self.0.contains(name) {
             return Ok(()).into();
         }
-        let message = format!("The tool `{name}` is disabled by AUTONOUS_TOOL_DISABLED.");
+        let message = format!("The {name} tool is disabled by AUTONOUS_TOOL_DISABLED.");
         Err(ToolError::new(ErrorCode::ToolNotAllowed, message)).into()
     }
 }

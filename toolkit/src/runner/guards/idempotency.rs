@@ -21,12 +21,15 @@ use crate::locked;
 use crate::runner::call::PendingCall;
 
 /// The guard. Keys of read-only tools are ignored.
-pub(super) struct Idempotency(Arc<Keys>);
+pub(super) struct Idempotency(Option<Arc<Keys>>);
 
 impl Idempotency {
-    /// The keys in a directory, which is made when it is missing.
-    pub(super) fn open(directory: &Path) -> io::Result<Self> {
-        Ok(Self(Arc::new(Keys { store: Store::open(directory)?, running: Mutex::default() })))
+    /// The keys in a directory, which is made when it is missing; without one, no call may have a key.
+    pub(super) fn open(directory: Option<&Path>) -> io::Result<Self> {
+        let keys = |directory| {
+            Ok::<_, io::Error>(Keys { store: Store::open(directory)?, running: Mutex::default() })
+        };
+        Ok(Self(directory.map(keys).transpose()?.map(Arc::new)))
     }
 }
 
@@ -38,7 +41,10 @@ impl Guard for Idempotency {
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let acts = call.tool.as_ref().is_ok_and(|tool| !tool.spec().annotations.read_only);
         let Some(key) = call.idempotency_key.take().filter(|_| acts) else { return Ok(()).into() };
-        let keys = Arc::clone(&self.0);
+        let Some(keys) = self.0.clone() else {
+            let message = "No answers are kept here, so a call with an Idempotency-Key is not run.";
+            return Err(ToolError::new(ErrorCode::InvalidArgument, message)).into();
+        };
         let (name, body_sha256) = (name_of(call, &key), call.info.arguments_sha256.clone());
         Check::Wait(Box::pin(async move {
             let claimed = tokio::task::spawn_blocking(move || keys.claim(name, body_sha256)).await;
@@ -48,7 +54,7 @@ impl Guard for Idempotency {
     }
 
     fn sweep(&self, now: SystemTime) -> io::Result<()> {
-        self.0.store.sweep(now).map(drop)
+        self.0.as_ref().map_or(Ok(()), |keys| keys.store.sweep(now).map(drop))
     }
 }
 

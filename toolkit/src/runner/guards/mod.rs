@@ -37,13 +37,14 @@ pub(super) fn guards(
     redactor: &Arc<Redactor>,
 ) -> io::Result<Vec<Box<dyn Guard>>> {
     let asking = Asking::new(settings, locks, redactor);
+    let state = |name| settings.state_dir.as_ref().map(|directory| directory.join(name));
     Ok(vec![
         Box::new(known_tool::KnownTool),
         Box::new(enabled::Enabled(settings.disabled.clone())),
-        Box::new(tool_allowlist::ToolAllowlist::open(&settings.state_dir.join("bindings"))?),
+        Box::new(tool_allowlist::ToolAllowlist::open(state("bindings").as_deref())?),
         Box::new(circuit::Circuits::default()),
         Box::new(valid_arguments::ValidArguments),
-        Box::new(idempotency::Idempotency::open(&settings.state_dir.join("idempotency"))?),
+        Box::new(idempotency::Idempotency::open(state("idempotency").as_deref())?),
         Box::new(policy::Rules { policy: Arc::clone(&settings.policy), asking }),
         Box::new(slot::Slots::new(settings.max_commands)),
     ])

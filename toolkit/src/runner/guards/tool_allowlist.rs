@@ -20,7 +20,8 @@ use crate::runner::call::{CallInfo, PendingCall};
 use crate::{Success, locked};
 
 pub(super) struct ToolAllowlist {
-    store: Store,
+    /// None if nothing outlives the process.
+    store: Option<Store>,
     tasks: Mutex<HashMap<TaskId, BTreeSet<String>>>,
 }
 
@@ -53,22 +54,24 @@ impl Guard for ToolAllowlist {
     }
 
     fn sweep(&self, now: SystemTime) -> io::Result<()> {
-        let expired = self.store.sweep(now)?;
+        let Some(store) = &self.store else { return Ok(()) };
+        let expired = store.sweep(now)?;
         locked(&self.tasks).retain(|task, _| !expired.contains(&file_name(task)));
         Ok(())
     }
 }
 
 impl ToolAllowlist {
-    /// The lists that are kept in a directory, which is made when it is missing.
-    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+    /// The lists that are kept in a directory, which is made when it is missing; or none yet.
+    pub(super) fn open(directory: Option<&Path>) -> io::Result<Self> {
+        let Some(directory) = directory else { return Ok(Self { store: None, tasks: Mutex::default() }) };
         let store = Store::open(directory)?;
         let mut tasks = HashMap::new();
         for entry in fs::read_dir(directory)? {
             let stored: Stored = serde_json::from_slice(&fs::read(entry?.path())?)?;
             tasks.insert(stored.task_id, stored.allowed_tools);
         }
-        Ok(Self { store, tasks: Mutex::new(tasks) })
+        Ok(Self { store: Some(store), tasks: Mutex::new(tasks) })
     }
 
     fn admit(&self, task: Option<&TaskId>, tool: &str) -> Result<(), ToolError> {
@@ -89,8 +92,10 @@ impl ToolAllowlist {
         if let Some(before) = tasks.get(task) {
             allowed_tools.retain(|tool| before.contains(tool));
         }
-        let stored = Stored { task_id: task.clone(), allowed_tools: allowed_tools.clone() };
-        self.store.replace(&file_name(task), &stored)?;
+        if let Some(store) = &self.store {
+            let stored = Stored { task_id: task.clone(), allowed_tools: allowed_tools.clone() };
+            store.replace(&file_name(task), &stored)?;
+        }
         tasks.insert(task.clone(), allowed_tools);
         Ok(())
     }
@@ -112,10 +117,10 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("allowlist-{}", TaskId::new()));
         let (task, other) = (TaskId::new(), TaskId::new());
         let tools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let allowlist = ToolAllowlist::open(&directory).unwrap();
+        let allowlist = ToolAllowlist::open(Some(&directory)).unwrap();
         assert!(allowlist.admit(Some(&task), "bash").is_ok());
         allowlist.narrow(&task, &tools(&["read", "skill"])).unwrap();
-        let allowlist = ToolAllowlist::open(&directory).unwrap();
+        let allowlist = ToolAllowlist::open(Some(&directory)).unwrap();
         let error = allowlist.admit(Some(&task), "bash").unwrap_err();
         assert_eq!((error.code, error.hint.as_str()), (ErrorCode::ToolNotAllowed, "It allows: read, skill."));
         allowlist.narrow(&task, &tools(&["read", "bash"])).unwrap();

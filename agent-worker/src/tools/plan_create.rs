@@ -1,0 +1,259 @@
+//! `plan_create`: asks the model for the steps of a task.
+
+use protocol::event::PlanCreated;
+use protocol::{Annotations, ErrorCode, EventId, Plan, PlanStep, Risk, StepStatus, ToolError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolkit::arguments::{elide, invalid};
+use toolkit::{Call, Outcome, Slot, Success, Tool};
+
+use super::SharedPlan;
+use super::link::TaskLink;
+use super::question::Question;
+use crate::model::ReplySchema;
+
+const SYSTEM: &str = include_str!("../../prompts/plan.md");
+
+/// What one text of a plan may have, so that the plan stays in the conversation at little cost.
+const MAX_CHARS: usize = 300;
+const MAX_SUMMARY_CHARS: usize = 600;
+
+/// The most risks, and the most questions.
+const MOST_NOTES: usize = 10;
+
+const DEFAULT_STEPS: usize = 6;
+
+/// Plans a task of many steps, and keeps the plan in view.
+///
+/// # Details
+///
+/// One request to the model makes the plan; an answer that does not fit is repaired once. A new plan replaces
+/// the task's earlier one.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlanCreateArguments {
+    /// With all that the plan must know.
+    #[schemars(length(min = 1, max = 20_000))]
+    task: String,
+    /// The most steps; 6 by default.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 20))]
+    max_steps: Option<usize>,
+    /// How to plan, such as `cautious`.
+    #[serde(default)]
+    #[schemars(length(max = 1000))]
+    style: Option<String>,
+    /// Another configured model, which makes the plan.
+    #[serde(default)]
+    model: Option<String>,
+}
+
+pub(super) struct PlanCreate {
+    pub(super) link: TaskLink,
+    pub(super) plan: SharedPlan,
+    pub(super) has_model: bool,
+}
+
+/// A plan as the model writes it.
+#[derive(Debug, Deserialize)]
+struct Written {
+    summary: String,
+    steps: Vec<WrittenStep>,
+    #[serde(default)]
+    risks: Vec<String>,
+    #[serde(default)]
+    questions: Vec<String>,
+    #[serde(default)]
+    completion: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct WrittenStep {
+    step: String,
+    #[serde(default)]
+    status: Option<String>,
+}
+
+impl Tool for PlanCreate {
+    type Arguments = PlanCreateArguments;
+    type Data = Plan;
+    const NAME: &'static str = "plan_create";
+    const RISK: Risk = Risk::Low;
+    const ANNOTATIONS: Annotations = Annotations { destructive: false, ..Annotations::ACTS };
+    const SLOT: Slot = Slot::File;
+    /// A plan touches nothing but the conversation.
+    const BOUND_BY_SKILL: bool = false;
+
+    fn example(&self) -> Value {
+        json!({"task": "Find out why the tests fail, and mend it.", "max_steps": 4})
+    }
+
+    fn is_offered(&self) -> bool {
+        self.has_model
+    }
+
+    fn run(&self, arguments: PlanCreateArguments, call: &Call) -> Outcome<Plan> {
+        if !self.has_model {
+            return Err(unavailable(Self::NAME).into());
+        }
+        if arguments.task.trim().is_empty() {
+            return Err(invalid("`task` is empty. Say what is to be planned.").into());
+        }
+        let most = arguments.max_steps.unwrap_or(DEFAULT_STEPS);
+        let question = Question {
+            purpose: Self::NAME,
+            system: SYSTEM,
+            text: text(&arguments, most),
+            schema: schema(),
+            model: arguments.model,
+        };
+        let (plan, notices) = question.ask(&self.link, call, |written| accepted(written, most))?;
+        self.link.record(EventId::new(), Some(call.id.clone()), PlanCreated { plan: plan.clone() }.into());
+        *super::locked(&self.plan) = Some(plan.clone());
+        let stdout = format!("{plan}\nCall `plan_update` whenever a step is done.\n");
+        Ok(Success { stdout, data: plan, notices, ..Success::default() })
+    }
+}
+
+/// Why a tool that needs a model cannot work.
+pub(super) fn unavailable(tool: &str) -> ToolError {
+    let message = format!("{tool} unavailable (missing llm client)");
+    ToolError::new(ErrorCode::ToolNotAllowed, message)
+        .with_hint("Without a language model it cannot work; set AUTONOUS_MODEL_PROVIDER and its key.")
+}
+
+fn text(arguments: &PlanCreateArguments, most: usize) -> String {
+    let mut text = format!("At most {most} steps.\n");
+    if let Some(style) = arguments.style.as_ref().filter(|style| !style.trim().is_empty()) {
+        text.push_str(&format!("Style of the plan: {style}\n"));
+    }
+    text + &format!("\nThe task:\n{}", arguments.task)
+}
+
+/// In the few words that all providers know: what is bounded is said in the request and checked here.
+fn schema() -> ReplySchema {
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    let step = json!({
+        "type": "object",
+        "properties": {
+            "step": {"type": "string"},
+            "status": {"type": "string", "enum": StepStatus::ALL.map(StepStatus::as_str)},
+        },
+        "required": ["step", "status"],
+        "additionalProperties": false,
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "summary": {"type": "string"},
+            "steps": {"type": "array", "items": step},
+            "risks": texts,
+            "questions": texts,
+            "completion": {"type": "string"},
+        },
+        "required": ["summary", "steps", "risks", "questions", "completion"],
+        "additionalProperties": false,
+    });
+    ReplySchema { name: "plan", schema }
+}
+
+/// The plan, and what of it was not taken as it was written; or what is wrong with it.
+fn accepted(written: Written, most: usize) -> Result<(Plan, Vec<String>), String> {
+    let mut notices = Vec::new();
+    let mut steps: Vec<PlanStep> = Vec::new();
+    for WrittenStep { step, status } in written.steps {
+        let step = one_line(&step, MAX_CHARS);
+        if step.is_empty() {
+            continue;
+        }
+        let known = |status: &String| StepStatus::ALL.iter().any(|known| known.as_str() == status);
+        if let Some(unknown) = status.filter(|status| !known(status)) {
+            let number = steps.len() + 1;
+            let unknown = elide(&unknown, 40);
+            notices.push(format!("Step {number} came with the unknown status {unknown:?}: it is pending."));
+        }
+        steps.push(PlanStep { step, status: StepStatus::Pending });
+    }
+    if steps.len() > most {
+        return Err(format!("it has {} steps, and at most {most} are allowed", steps.len()));
+    }
+    let Some(first) = steps.first_mut() else { return Err("it has no step".to_owned()) };
+    first.status = StepStatus::InProgress;
+    let notes = |notes: Vec<String>| {
+        let notes = notes.iter().map(|note| one_line(note, MAX_CHARS)).filter(|note| !note.is_empty());
+        notes.take(MOST_NOTES).collect()
+    };
+    let plan = Plan {
+        summary: one_line(&written.summary, MAX_SUMMARY_CHARS),
+        steps,
+        risks: notes(written.risks),
+        questions: notes(written.questions),
+        completion: one_line(&written.completion, MAX_SUMMARY_CHARS),
+    };
+    if plan.summary.is_empty() {
+        return Err("its summary is empty".to_owned());
+    }
+    Ok((plan, notices))
+}
+
+fn one_line(text: &str, max_chars: usize) -> String {
+    elide(&text.split_whitespace().collect::<Vec<_>>().join(" "), max_chars)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(steps: &Value) -> Written {
+        let plan = json!({"summary": "Do  it.", "steps": steps, "risks": ["", "fire"], "completion": "done"});
+        serde_json::from_value(plan).unwrap()
+    }
+
+    #[test]
+    fn the_first_step_is_in_progress_and_an_unknown_status_becomes_pending_with_a_notice() {
+        let steps = json!([
+            {"step": "one", "status": "completed"},
+            {"step": "two\nlines", "status": "blocked"},
+            {"step": " "},
+            {"step": "three"},
+        ]);
+        let (plan, notices) = accepted(written(&steps), 3).unwrap();
+        let steps: Vec<_> = plan.steps.iter().map(|step| (step.step.as_str(), step.status)).collect();
+        use StepStatus::{InProgress, Pending};
+        assert_eq!(steps, [("one", InProgress), ("two lines", Pending), ("three", Pending)]);
+        assert_eq!(notices, ["Step 2 came with the unknown status \"blocked\": it is pending."]);
+        assert_eq!((plan.summary.as_str(), plan.risks), ("Do it.", vec!["fire".to_owned()]));
+    }
+
+    #[test]
+    fn a_plan_without_steps_or_with_too_many_is_refused() {
+        for (steps, expected) in [
+            (json!([]), "it has no step"),
+            (json!([{"step": "", "status": "pending"}]), "it has no step"),
+            (json!([{"step": "a"}, {"step": "b"}]), "it has 2 steps, and at most 1 are allowed"),
+        ] {
+            assert_eq!(accepted(written(&steps), 1).unwrap_err(), expected);
+        }
+        let long = accepted(written(&json!([{"step": "x".repeat(5000)}])), 1).unwrap().0;
+        assert!(long.steps[0].step.chars().count() <= MAX_CHARS + 1);
+    }
+
+    #[test]
+    fn a_schema_for_the_model_has_only_what_all_providers_know() {
+        fn check(schema: &Value) {
+            let known = ["type", "properties", "required", "additionalProperties", "items", "enum"];
+            let object = schema.as_object().unwrap();
+            assert!(object.keys().all(|keyword| known.contains(&keyword.as_str())), "{schema}");
+            if let Some(properties) = schema["properties"].as_object() {
+                let required: Vec<&str> =
+                    schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                assert!(properties.keys().all(|name| required.contains(&name.as_str())), "{schema}");
+                assert_eq!(schema["additionalProperties"], false);
+                properties.values().for_each(check);
+            }
+            schema.get("items").into_iter().for_each(check);
+        }
+        check(&schema().schema);
+    }
+}
