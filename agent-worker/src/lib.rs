@@ -20,6 +20,7 @@ mod compaction;
 mod compaction_note;
 pub mod config;
 mod conversation;
+mod decision_wait;
 mod event_sink;
 mod http;
 mod json_lines;

@@ -3,13 +3,17 @@
 //! Nothing is repeated: whichever of the two dies, the pipe between them ends, and the attempt with it.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use protocol::{Envelope, EventId, FromWorker, ToolRequest};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::decision_wait::until_decided;
 use crate::model::ToolCall;
 use crate::tool_client::CallContext;
+use crate::wall_clock::WallClock;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SupervisorTools {
@@ -26,13 +30,24 @@ impl SupervisorTools {
     }
 
     /// Makes a call and returns the answer. Never resolves without a supervisor: the process ends then.
-    pub(crate) async fn call(&self, call: &ToolCall, caller: CallContext<'_>) -> Envelope {
+    pub(crate) async fn call(&self, call: &ToolCall, caller: CallContext<'_>, clock: &WallClock) -> Envelope {
+        let answered = until_decided(clock, |wait| self.call_once(call, caller, wait)).await;
+        answered.unwrap_or_else(|never| match never {})
+    }
+
+    async fn call_once(
+        &self,
+        call: &ToolCall,
+        caller: CallContext<'_>,
+        wait: Option<Duration>,
+    ) -> Result<Envelope, Infallible> {
         let request = ToolRequest {
             id: EventId::new(),
             task_id: caller.task.task_id.clone(),
             parent_event_id: caller.turn_id.clone(),
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
+            wait_seconds: wait.unwrap_or_default().as_secs(),
         };
         let (reply, replied) = oneshot::channel();
         let forget = Forget(self, request.id.clone());
@@ -41,7 +56,7 @@ impl SupervisorTools {
         let answer = replied.await;
         drop(forget);
         match answer {
-            Ok(envelope) => envelope,
+            Ok(envelope) => Ok(envelope),
             Err(_) => std::future::pending().await,
         }
     }

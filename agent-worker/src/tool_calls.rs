@@ -63,7 +63,7 @@ impl TaskRun<'_> {
     /// Makes a call where the tool belongs.
     async fn call(&self, call: &ToolCall, caller: CallContext<'_>) -> Result<Envelope, ToolServerError> {
         match self.place(&call.name) {
-            Place::Supervisor => Ok(self.supervisor.call(call, caller).await),
+            Place::Supervisor => Ok(self.supervisor.call(call, caller, self.clock).await),
             Place::Worker => {
                 let fulfil = |wish, ended| wishes::fulfil(self, wish, ended);
                 Ok(self.own_tools.call(call, caller, fulfil).await)

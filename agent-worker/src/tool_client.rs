@@ -14,6 +14,7 @@ use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
 use crate::catalogue::CatalogueCache;
+use crate::decision_wait::until_decided;
 use crate::http::{self, HttpError, HttpResponse};
 use crate::model::ToolCall;
 use crate::retry;
@@ -21,9 +22,6 @@ use crate::wall_clock::WallClock;
 
 /// The longest deadline that a tool accepts, plus a margin for its answer.
 const CALL_TIMEOUT: Duration = Duration::from_secs(660);
-
-/// How long one request waits for a person. It is repeated until the approval is decided or expires.
-const DECISION_WAIT: Duration = Duration::from_secs(600);
 
 const CATALOGUE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -91,8 +89,7 @@ impl ToolClient {
         self.catalogue.is_outdated()
     }
 
-    /// Makes a call and returns the answer, whether the tool succeeded or failed. A call that a person must
-    /// approve is sent once more and waits for the decision, and so long the clock stands still.
+    /// Makes a call and returns the answer, whether the tool succeeded or failed.
     pub(crate) async fn call(
         &self,
         call: &ToolCall,
@@ -100,16 +97,7 @@ impl ToolClient {
         clock: &WallClock,
     ) -> Result<Envelope, ToolServerError> {
         let key = uuid::Uuid::now_v7().to_string();
-        let mut envelope = self.call_once(call, caller, &key, None).await?;
-        if !is_undecided(&envelope) {
-            return Ok(envelope);
-        }
-        let pause = clock.pause();
-        while is_undecided(&envelope) {
-            envelope = self.call_once(call, caller, &key, Some(DECISION_WAIT)).await?;
-        }
-        pause.end(Duration::from_millis(envelope.meta.stats.time_ms));
-        Ok(envelope)
+        until_decided(clock, |wait| self.call_once(call, caller, &key, wait)).await
     }
 
     /// Sends a call until it is answered. A key takes effect at most once, however often it is sent.
@@ -174,13 +162,6 @@ impl ToolClient {
         serde_json::from_slice(&answer.body)
             .map_err(|_| ToolServerError::NotAToolServer(self.url.clone(), answer.status))
     }
-}
-
-/// Whether the call waits for a person who can still decide.
-fn is_undecided(envelope: &Envelope) -> bool {
-    let is_asked =
-        envelope.meta.error.as_ref().is_some_and(|error| error.code == ErrorCode::ApprovalRequired);
-    is_asked && envelope.meta.data["state"] == "pending"
 }
 
 /// Why a retry can help: the server is too busy, it still runs the same call (from an earlier attempt), or

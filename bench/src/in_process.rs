@@ -38,6 +38,7 @@ impl InProcess {
             cwd: WorkingDirectory::Shared(config.files.roots[0].display().to_string()),
             policy: Arc::default(),
             approvals: None,
+            token_variable: "AUTONOUS_TOOL_TOKEN",
             url: String::new(),
             state_dir: Some(config.files.journal_dir().to_owned()),
         };

@@ -4,6 +4,7 @@
 //! Nothing here knows about tools, tasks or chats.
 
 pub mod allocator;
+pub mod approvals;
 pub mod config_file;
 pub mod confinement;
 pub mod descriptors;

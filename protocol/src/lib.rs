@@ -18,7 +18,8 @@ mod plan;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod task;
 pub mod text_form;
-pub mod tool_spec;
+mod tool_names;
+mod tool_spec;
 pub mod visible;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod worker_message;
@@ -32,11 +33,9 @@ pub use plan::{Plan, PlanStep, StepStatus};
 pub use task::{
     ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Quota, Role, Task,
 };
+pub use tool_names::{SUPERVISOR_TOOLS, TOOL_SERVER_TOOLS, WORKER_TOOLS};
 pub use tool_spec::{Annotations, Risk, ToolSpec};
 pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker, ToolRequest};
-
-/// The worker's own tools, sorted: the settings of other programs may name them.
-pub const WORKER_TOOLS: [&str; 2] = ["plan_create", "plan_update"];
 
 /// The longest line between supervisor and worker, in bytes with the newline.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;

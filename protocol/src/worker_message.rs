@@ -51,6 +51,14 @@ pub struct ToolRequest {
     pub tool: String,
     /// The arguments as JSON text, as the model wrote them.
     pub arguments: String,
+    /// How long the call waits for a person, if one must approve it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wait_seconds: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(seconds: &u64) -> bool {
+    *seconds == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,6 +119,7 @@ mod tests {
             parent_event_id: EventId::new(),
             tool: "telegram_react".to_owned(),
             arguments: "{".to_owned(),
+            wait_seconds: 600,
         };
         for message in [
             FromWorker::Event { event },

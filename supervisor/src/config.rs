@@ -3,11 +3,13 @@
 //! An invalid value stops the start and names its variable. Only this module reads the environment or the
 //! current directory.
 
+mod call_rules;
 mod telegram;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,7 +18,8 @@ use process::fetch_profiles;
 use process::models::{self, CONFIG_DIR};
 use process::quotas::Limits;
 use process::workspaces::Division;
-use process::{Secret, VariableError, Variables};
+use process::{Secret, VariableError, Variables, approvals};
+use toolkit::policy::Policy;
 
 use crate::children::environment::ChildSettings;
 use crate::data_dir::DataDir;
@@ -67,6 +70,10 @@ pub(crate) struct Config {
     pub system_prompt: Option<String>,
     /// `[limits.…]` of `policy.toml` in `AUTONOUS_CONFIG_DIR`: what chats and users may use in a day.
     pub limits: Limits,
+    /// The rules of `policy.toml` in `AUTONOUS_CONFIG_DIR`, for the tools that the supervisor runs.
+    pub policy: Arc<Policy>,
+    /// `AUTONOUS_APPROVAL_TIMEOUT_SECONDS` (600): how long a call waits for a person.
+    pub approval_timeout: Duration,
     /// The models of `models.toml` that can be used, the first one first; empty without that file.
     pub models: Vec<String>,
     /// `AUTONOUS_WORKERS` (4): how many tasks run at once.
@@ -111,6 +118,8 @@ impl Config {
             division: Division::from_variables(variables)?,
             system_prompt: system_prompt(variables)?,
             limits: Limits::read(variables.text(CONFIG_DIR).map(Path::new))?,
+            policy: Arc::new(call_rules::read(variables.text(CONFIG_DIR).map(Path::new))?),
+            approval_timeout: approvals::timeout(variables)?,
             models: models::selectable_names(variables)?,
             stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
             workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,

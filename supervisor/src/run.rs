@@ -13,14 +13,16 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolkit::{Registry, RegistryError};
 
 use crate::approvals::ask::Asker;
 use crate::approvals::client::Approvals;
+use crate::approvals::expire::expire;
 use crate::approvals::follow::Follower;
 use crate::cancel_signal::CancelSignal;
-use crate::channel::{Channel, Channels, Delivery};
-use crate::channel_tools::ChannelTools;
+use crate::channel::{Channel, ChannelName, Channels, Delivery};
 use crate::channel_tools::sending::Sending;
+use crate::channel_tools::{self, ChannelTools, Surroundings};
 use crate::channels::inbound::Inbound;
 use crate::channels::local::{self, Local};
 use crate::channels::pace::SharedPace;
@@ -73,7 +75,7 @@ pub(crate) enum RunError {
     #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
     #[error(transparent)]
-    Tools(#[from] toolkit::RegistryError),
+    Tools(#[from] RegistryError),
     #[error("could not open what the supervisor keeps of its tools' calls")]
     ToolState(#[source] std::io::Error),
 }
@@ -87,19 +89,15 @@ pub(crate) fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<C
 }
 
 /// The tools of all channels: those of a new one get their line here.
-fn channel_tools(
-    config: &Config,
+fn registries(
+    sending: &Sending,
     files: &ToolFiles,
-    store: &Store,
-    channels: &Channels,
     schedules: &Schedules,
-) -> Result<ChannelTools, RunError> {
-    let sending = Sending { store: store.clone(), channels: channels.clone() };
-    let telegram = telegram::tools::registry(&sending, files)?;
+) -> Result<Vec<(ChannelName, Registry)>, RegistryError> {
+    let telegram = telegram::tools::registry(sending, files)?;
     // A local chat only gets replies to its own messages: nobody would see there what is due.
     let telegram = schedules::tools::add_to(telegram, schedules, telegram::NAME)?;
-    let registries = [(telegram::NAME, telegram)];
-    ChannelTools::new(registries, store, config.data.calls()).map_err(RunError::ToolState)
+    Ok(vec![(telegram::NAME, telegram)])
 }
 
 /// Runs until it is asked to `stop`. `announce` is called once, when all children are ready for the first
@@ -129,7 +127,9 @@ pub(crate) async fn run(
     let token = Secret::from(tokens.tool_token.as_str());
     let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
     let approver = Secret::from(tokens.approver_token.as_str());
-    let approvals = Approvals::new(&tokens.tool_url, approver)?;
+    let own_approvals = channel_tools::approvals(&config.data.calls(), &store, config.approval_timeout)
+        .map_err(RunError::ToolState)?;
+    let approvals = Approvals::new(&tokens.tool_url, approver, Arc::clone(&own_approvals))?;
     let inbound = Inbound {
         store: store.clone(),
         run: run.clone(),
@@ -144,7 +144,17 @@ pub(crate) async fn run(
     };
     let channels = channels(&config.channels, inbound)?;
     let schedules = Schedules::new(&store, &channels);
-    let channel_tools = channel_tools(&config, &files, &store, &channels, &schedules)?;
+    let surroundings = Surroundings {
+        store: store.clone(),
+        journal: journal.clone(),
+        policy: Arc::clone(&config.policy),
+        approvals: own_approvals,
+        url: tokens.control_url.clone(),
+        state_dir: config.data.calls(),
+    };
+    let sending = Sending { store: store.clone(), channels: channels.clone() };
+    let registries = registries(&sending, &files, &schedules)?;
+    let channel_tools = ChannelTools::new(registries, surroundings).map_err(RunError::ToolState)?;
     let system = System {
         config,
         launcher,
@@ -389,6 +399,7 @@ impl System {
         let (store, channels, run) = (self.store.clone(), self.channels.clone(), self.run.clone());
         let follower = Follower { approvals: self.approvals.clone(), asker: Asker { store, channels, run } };
         self.tracker.spawn(follower.follow(self.stop.clone()));
+        self.tracker.spawn(expire(Arc::clone(self.approvals.own()), self.stop.clone()));
     }
 
     fn start_housekeeping(&self) {
@@ -450,5 +461,24 @@ impl System {
         if timeout_at(stop_by, self.queue.finish()).await.is_err() {
             tracing::warn!("tasks still run; they are put back into the queue");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixture::{Fixture, channels};
+
+    #[tokio::test]
+    async fn the_names_that_settings_of_other_programs_may_use_are_these() {
+        let fixture = Fixture::new().await;
+        let sending = Sending { store: fixture.store.clone(), channels: channels() };
+        let division = process::workspaces::Division::Shared;
+        let files = ToolFiles::new("http://127.0.0.1:1", Secret::from("token"), &[], division).unwrap();
+        let schedules = Schedules::new(&fixture.store, &channels());
+        let registries = registries(&sending, &files, &schedules).unwrap();
+        let mut names: Vec<&str> = registries.iter().flat_map(|(_, registry)| registry.names()).collect();
+        names.sort_unstable();
+        assert_eq!(names, protocol::SUPERVISOR_TOOLS);
     }
 }

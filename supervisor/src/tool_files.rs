@@ -4,7 +4,7 @@
 use process::Secret;
 use process::workspaces::Division;
 use protocol::{Envelope, ErrorCode, SessionId, TaskId, ToolError};
-use reqwest::header::{ACCEPT, CONTENT_LENGTH, IF_NONE_MATCH};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_NONE_MATCH, RANGE};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -24,6 +24,13 @@ pub(crate) struct ToolFiles {
     root: String,
     /// What a session sees of it.
     division: Division,
+}
+
+/// What a file is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileFacts {
+    pub(crate) size_bytes: u64,
+    pub(crate) sha256: String,
 }
 
 /// Why a file was not stored.
@@ -49,9 +56,21 @@ pub(crate) async fn opened(request: RequestBuilder) -> Result<Response, GetError
     if status == StatusCode::OK {
         return Ok(answer);
     }
+    Err(GetError::Refused(Box::new(refusal_of(answer).await)))
+}
+
+/// The error in an answer of the tool server, or what else it is.
+async fn refusal_of(answer: Response) -> ToolError {
+    let status = answer.status();
     let error = answer.json::<Envelope>().await.ok().and_then(|envelope| envelope.meta.error);
     let message = || format!("The tool server answered with HTTP {status}.");
-    Err(GetError::Refused(Box::new(error.unwrap_or_else(|| ToolError::new(ErrorCode::IoError, message())))))
+    error.unwrap_or_else(|| ToolError::new(ErrorCode::IoError, message()))
+}
+
+fn no_answer(error: reqwest::Error) -> ToolError {
+    tracing::warn!(error = in_words(error), "the tool server gave no answer about a file");
+    ToolError::new(ErrorCode::IoError, "The tool server could not be asked; nothing was sent.")
+        .with_hint("Please try again in a moment.")
 }
 
 impl ToolFiles {
@@ -122,6 +141,23 @@ impl ToolFiles {
             GetError::NoAnswer(error) => in_words(error),
             GetError::Refused(error) => error.message,
         })
+    }
+
+    /// What a file is now.
+    pub(crate) async fn facts(&self, path: &str, session: &SessionId) -> Result<FileFacts, ToolError> {
+        // A HEAD would not say what is wrong.
+        let request = self.request(Method::GET, path, session).header(RANGE, "bytes=0-0");
+        let answer = request.send().await.map_err(no_answer)?;
+        let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
+        let total = header(CONTENT_RANGE).and_then(|range| range.rsplit('/').next()?.parse().ok());
+        let sha256 = header(ETAG).map(|tag| tag.trim_matches('"').to_owned());
+        let status = answer.status();
+        match (total, sha256) {
+            (Some(size_bytes), Some(sha256)) if status == StatusCode::PARTIAL_CONTENT => {
+                Ok(FileFacts { size_bytes, sha256 })
+            }
+            _ => Err(refusal_of(answer).await),
+        }
     }
 
     /// Runs a command line in the tool server's sandbox, and returns what it prints.

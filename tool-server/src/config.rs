@@ -9,7 +9,7 @@ use http_port::allowed_hosts;
 use process::exit::BadSetting;
 use process::models::CONFIG_DIR;
 use process::workspaces::{Division, WORKSPACES};
-use process::{Secret, VariableError, Variables};
+use process::{Secret, VariableError, Variables, approvals};
 use sandbox::{Mode, Network};
 use toolkit::{Bounds, DEFAULT_MAX_COMMANDS};
 
@@ -370,11 +370,7 @@ impl Limits {
                 .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
         Ok(Self {
-            approval_timeout: Duration::from_secs(variables.number(
-                "AUTONOUS_APPROVAL_TIMEOUT_SECONDS",
-                600,
-                1..=86_400,
-            )?),
+            approval_timeout: approvals::timeout(variables)?,
             max_commands: size("AUTONOUS_TOOL_MAX_COMMANDS", DEFAULT_MAX_COMMANDS, 1000)?,
             search_max_entries: variables.number(
                 "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",

@@ -110,6 +110,7 @@ impl Server {
             policy: Arc::new(policy),
             approvals: approvals.clone(),
             url: format!("http://{}", listener.local_addr()?),
+            token_variable: "AUTONOUS_TOOL_TOKEN",
             state_dir: Some(config.files.journal_dir().to_owned()),
         };
         let changer = Arc::clone(&context.changer);

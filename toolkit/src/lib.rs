@@ -2,8 +2,8 @@
 //!
 //! A tool is a type that implements [`Tool`]. A process puts its tools into one [`Registry`], and the
 //! [`Runner`] runs every call past the same guards. Routes, OpenAPI and the schemas that models read are
-//! functions of the registry. Nothing here listens on a port or opens a file, except the runner's own
-//! state: idempotency keys and tool allow-lists.
+//! functions of the registry. Nothing here listens on a port or opens a file, except the operator's rules
+//! and the runner's own state: idempotency keys, approvals and tool allow-lists.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -192,6 +192,7 @@ impl<'a> TaskTools<'a> {
             cwd: WorkingDirectory::Shared(String::new()),
             policy: Arc::default(),
             approvals: None,
+            token_variable: "",
             url: String::new(),
             state_dir: None,
         };

@@ -1,14 +1,18 @@
-//! The tool server's routes for approvals, with the approver's token.
+//! All approvals: those of the tool server, over its routes with the approver's token, and our own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use process::Secret;
 use protocol::{Envelope, EventId};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use toolkit::approvals::{ApprovalState, Approvals as Own, DecideError, NewDecision};
 
 use super::Approval;
+use super::events::{Events, EventsError};
 use super::words::Choice;
 
 /// A server that restarts is waited for; its socket keeps the request.
@@ -19,6 +23,8 @@ pub(crate) struct Approvals {
     client: Client,
     server: String,
     token: Secret,
+    /// Those of the tools that the supervisor runs.
+    own: Arc<Own>,
 }
 
 /// What became of a decision.
@@ -39,9 +45,15 @@ struct List {
 }
 
 impl Approvals {
-    pub(crate) fn new(url: &str, token: Secret) -> Result<Self, reqwest::Error> {
+    /// Those of the tool server at this address, and our own.
+    pub(crate) fn new(url: &str, token: Secret, own: Arc<Own>) -> Result<Self, reqwest::Error> {
         let client = Client::builder().no_proxy().build()?;
-        Ok(Self { client, server: url.trim_end_matches('/').to_owned(), token })
+        Ok(Self { client, server: url.trim_end_matches('/').to_owned(), token, own })
+    }
+
+    /// Those of the tools that the supervisor runs.
+    pub(crate) fn own(&self) -> &Arc<Own> {
+        &self.own
     }
 
     /// A request for a path below `/approvals`.
@@ -59,11 +71,18 @@ impl Approvals {
     /// Those that wait, the oldest first.
     pub(crate) async fn pending(&self) -> Result<Vec<Approval>, reqwest::Error> {
         let answer = self.request(Method::GET, "").query(&[("state", "pending")]).timeout(PATIENCE).send();
-        Ok(answer.await?.error_for_status()?.json::<List>().await?.approvals)
+        let mut pending = answer.await?.error_for_status()?.json::<List>().await?.approvals;
+        let own = self.own.list().into_iter().filter(|one| one.state == ApprovalState::Pending);
+        pending.extend(own.filter_map(|one| Approval::of_own(&one)));
+        pending.sort_by_key(|one| one.created_at_ms);
+        Ok(pending)
     }
 
     /// One of them; none if the tool server has forgotten it.
     pub(crate) async fn one(&self, id: &EventId) -> Result<Option<Approval>, reqwest::Error> {
+        if let Some(own) = self.own.get(id) {
+            return Ok(Approval::of_own(&own));
+        }
         let Some(request) = self.about(Method::GET, id.as_str()) else { return Ok(None) };
         let answer = request.timeout(PATIENCE).send().await?;
         match answer.status() {
@@ -73,13 +92,34 @@ impl Approvals {
     }
 
     /// What happens to them, from now on.
-    pub(crate) async fn stream(&self) -> Result<Response, reqwest::Error> {
-        self.request(Method::GET, "/stream").send().await?.error_for_status()
+    pub(crate) async fn events(&self) -> Result<Events, EventsError> {
+        let own = self.own.subscribe();
+        let remote = self.request(Method::GET, "/stream").send().await?.error_for_status()?;
+        let remote = remote.bytes_stream().map_ok(|bytes| bytes.to_vec()).boxed();
+        Ok(Events { remote, own, closing: self.own.watch_closing(), begun: Vec::new() })
+    }
+
+    /// Decides about one of our own; none if it is not ours.
+    pub(crate) async fn decide_own(
+        &self,
+        id: &str,
+        decision: NewDecision,
+    ) -> Option<Result<Arc<toolkit::approvals::Approval>, DecideError>> {
+        let id: EventId = id.parse().ok()?;
+        self.own.get(&id)?;
+        let own = Arc::clone(&self.own);
+        let decided = tokio::task::spawn_blocking(move || own.decide(&id, decision)).await;
+        Some(decided.unwrap_or_else(|error| Err(DecideError::Io(error.into()))))
     }
 
     pub(crate) async fn decide(&self, id: &str, choice: Choice, by: &str) -> Outcome {
         let (decision, scope) = choice.decision();
         let body = json!({"decision": decision, "scope": scope, "by": by});
+        if let Ok(new) = NewDecision::parse(fields(&body))
+            && let Some(decided) = self.decide_own(id, new).await
+        {
+            return outcome_of(id, decided);
+        }
         let Some(request) = self.about(Method::POST, id) else { return Outcome::Unknown };
         match read(request.json(&body).timeout(PATIENCE)).await {
             Ok(outcome) => outcome,
@@ -107,4 +147,19 @@ async fn read(request: RequestBuilder) -> Result<Outcome, reqwest::Error> {
         StatusCode::CONFLICT => Outcome::Before(words),
         _ => Outcome::Failed(words),
     })
+}
+
+fn fields(body: &Value) -> Map<String, Value> {
+    body.as_object().cloned().unwrap_or_default()
+}
+
+fn outcome_of(id: &str, decided: Result<Arc<toolkit::approvals::Approval>, DecideError>) -> Outcome {
+    match decided {
+        Ok(own) => Approval::of_own(&own).map_or(Outcome::Unknown, |own| Outcome::Taken(Box::new(own))),
+        Err(error) => {
+            let is_late = matches!(error, DecideError::Decided(_));
+            let words = error.answer(id).meta.error.map(|error| error.message).unwrap_or_default();
+            if is_late { Outcome::Before(words) } else { Outcome::Failed(words) }
+        }
+    }
 }

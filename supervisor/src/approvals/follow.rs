@@ -1,33 +1,28 @@
-//! Follows the tool server's approvals: asks about each that waits, and closes the questions of each that
+//! Follows all approvals: asks about each that waits, and closes the questions of each that
 //! does not. After every break it looks at all of them, so that nothing is missed.
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::Approval;
 use super::ask::Asker;
 use super::client::Approvals;
+use super::events::EventsError;
 use crate::error_chain::error_chain;
 use crate::store::StoreError;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// More of one event is not from the tool server.
-const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
-
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
-    #[error("the stream of approvals broke")]
+    #[error("the tool server's approvals could not be read")]
     Server(#[from] reqwest::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the stream of approvals ended")]
-    Ended,
-    #[error("an event of the stream of approvals is too long")]
-    TooLong,
+    #[error(transparent)]
+    Events(#[from] EventsError),
 }
 
 pub(crate) struct Follower {
@@ -44,7 +39,7 @@ impl Follower {
                 () = stop.cancelled() => return,
                 ended = self.follow_once(&mut has_looked) => match ended {
                     Ok(never) => match never {},
-                    Err(FollowError::Server(error)) => {
+                    Err(FollowError::Server(error) | FollowError::Events(EventsError::Server(error))) => {
                         let error = error_chain(&error.without_url());
                         tracing::debug!(error, "no approvals are heard of");
                     }
@@ -63,23 +58,14 @@ impl Follower {
 
     async fn follow_once(&self, has_looked: &mut bool) -> Result<std::convert::Infallible, FollowError> {
         // First the stream, then the list: what comes in between is in both.
-        let mut stream = self.approvals.stream().await?.bytes_stream();
+        let mut events = self.approvals.events().await?;
         self.look_at_all().await?;
         *has_looked = true;
-        let mut text = Vec::new();
-        while let Some(bytes) = stream.next().await {
-            text.extend_from_slice(&bytes?);
-            while let Some(at) = text.windows(2).position(|two| two == b"\n\n") {
-                let event: Vec<u8> = text.drain(..at + 2).collect();
-                if let Some(approval) = data_of(&event) {
-                    self.handle(&approval).await?;
-                }
-            }
-            if text.len() > MAX_EVENT_BYTES {
-                return Err(FollowError::TooLong);
+        loop {
+            if let Some(approval) = data_of(&events.next().await?) {
+                self.handle(&approval).await?;
             }
         }
-        Err(FollowError::Ended)
     }
 
     async fn look_at_all(&self) -> Result<(), FollowError> {

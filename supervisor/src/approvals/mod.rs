@@ -1,10 +1,13 @@
 //! Approvals: the calls that wait for a person, who is asked about them, and what they decide.
 //!
-//! The tool server keeps them and decides what a decision covers. The supervisor has the approver's token:
-//! it shows what waits to those who may decide, and passes on what they say.
+//! The tool server keeps those of its calls and decides what a decision covers; the supervisor has the
+//! approver's token for them, and keeps those of the calls that it runs itself in the same way. It shows what
+//! waits to those who may decide, and passes on what they say.
 
 pub(crate) mod ask;
 pub(crate) mod client;
+pub(crate) mod events;
+pub(crate) mod expire;
 pub(crate) mod follow;
 pub(crate) mod words;
 
@@ -55,6 +58,12 @@ pub(crate) struct Decided {
 }
 
 impl Approval {
+    /// One of our own, as the tool server would tell it.
+    fn of_own(own: &toolkit::approvals::Approval) -> Option<Self> {
+        let told = serde_json::to_value(own).and_then(serde_json::from_value);
+        told.inspect_err(|error| tracing::error!(%error, "an approval could not be read")).ok()
+    }
+
     pub(crate) fn is_pending(&self) -> bool {
         self.state == "pending"
     }

@@ -20,6 +20,7 @@ use super::client::{Approvals, Outcome};
 use super::follow::Follower;
 use super::words::Choice;
 use crate::channel::{BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Rejection, SendOutcome};
+use crate::channel_tools;
 use crate::store::fixture::Fixture;
 
 const TOKEN: &str = "approver";
@@ -153,8 +154,15 @@ impl Channel for Chats {
     }
 }
 
+/// The approvals of a server, and some of the fixture's own.
+fn approvals(fixture: &Fixture, url: &str) -> Approvals {
+    let directory = std::env::temp_dir().join(format!("own-{}", EventId::new()));
+    let own = channel_tools::approvals(&directory, &fixture.store, Duration::from_secs(60)).unwrap();
+    Approvals::new(url, Secret::from(TOKEN), own).unwrap()
+}
+
 fn following(fixture: &Fixture, url: &str) -> (Approvals, CancellationToken) {
-    let approvals = Approvals::new(url, Secret::from(TOKEN)).unwrap();
+    let approvals = approvals(fixture, url);
     let channels = Channels::new([Arc::new(Chats) as Arc<dyn Channel>]);
     let asker = Asker { store: fixture.store.clone(), channels, run: fixture.run.clone() };
     let stop = CancellationToken::new();
@@ -240,7 +248,8 @@ async fn a_question_that_has_not_left_when_it_is_decided_is_not_sent() {
 
 #[tokio::test]
 async fn without_the_tool_server_nobody_is_told_that_it_was_allowed() {
-    let approvals = Approvals::new("http://127.0.0.1:1", Secret::from(TOKEN)).unwrap();
+    let fixture = Fixture::new().await;
+    let approvals = approvals(&fixture, "http://127.0.0.1:1");
     let outcome = approvals.decide(EventId::new().as_str(), Choice::Once, "Ada").await;
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
 }

@@ -1,48 +1,82 @@
 //! The tools of channels: calls that the supervisor itself runs, for workers and for people.
 //!
-//! They pass the same runner as the tool server's tools and become the same events. A call acts by adding to
-//! the outbox, so what it sends survives this process. No tool decides anything for the model.
+//! They pass the same runner as the tool server's tools, with the operator's rules and what a skill allows,
+//! and become the same events. A call acts by adding to the outbox, so what it sends survives this process.
+//! No tool decides anything for the model.
 
 mod recorder;
 pub(crate) mod sending;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use protocol::hash::sha256;
 use protocol::{Envelope, ErrorCode, ToolError};
+use toolkit::approvals::Approvals;
+use toolkit::policy::Policy;
 use toolkit::runner::{WorkingDirectory, refusal};
 use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, Request, Runner, RunnerSettings};
 
 use crate::channel::ChannelName;
-use crate::store::Store;
+use crate::journal::Journal;
+use crate::store::{Store, tool_calls};
 use recorder::EventRecorder;
 
 /// How long a call may take, unless its tool has a limit of its own. Nothing is sent meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The tools of each channel, by the channel's name.
+/// Stands for the token of all callers.
+const OWN_CALLER: &[u8] = b"supervisor";
+
+/// The tools of each channel.
 #[derive(Clone)]
-pub(crate) struct ChannelTools(Arc<[(ChannelName, Arc<Runner>)]>);
+pub(crate) struct ChannelTools {
+    /// By the channel's name.
+    runners: Arc<[(ChannelName, Arc<Runner>)]>,
+    store: Store,
+    journal: Journal,
+}
+
+/// What calls need beside their tools.
+pub(crate) struct Surroundings {
+    pub(crate) store: Store,
+    /// The tool server's, which knows what skills a task has read.
+    pub(crate) journal: Journal,
+    /// The operator's rules.
+    pub(crate) policy: Arc<Policy>,
+    /// Where people are asked about calls.
+    pub(crate) approvals: Arc<Approvals>,
+    /// The address of the control port, where a person can send a call again.
+    pub(crate) url: String,
+    /// What outlives this process: the idempotency keys of calls.
+    pub(crate) state_dir: PathBuf,
+}
+
+/// The approvals of these tools' calls, which outlive this process. A call waits as long as `timeout`.
+pub(crate) fn approvals(state_dir: &Path, store: &Store, timeout: Duration) -> io::Result<Arc<Approvals>> {
+    let recorder = Arc::new(EventRecorder(store.clone()));
+    Approvals::open(&state_dir.join("approvals"), recorder, timeout).map(Arc::new)
+}
 
 impl ChannelTools {
-    /// `state_dir` keeps what outlives this process: the idempotency keys of calls.
     pub(crate) fn new(
         registries: impl IntoIterator<Item = (ChannelName, Registry)>,
-        store: &Store,
-        state_dir: PathBuf,
+        surroundings: Surroundings,
     ) -> io::Result<Self> {
+        let Surroundings { store, journal, policy, approvals, url, state_dir } = surroundings;
         let settings = RunnerSettings {
             disabled: BTreeSet::new(),
             timeout: TIMEOUT,
             max_commands: DEFAULT_MAX_COMMANDS,
             bounds: Bounds::default(),
             cwd: WorkingDirectory::Shared(String::new()),
-            policy: Arc::default(),
-            approvals: None,
-            url: String::new(),
+            policy,
+            approvals: Some(approvals),
+            url,
+            token_variable: "AUTONOUS_CONTROL_TOKEN",
             state_dir: Some(state_dir),
         };
         let runner = |(name, registry)| {
@@ -50,13 +84,14 @@ impl ChannelTools {
             let runner = Runner::new(registry, settings.clone(), recorder, Arc::new(Redactor::new([])))?;
             Ok((name, Arc::new(runner)))
         };
-        Ok(Self(registries.into_iter().map(runner).collect::<io::Result<_>>()?))
+        let runners = registries.into_iter().map(runner).collect::<io::Result<_>>()?;
+        Ok(Self { runners, store, journal })
     }
 
     /// What a task of this channel gets.
     pub(crate) fn of(&self, channel: &ChannelName) -> protocol::ChannelTools {
         let mut tools = protocol::ChannelTools::default();
-        for (name, runner) in &*self.0 {
+        for (name, runner) in &*self.runners {
             let specs = runner.specs().into_iter();
             if name == channel {
                 tools.offered.extend(specs.cloned());
@@ -72,11 +107,18 @@ impl ChannelTools {
         let session = request.session.as_str();
         let channel = session.split(':').next().unwrap_or_default();
         let has = |runner: &Runner| runner.specs().iter().any(|spec| spec.name == request.tool);
-        let own = self.0.iter().find(|(name, runner)| name.as_str() == channel && has(runner));
+        let own = self.runners.iter().find(|(name, runner)| name.as_str() == channel && has(runner));
         if let Some((_, runner)) = own {
-            return runner.run(request).await;
+            return match self.allowed_tools(&request).await {
+                Ok(allowed_tools) => {
+                    // Whoever calls has the control token, or a pipe that only our worker has.
+                    let token_sha256 = Some(sha256(OWN_CALLER));
+                    runner.run(Request { allowed_tools, token_sha256, ..request }).await
+                }
+                Err(error) => refusal(&request.tool, error),
+            };
         }
-        let error = match self.0.iter().find(|(_, runner)| has(runner)) {
+        let error = match self.runners.iter().find(|(_, runner)| has(runner)) {
             Some((other, _)) => {
                 let message = format!(
                     "`{}` works in chats of {other} only, and this is the session {session}.",
@@ -94,8 +136,22 @@ impl ChannelTools {
     }
 }
 
+impl ChannelTools {
+    /// What the skills allow that the task has read, as the tool server has recorded it until now.
+    async fn allowed_tools(&self, request: &Request) -> Result<Option<Vec<String>>, ToolError> {
+        let Some(task) = request.task.clone() else { return Ok(None) };
+        self.journal.drain().await;
+        let known = self.store.write(move |tx| tool_calls::allowed_tools(tx, &task)).await;
+        known.map_err(|error| {
+            tracing::error!(%error, "could not read which tools a task may call");
+            let message = "What the task may call could not be read, so the call was not run.";
+            ToolError::new(ErrorCode::IoError, message)
+        })
+    }
+}
+
 impl fmt::Debug for ChannelTools {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+        formatter.debug_list().entries(self.runners.iter().map(|(name, _)| name)).finish()
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use protocol::event::{ToolCallCompleted, ToolCallFailed, ToolCallReplayed, ToolCallStarted};
-use protocol::journal::{ARGUMENTS_BYTES, CallEnded, CallReplayed, CallStarted};
-use protocol::{Event, EventBody, EventId};
+use protocol::journal::{ARGUMENTS_BYTES, CallEnded, CallReplayed, CallStarted, FIRST_PREV, RecordBody};
+use protocol::{Event, EventBody, EventId, JournalRecord, now_ms};
 use toolkit::runner::CallIds;
 use toolkit::{Recorder, arguments};
 
@@ -34,6 +34,21 @@ impl Recorder for EventRecorder {
     fn replayed(&self, ids: &CallIds, call: CallReplayed) -> io::Result<()> {
         let body = ToolCallReplayed { call, session_id: ids.session.clone() };
         self.append(ids, Some(ids.call.clone()), body.into()).map_err(io::Error::other)
+    }
+
+    fn approval(&self, ids: &CallIds, id: EventId, body: RecordBody) -> io::Result<()> {
+        // As the journal's records become events.
+        let record = JournalRecord {
+            body,
+            id,
+            parent_id: ids.parent.clone(),
+            task_id: ids.task.clone(),
+            session_id: ids.session.clone(),
+            time_ms: now_ms(),
+            prev: FIRST_PREV.to_owned(),
+        };
+        let Some(event) = record.into_event() else { return Ok(()) };
+        wait(self.0.write(move |tx| events::append(tx, &event))).map_err(io::Error::other)
     }
 
     fn ended(&self, ids: &CallIds, call: CallEnded) {

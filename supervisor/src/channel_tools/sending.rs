@@ -40,6 +40,12 @@ impl Sending {
         wait(queue).map_err(not_stored).map(|rows| rows.first().copied().unwrap_or_default())
     }
 
+    /// Fails if the channel would not send anything to the chat.
+    pub(crate) fn may_send(&self, channel: &ChannelName, chat_id: &str) -> Result<(), ToolError> {
+        let Some(channel) = self.channels.get(channel) else { return Err(not_here("is unknown")) };
+        channel.prepare(chat_id, Content::Text("?".to_owned())).map(drop).map_err(rejected)
+    }
+
     /// A file as it is now for the call's session, in the database.
     pub(crate) fn fetch(&self, files: &ToolFiles, call: &Call, path: &str) -> Result<StoredFile, ToolError> {
         let mut request = files.request(Method::GET, path, &call.session);

@@ -34,7 +34,7 @@ use crate::health::Board;
 use crate::journal::Journal;
 use crate::store::claim::{self, Claim};
 use crate::store::{Store, StoreError, cancel, held};
-use state::{DispatchState, Patience, Running, Work};
+use state::{Attempt, DispatchState, Patience, Running, Work};
 use task_template::{PriorContext, TaskTemplate};
 
 /// A worker that is silent for this long is ended; it sends a heartbeat every 2 s.
@@ -186,8 +186,14 @@ impl Dispatcher {
                 let line = self.task_template.task(&task, *past, &self.run);
                 let (id, attempt, now) = (task.id.clone(), task.attempt, Instant::now());
                 let progress_by = now + self.progress_limit();
-                state.running =
-                    Some(Running { task: *task, renewed: now, stop_by: None, progress_by, unfinished });
+                state.running = Some(Running {
+                    task: *task,
+                    renewed: now,
+                    stop_by: None,
+                    progress_by,
+                    attempt: Attempt::default(),
+                    unfinished,
+                });
                 link.send(&ToWorker::Task(Box::new(line))).await?;
                 tracing::info!(task_id = %id, attempt, "gave a task to a worker");
             }

@@ -194,6 +194,7 @@ pub(crate) fn call_completed(output_text: &str) -> ToolCallCompleted {
         path_resolved: None,
         change: None,
         created_control_files: Vec::new(),
+        allowed_tools: None,
     };
     ToolCallCompleted { call, session_id: SessionId::default_session() }
 }

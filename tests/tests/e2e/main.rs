@@ -3,6 +3,7 @@
 
 // Messages, from a chat to the reply.
 mod cancel;
+mod channel_tool_rules;
 mod channel_tools;
 mod columns;
 mod formatted;

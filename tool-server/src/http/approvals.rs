@@ -13,9 +13,8 @@ use futures_util::stream;
 use protocol::{ErrorCode, EventId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::{broadcast, watch};
-use toolkit::approvals::{Approval, ApprovalState, Change, DecideError, NewDecision};
+use toolkit::approvals::{Approval, ApprovalState, Change, NewDecision, unknown};
 use toolkit::arguments::{elide, invalid, parse_object};
 
 use super::state::AppState;
@@ -77,7 +76,10 @@ pub(super) async fn decide(
     request: Request,
 ) -> Response {
     let (parts, content) = request.into_parts();
-    let new = match body::read(&parts.headers, content).await.and_then(|body| new_decision(&body)) {
+    let new = match body::read(&parts.headers, content)
+        .await
+        .and_then(|body| NewDecision::parse(parse_object(&body)?))
+    {
         Ok(new) => new,
         Err(error) => return response::error_response("", error),
     };
@@ -86,15 +88,7 @@ pub(super) async fn decide(
     let decided = tokio::task::spawn_blocking(move || approvals.decide(&event_id, new)).await;
     match decided {
         Ok(Ok(approval)) => Json(&*approval).into_response(),
-        Ok(Err(DecideError::Unknown)) => response::error_response("", unknown(&id)),
-        Ok(Err(DecideError::Decided(approval))) => decided_before(&approval),
-        Ok(Err(DecideError::Invalid(what))) => response::error_response("", invalid(what)),
-        Ok(Err(DecideError::Io(error))) => {
-            tracing::error!(%error, "a decision could not be stored");
-            let message = "The decision could not be stored, so it does not hold.";
-            let error = ToolError { http_status: Some(500), ..ToolError::new(ErrorCode::IoError, message) };
-            response::error_response("", error)
-        }
+        Ok(Err(error)) => response::envelope_response(error.answer(&id)),
         Err(error) => {
             tracing::error!(%error, "a decision failed");
             response::error_response("", ToolError::new(ErrorCode::Internal, "The decision failed."))
@@ -131,46 +125,8 @@ async fn next_part(
     closing: &mut watch::Receiver<bool>,
 ) -> Option<Bytes> {
     tokio::select! {
-        change = changes.recv() => change.ok().map(|change| event(&change)),
+        change = changes.recv() => change.ok().map(|change| Bytes::from(change.event())),
         _ = closing.wait_for(|closing| *closing) => None,
         () = tokio::time::sleep(KEEP_ALIVE) => Some(Bytes::from_static(b":\n\n")),
     }
-}
-
-fn event(change: &Change) -> Bytes {
-    let data = serde_json::to_string(&*change.approval).unwrap_or_default();
-    Bytes::from(format!("event: {}\nid: {}\ndata: {data}\n\n", change.kind, change.approval.id))
-}
-
-fn new_decision(body: &[u8]) -> Result<NewDecision, ToolError> {
-    let parsed = serde_json::from_value(Value::Object(parse_object(body)?));
-    parsed.map_err(|error| {
-        invalid(format!("The decision is not understood: {error}.")).with_hint(
-            "Send {\"decision\": \"grant\" or \"deny\", \"scope\": \"call\", \"task\" or \"chat\", \
-             \"until_ms\", \"reason\", \"by\"}.",
-        )
-    })
-}
-
-fn unknown(id: &str) -> ToolError {
-    let message = format!("No such approval: {}.", elide(id, 60));
-    let error = ToolError::new(ErrorCode::NotFound, message).with_hint("GET /approvals lists them.");
-    ToolError { http_status: Some(404), ..error }
-}
-
-fn decided_before(approval: &Approval) -> Response {
-    let what = match (&approval.decision, approval.state) {
-        (Some(decision), _) => {
-            let by = decision.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
-            format!("It was decided before{by}: {}.", json_name(&decision.decision))
-        }
-        (None, _) => "It has expired.".to_owned(),
-    };
-    let mut envelope = toolkit::runner::refusal("", ToolError::new(ErrorCode::ApprovalDecided, what));
-    envelope.meta.data = serde_json::to_value(approval).unwrap_or_default();
-    response::envelope_response(envelope)
-}
-
-fn json_name(value: &impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }

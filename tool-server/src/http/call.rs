@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::{Path, Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use http_port::presented_token;
+use http_port::{preferred_wait, presented_token};
 use protocol::hash::sha256;
 use protocol::{SessionId, ToolError};
 use toolkit::arguments::{elide, invalid};
@@ -45,27 +45,17 @@ pub(super) fn request_of(
         idempotency_key: id::<protocol::EventId>(headers, "idempotency-key")?.map(String::from),
         token_sha256: presented_token(headers).map(|token| sha256(token.as_bytes())),
         wait: wait_of(headers)?,
+        allowed_tools: None,
         attachment: None,
     })
 }
 
-/// `Prefer: wait=N` in seconds (RFC 7240); other preferences are ignored.
 fn wait_of(headers: &HeaderMap) -> Result<Duration, ToolError> {
-    let preferences = headers.get_all("prefer").iter();
-    let preferences = preferences.flat_map(|value| value.to_str().unwrap_or_default().split([',', ';']));
-    let mut waits = preferences.filter_map(|one| one.trim().strip_prefix("wait"));
-    let Some(wait) = waits.next() else { return Ok(Duration::ZERO) };
-    let seconds = wait.trim().strip_prefix('=').map(|text| text.trim().trim_matches('"'));
-    seconds
-        .and_then(|text| text.parse::<u32>().ok())
-        .map(|seconds| Duration::from_secs(seconds.into()))
-        .ok_or_else(|| {
-            invalid(format!(
-                "Header Prefer has a wait that is no number of seconds: wait{}.",
-                elide(wait, 60)
-            ))
+    preferred_wait(headers).map_err(|wait| {
+        let what = elide(&wait, 60);
+        invalid(format!("Header Prefer has a wait that is no number of seconds: wait{what}."))
             .with_hint("Write `Prefer: wait=60`, or leave it out.")
-        })
+    })
 }
 
 fn id<T: FromStr<Err = protocol::ids::InvalidId>>(

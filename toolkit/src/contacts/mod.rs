@@ -1,5 +1,5 @@
-//! The people and agents that an agent knows: the Markdown files `contacts/ACTIVE.md` and `INACTIVE.md` of the
-//! `state` root, which models and people edit with the file tools.
+//! The people and agents that an agent knows: the Markdown files `contacts/ACTIVE.md` and `INACTIVE.md` of
+//! the `state` root, which models and people edit with the file tools.
 //!
 //! Reading is a pure function of the text. What is not understood stays in the file, and is told to whoever
 //! asks for just that contact; nothing is guessed where a message could reach the wrong chat.

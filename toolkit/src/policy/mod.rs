@@ -4,6 +4,7 @@
 //! read in the strict sense: a rule that asks or denies matches if any part of the call fits or could fit;
 //! one that allows, only if all of it certainly fits.
 
+pub mod file;
 mod rule;
 mod touches;
 

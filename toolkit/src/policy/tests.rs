@@ -47,6 +47,28 @@ fn each_part_of_a_rule_narrows_it() {
 }
 
 #[test]
+fn what_is_special_about_a_call_must_all_be_listed_to_allow_it() {
+    let special = |circumstances: &[Circumstance]| Touches {
+        circumstances: circumstances.to_vec(),
+        ..Touches::default()
+    };
+    let both = [Circumstance::OtherChat, Circumstance::NewContact];
+    for (listed, touched, asked, allowed) in [
+        (&["other_chat"][..], &[][..], false, false),
+        (&["other_chat"], &both[..1], true, true),
+        (&["other_chat"], &both[1..], false, false),
+        (&["other_chat"], &both[..], true, false),
+        (&["new_contact", "other_chat"], &both[..], true, true),
+    ] {
+        for (decided, expected) in [("ask", asked), ("deny", asked), ("allow", allowed)] {
+            let spec = json!({"decision": decided, "circumstances": listed});
+            let found = decision(spec.clone(), ("write", Risk::High), "default", &special(touched));
+            assert_eq!(found.is_some(), expected, "{spec}: {touched:?}");
+        }
+    }
+}
+
+#[test]
 fn one_part_of_a_call_is_enough_to_ask_and_all_of_it_is_needed_to_allow() {
     let path = |path: &str| TouchedPath { path: format!("/w/{path}").into(), beneath: path.into() };
     let touches = |paths: &[&str], hosts: &[&str]| Touches {

@@ -22,17 +22,23 @@ pub enum Circumstance {
     SendsData,
     /// It asks a host that the operator has not listed.
     NewHost,
+    /// It sends something into another chat than its own.
+    OtherChat,
+    /// It writes to a contact that nobody of its chat has written to before.
+    NewContact,
 }
 
 impl Circumstance {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::SendsData, Self::NewHost];
+    pub const ALL: [Self; 4] = [Self::SendsData, Self::NewHost, Self::OtherChat, Self::NewContact];
 
     /// The name that rules use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SendsData => "sends_data",
             Self::NewHost => "new_host",
+            Self::OtherChat => "other_chat",
+            Self::NewContact => "new_contact",
         }
     }
 }

@@ -135,7 +135,7 @@ impl Asking {
         let mut data = json!({
             "reason": verdict.reason,
             "rule": verdict.rule,
-            "replay": Replay::of(call, &self.settings.url),
+            "replay": Replay::of(call, &self.settings.url, self.settings.token_variable),
         });
         if let Some(approval) = approval {
             data["approval_id"] = json!(approval.id);

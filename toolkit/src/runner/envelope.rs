@@ -102,7 +102,8 @@ impl Header {
     }
 }
 
-pub(super) fn record(envelope: &Envelope) -> CallEnded {
+/// What is recorded of an answer that restricts its task to `allowed_tools`.
+pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) -> CallEnded {
     CallEnded {
         tool_name: envelope.meta.tool.clone(),
         latency_ms: envelope.meta.stats.time_ms,
@@ -113,6 +114,7 @@ pub(super) fn record(envelope: &Envelope) -> CallEnded {
         path_resolved: envelope.meta.context.path_resolved.clone(),
         change: change(envelope),
         created_control_files: created_control_files(&envelope.meta.data),
+        allowed_tools,
         failure: envelope.meta.error.as_ref().map(|error| CallFailure {
             error: error.message.clone(),
             error_class: error.class,

@@ -239,11 +239,12 @@ impl Runner {
 
     /// Answers a call and records its end, unless that was done at its deadline.
     fn finalise(&self, info: &CallInfo, outcome: Outcome<Value>) -> Envelope {
+        let allowed_tools = outcome.as_ref().ok().and_then(|success| success.allowed_tools.clone());
         let envelope =
             envelope::envelope(info, self.settings.cwd.of(&info.ids.session), outcome, &self.redactor);
         if info.end() {
             self.guards.iter().for_each(|guard| guard.ended(info, &envelope));
-            self.recorder.ended(&info.ids, envelope::record(&envelope));
+            self.recorder.ended(&info.ids, envelope::record(&envelope, allowed_tools));
         }
         envelope
     }
@@ -317,7 +318,7 @@ mod tests {
             let (disabled, bounds) = (BTreeSet::new(), Bounds::default());
             let cwd = WorkingDirectory::Shared(String::new());
             let (timeout, max_commands) = (Duration::from_secs(30), DEFAULT_MAX_COMMANDS);
-            let (policy, url) = (Arc::default(), String::new());
+            let (policy, url, token_variable) = (Arc::default(), String::new(), "TOKEN");
             Self {
                 disabled,
                 timeout,
@@ -326,6 +327,7 @@ mod tests {
                 cwd,
                 policy,
                 url,
+                token_variable,
                 approvals: None,
                 state_dir: Some(state_dir),
             }

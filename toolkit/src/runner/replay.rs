@@ -21,11 +21,11 @@ struct Request {
 
 impl Replay {
     /// The request of a call at this address. The token stands there as a variable.
-    pub(super) fn of(call: &PendingCall, url: &str) -> Self {
+    pub(super) fn of(call: &PendingCall, url: &str, token_variable: &str) -> Self {
         let ids = &call.info.ids;
         let mut headers: Vec<(&str, String)> = vec![("Content-Type", "application/json".to_owned())];
         if call.token_sha256.is_some() {
-            headers.push(("Authorization", "Bearer $AUTONOUS_TOOL_TOKEN".to_owned()));
+            headers.push(("Authorization", format!("Bearer ${token_variable}")));
         }
         headers.push(("X-Session-Id", ids.session.as_str().to_owned()));
         headers.extend(ids.task.as_ref().map(|task| ("X-Task-Id", task.as_str().to_owned())));

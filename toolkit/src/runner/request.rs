@@ -29,6 +29,8 @@ pub struct Request {
     pub token_sha256: Option<String>,
     /// How long the call waits for a person, if one must allow it.
     pub wait: Duration,
+    /// What a skill that the task has read elsewhere allows; none if it has read none there.
+    pub allowed_tools: Option<Vec<String>>,
     /// What comes with a transfer; none for a tool.
     pub attachment: Option<Attachment>,
 }
@@ -47,6 +49,7 @@ impl Request {
             idempotency_key: None,
             token_sha256: None,
             wait: Duration::ZERO,
+            allowed_tools: None,
             attachment: None,
         }
     }

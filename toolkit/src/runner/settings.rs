@@ -30,6 +30,8 @@ pub struct RunnerSettings {
     pub approvals: Option<Arc<Approvals>>,
     /// The address under which a call can be sent again, such as `http://127.0.0.1:8701`.
     pub url: String,
+    /// The variable that holds the token for that address, for a line that a person sends.
+    pub token_variable: &'static str,
     /// Where the runner keeps what outlives the process: idempotency keys and the tool allow-lists of tasks.
     /// Without it, allow-lists last as long as the runner, and no call may have a key.
     pub state_dir: Option<PathBuf>,

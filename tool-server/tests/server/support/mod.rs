@@ -110,6 +110,7 @@ impl TestServer {
             cwd: WorkingDirectory::Shared(root.display().to_string()),
             policy: Arc::default(),
             approvals: None,
+            token_variable: "AUTONOUS_TOOL_TOKEN",
             url: String::new(),
             state_dir: Some(directory.path().join("state")),
         };

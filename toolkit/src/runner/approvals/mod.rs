@@ -4,6 +4,7 @@
 //! before anybody is told of it, so that a server that restarts goes on with the same ones; each step is a
 //! record of the journal. A yes for one call is used up, durably, before the call runs.
 
+mod answers;
 mod approval;
 mod store;
 
@@ -20,6 +21,7 @@ use protocol::journal::RecordBody;
 use protocol::{ErrorCode, EventId, ToolError, now_ms};
 use tokio::sync::{broadcast, watch};
 
+pub use answers::unknown;
 pub use approval::{Approval, ApprovalState, Decided, MAX_UNTIL, NewDecision};
 use store::Store;
 

@@ -41,7 +41,9 @@ impl Guard for ToolAllowlist {
         if call.tool.as_ref().is_ok_and(|tool| !tool.is_bound_by_skill()) {
             return Check::Done(Ok(()));
         }
-        self.admit(call.info.ids.task.as_ref(), &call.info.tool).into()
+        let tool = &call.info.tool;
+        let elsewhere = call.allowed_tools.iter().try_for_each(|allowed| admitted(allowed.iter(), tool));
+        elsewhere.and_then(|()| self.admit(call.info.ids.task.as_ref(), tool)).into()
     }
 
     fn succeeded(&self, call: &CallInfo, success: &Success<Value>) -> Result<(), ToolError> {
@@ -77,12 +79,7 @@ impl ToolAllowlist {
     fn admit(&self, task: Option<&TaskId>, tool: &str) -> Result<(), ToolError> {
         let tasks = locked(&self.tasks);
         let Some(allowed) = task.and_then(|task| tasks.get(task)) else { return Ok(()) };
-        if allowed.contains(tool) {
-            return Ok(());
-        }
-        let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        let message = format!("The skill that this task has read does not allow `{tool}`.");
-        Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(format!("It allows: {allowed}.")))
+        admitted(allowed.iter(), tool)
     }
 
     /// Restricts a task to these tools from now on.
@@ -99,6 +96,16 @@ impl ToolAllowlist {
         tasks.insert(task.clone(), allowed_tools);
         Ok(())
     }
+}
+
+fn admitted<'a>(mut allowed: impl Iterator<Item = &'a String> + Clone, tool: &str) -> Result<(), ToolError> {
+    if allowed.clone().any(|name| name == tool) {
+        return Ok(());
+    }
+    let first = allowed.next().map_or("nothing", String::as_str);
+    let names = allowed.fold(first.to_owned(), |names, name| format!("{names}, {name}"));
+    let message = format!("The skill that this task has read does not allow `{tool}`.");
+    Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(format!("It allows: {names}.")))
 }
 
 fn file_name(task: &TaskId) -> String {

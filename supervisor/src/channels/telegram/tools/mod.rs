@@ -1,12 +1,13 @@
 //! The tools that a model has in Telegram chats, and nowhere else.
 
+mod elsewhere;
 mod language;
 mod react;
 mod reactions;
 mod send_file;
 mod send_voice;
 
-use protocol::ToolError;
+use protocol::{SessionId, ToolError};
 use toolkit::arguments::invalid;
 use toolkit::{Call, Registry, RegistryError};
 
@@ -24,10 +25,14 @@ pub(crate) fn registry(sending: &Sending, files: &ToolFiles) -> Result<Registry,
 
 /// The chat that the call is for: the one that it names, or its own.
 fn chat_of(call: &Call, named: Option<i64>) -> Result<String, ToolError> {
-    let own = call.session.as_str().strip_prefix(NAME.as_str()).and_then(|rest| rest.strip_prefix(':'));
-    match (named, own) {
+    match (named, own_chat(&call.session)) {
         (Some(chat), _) => Ok(chat.to_string()),
         (None, Some(own)) => Ok(own.to_owned()),
         (None, None) => Err(invalid("`chat_id` is missing: the session is no Telegram chat.")),
     }
+}
+
+/// The chat of a session, if it is one of this channel.
+fn own_chat(session: &SessionId) -> Option<&str> {
+    session.as_str().strip_prefix(NAME.as_str())?.strip_prefix(':')
 }

@@ -1,13 +1,14 @@
 //! `telegram_react`: an emoji on a message.
 
-use protocol::{Annotations, Risk};
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use super::{chat_of, reactions};
+use super::{chat_of, elsewhere, reactions};
 use crate::channel::Content;
 use crate::channel_tools::sending::Sending;
 use crate::channels::telegram::NAME;
@@ -59,6 +60,14 @@ impl Tool for React {
 
     fn example(&self) -> Value {
         json!({"emoji": "👍"})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        elsewhere::touches(arguments, session)
+    }
+
+    fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
+        elsewhere::preview(&self.0, None, arguments, call)
     }
 
     fn run(&self, arguments: ReactArguments, call: &Call) -> Outcome<ReactData> {

@@ -3,14 +3,17 @@
 //! The bytes go into the outbox with the call, so the chat gets the file as it was then, whatever happens to
 //! it.
 
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use std::collections::BTreeMap;
+
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use super::chat_of;
+use super::{chat_of, elsewhere};
 use crate::channel::Content;
 use crate::channel::content::{File, FileBody};
 use crate::channel_tools::sending::Sending;
@@ -70,6 +73,22 @@ impl Tool for SendFile {
 
     fn example(&self) -> Value {
         json!({"path": "hello.txt", "caption": "Here it is."})
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        elsewhere::touches(arguments, session)
+    }
+
+    fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
+        elsewhere::preview(&self.sending, Some(&self.files), arguments, call)
+    }
+
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        elsewhere::named_file(&self.files, arguments, session)
     }
 
     fn run(&self, arguments: SendFileArguments, call: &Call) -> Outcome<SendFileData> {

@@ -3,6 +3,7 @@
 //! Programs of the system speak and encode, in a command of the tool server's sandbox. What the call says
 //! reaches them in files, and never as text of a command line.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use protocol::{Annotations, Envelope, ErrorCode, Risk, SessionId, ToolError};
@@ -10,10 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use super::send_file::valid_name;
-use super::{chat_of, language};
+use super::{chat_of, elsewhere, language};
 use crate::channel::Content;
 use crate::channel::content::{File, FileBody, StoredFile};
 use crate::channel_tools::sending::{Sending, wait};
@@ -137,6 +139,22 @@ impl Tool for SendVoice {
 
     fn timeout(&self, _: &Value) -> Option<Duration> {
         Some(PATIENCE)
+    }
+
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        elsewhere::touches(arguments, session)
+    }
+
+    fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
+        elsewhere::preview(&self.sending, Some(&self.files), arguments, call)
+    }
+
+    fn named_files(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        elsewhere::named_file(&self.files, arguments, session)
     }
 
     fn run(&self, arguments: SendVoiceArguments, call: &Call) -> Outcome<SendVoiceData> {

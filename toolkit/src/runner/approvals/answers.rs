@@ -1,0 +1,70 @@
+//! What those who decide are told: the same words from every program that has approvals.
+
+use protocol::{Envelope, ErrorCode, ToolError};
+use serde_json::{Map, Value};
+
+use super::{Approval, Change, DecideError, NewDecision};
+use crate::arguments::{elide, invalid};
+use crate::runner::refusal;
+
+impl DecideError {
+    /// The answer to whoever wanted to decide about the approval with this ID.
+    pub fn answer(self, id: &str) -> Envelope {
+        match self {
+            Self::Unknown => refusal("", unknown(id)),
+            Self::Decided(approval) => decided_before(&approval),
+            Self::Invalid(what) => refusal("", invalid(what)),
+            Self::Io(error) => {
+                tracing::error!(%error, "a decision could not be stored");
+                let message = "The decision could not be stored, so it does not hold.";
+                let error =
+                    ToolError { http_status: Some(500), ..ToolError::new(ErrorCode::IoError, message) };
+                refusal("", error)
+            }
+        }
+    }
+}
+
+impl NewDecision {
+    /// Reads a decision.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what would be right.
+    pub fn parse(fields: Map<String, Value>) -> Result<Self, ToolError> {
+        serde_json::from_value(Value::Object(fields)).map_err(|error| {
+            invalid(format!("The decision is not understood: {error}.")).with_hint(
+                "Send {\"decision\": \"grant\" or \"deny\", \"scope\": \"call\", \"task\" or \"chat\", \
+                 \"until_ms\", \"reason\", \"by\"}.",
+            )
+        })
+    }
+}
+
+impl Change {
+    /// The change as a server-sent event, with the approval as its data.
+    pub fn event(&self) -> String {
+        let data = serde_json::to_string(&*self.approval).unwrap_or_default();
+        format!("event: {}\nid: {}\ndata: {data}\n\n", self.kind, self.approval.id)
+    }
+}
+
+/// There is no approval with this ID.
+pub fn unknown(id: &str) -> ToolError {
+    let message = format!("No such approval: {}.", elide(id, 60));
+    let error = ToolError::new(ErrorCode::NotFound, message).with_hint("GET /approvals lists them.");
+    ToolError { http_status: Some(404), ..error }
+}
+
+fn decided_before(approval: &Approval) -> Envelope {
+    let what = match &approval.decision {
+        Some(decision) => {
+            let by = decision.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+            let decision = serde_json::to_value(decision.decision).unwrap_or_default();
+            format!("It was decided before{by}: {}.", decision.as_str().unwrap_or_default())
+        }
+        None => "It has expired.".to_owned(),
+    };
+    let mut envelope = refusal("", ToolError::new(ErrorCode::ApprovalDecided, what));
+    envelope.meta.data = serde_json::to_value(approval).unwrap_or_default();
+    envelope
+}
