@@ -28,6 +28,9 @@ const READ_BYTES: usize = 5_000;
 const CALLS: usize = 10_000;
 const CONNECTIONS: usize = 64;
 
+/// As many as the server has.
+const SERVER_THREADS: usize = 6;
+
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
     let mut ls = served.post("ls", BODY)?;
@@ -72,7 +75,18 @@ fn pieces(table: &mut Table, served: &ServedRoot, answer: &[u8], call_us: f64) -
     let parsing = Durations::of(CALLS, || arguments::parse_object(BODY.as_bytes()))?.p50_us();
     let validation = validation(&in_process::registry(&config)?)?.p50_us();
     let judging = judging(&in_process::registry(&config)?)?.p50_us() - parsing - validation;
-    table.bound("the policy, with 100 rules that do not match", judging, 20.0, "µs");
+    table.note("100 rules that do not match, alone", us(judging));
+    let with_rules = |policy, name: &str| {
+        let config = in_process::config(&served.root, &served.place.path().join(name))?;
+        InProcess::with(&config, policy, SERVER_THREADS)
+    };
+    let (without, with) = (with_rules(Policy::default(), "none")?, with_rules(hundred_rules()?, "rules")?);
+    let [plain, ruled] = Durations::in_turns(
+        CALLS,
+        [&mut || without.call_within("ls", BODY), &mut || with.call_within("ls", BODY)],
+    )?;
+    let policy = ruled.p50_us() - plain.p50_us();
+    table.bound("the policy, with 100 rules that do not match, in a call", policy, 20.0, "µs");
     let hop = server.hop(CALLS)?.p50_us();
     let run = Durations::of(CALLS, || server.call("ls", BODY))?.p50_us();
     let output = "file-000000.txt\n".repeat(ENTRIES);
@@ -93,8 +107,8 @@ fn pieces(table: &mut Table, served: &ServedRoot, answer: &[u8], call_us: f64) -
     Ok(())
 }
 
-/// What 100 rules of all kinds cost a call that none of them is about, with parsing and validating it.
-fn judging(registry: &Registry) -> anyhow::Result<Durations> {
+/// Rules of all kinds, none of which is about the call.
+fn hundred_rules() -> anyhow::Result<Policy> {
     let rules = (0..100).map(|number| {
         let about = match number % 5 {
             0 => json!({"tools": ["bash"], "commands": [format!("git push {number}")]}),
@@ -108,7 +122,12 @@ fn judging(registry: &Registry) -> anyhow::Result<Durations> {
         Rule::new(serde_json::from_value(spec)?, format!("rule {number}"), &["bash", "ls"])
             .map_err(anyhow::Error::msg)
     });
-    let policy = Policy::new(rules.collect::<anyhow::Result<_>>()?);
+    Ok(Policy::new(rules.collect::<anyhow::Result<_>>()?))
+}
+
+/// What these rules cost a call, with parsing and validating it.
+fn judging(registry: &Registry) -> anyhow::Result<Durations> {
+    let policy = hundred_rules()?;
     let session = SessionId::default_session();
     let call = ("ls", BODY.as_bytes());
     Ok(Durations::of(CALLS, || registry.verdict(&policy, call, &session, Caller::Token))?)

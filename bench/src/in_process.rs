@@ -16,6 +16,7 @@ use tool_server::journal::Journal;
 use tool_server::output_store::OutputStore;
 use tool_server::roots::Roots;
 use tool_server::tool_context::ToolContext;
+use toolkit::policy::Policy;
 use toolkit::runner::CallIds;
 use toolkit::runner::WorkingDirectory;
 use toolkit::{Recorder, Redactor, Registry, Request, Runner, RunnerSettings, arguments};
@@ -30,13 +31,18 @@ pub(crate) struct InProcess {
 
 impl InProcess {
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
+        Self::with(config, Policy::default(), 2)
+    }
+
+    /// The same with these rules and threads; with more than two, quick calls change no thread.
+    pub(crate) fn with(config: &Config, policy: Policy, threads: usize) -> anyhow::Result<Self> {
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
             max_commands: config.limits.max_commands,
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
             cwd: WorkingDirectory::Shared(config.files.roots[0].display().to_string()),
-            policy: Arc::default(),
+            policy: Arc::new(policy),
             approvals: None,
             token_variable: "AUTONOUS_TOOL_TOKEN",
             url: String::new(),
@@ -44,7 +50,8 @@ impl InProcess {
         };
         let redactor = Arc::new(Redactor::new([]));
         let runner = Runner::new(registry(config)?, settings, Arc::new(Nowhere), redactor)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         Ok(Self { runtime, runner: Arc::new(runner) })
     }
 
@@ -59,6 +66,17 @@ impl InProcess {
         let envelope = self.runtime.block_on(self.runner.run(Request::new(tool, body)));
         anyhow::ensure!(envelope.ok, "{tool} in this process: {}", envelope.stderr);
         Ok(envelope)
+    }
+}
+
+impl InProcess {
+    /// The same on a thread of the runtime, where a server's calls arrive.
+    pub(crate) fn call_within(&self, tool: &'static str, body: &'static str) -> anyhow::Result<()> {
+        let runner = Arc::clone(&self.runner);
+        let call = self.runtime.spawn(async move { runner.run(Request::new(tool, body)).await });
+        let envelope = self.runtime.block_on(call)?;
+        anyhow::ensure!(envelope.ok, "{tool} in this process: {}", envelope.stderr);
+        Ok(())
     }
 }
 

@@ -9,7 +9,9 @@ mod rule;
 mod touches;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
+use globset::Candidate;
 use protocol::{Annotations, Risk, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -92,11 +94,30 @@ impl<'a> Subject<'a> {
     fn touched(&self) -> &Touches {
         self.touched.get_or_init(self.touches)
     }
+}
 
+/// A call with what is worked out once for all rules.
+struct Facts<'s> {
+    subject: &'s Subject<'s>,
     /// The channel that the session belongs to.
-    fn channel(&self) -> &'static str {
-        let prefix = self.session.as_str().split_once(':').map(|(prefix, _)| prefix);
-        CHANNELS.into_iter().find(|channel| Some(*channel) == prefix).unwrap_or(rule::HTTP)
+    channel: &'static str,
+    /// The session, ready to be matched.
+    session: Candidate<'s>,
+    /// Each path below its root, and from the root of the file system, ready to be matched.
+    paths: OnceCell<Vec<[Candidate<'s>; 2]>>,
+}
+
+impl<'s> Facts<'s> {
+    fn of(subject: &'s Subject<'s>) -> Self {
+        let prefix = subject.session.as_str().split_once(':').map(|(prefix, _)| prefix);
+        let channel = CHANNELS.into_iter().find(|channel| Some(*channel) == prefix).unwrap_or(rule::HTTP);
+        let session = Candidate::new(subject.session.as_str());
+        Self { subject, channel, session, paths: OnceCell::new() }
+    }
+
+    fn paths(&self) -> &[[Candidate<'s>; 2]] {
+        let ready = |path: &'s TouchedPath| [Candidate::new(&path.beneath), Candidate::new(&path.path)];
+        self.paths.get_or_init(|| self.subject.touched().paths.iter().map(ready).collect())
     }
 }
 
@@ -115,12 +136,37 @@ pub struct Verdict {
 #[derive(Debug, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
+    looking: Looking,
+}
+
+/// For calls of which tools a rule looks at what they touch.
+#[derive(Debug, Default)]
+enum Looking {
+    /// Of any.
+    Always,
+    /// Of none.
+    #[default]
+    Never,
+    /// Of these.
+    For(BTreeSet<String>),
+}
+
+impl Looking {
+    fn of(rules: &[Rule]) -> Self {
+        let looking: Vec<Option<&[String]>> =
+            rules.iter().filter(|rule| rule.looks_at_touches()).map(Rule::tools).collect();
+        if looking.is_empty() {
+            return Self::Never;
+        }
+        let named: Option<Vec<&[String]>> = looking.into_iter().collect();
+        named.map_or(Self::Always, |tools| Self::For(tools.concat().into_iter().collect()))
+    }
 }
 
 impl Policy {
     /// These rules. A call that none of them matches is allowed.
     pub fn new(rules: Vec<Rule>) -> Self {
-        Self { rules }
+        Self { looking: Looking::of(&rules), rules }
     }
 
     /// The rules, in order.
@@ -130,7 +176,11 @@ impl Policy {
 
     /// Whether a decision about a call of this tool may look at files or parse a command line.
     pub(crate) fn looks_at_touches(&self, tool: &str) -> bool {
-        self.rules.iter().any(|rule| rule.may_match_tool(tool) && rule.looks_at_touches())
+        match &self.looking {
+            Looking::Always => true,
+            Looking::Never => false,
+            Looking::For(tools) => tools.contains(tool),
+        }
     }
 
     /// Whether some rule keeps calls of this tool from some hosts.
@@ -140,7 +190,8 @@ impl Policy {
 
     /// The decision of the first rule that matches.
     pub fn decide(&self, subject: &Subject<'_>) -> Verdict {
-        match self.rules.iter().find(|rule| rule.matches(subject)) {
+        let facts = Facts::of(subject);
+        match self.rules.iter().find(|rule| rule.matches(&facts)) {
             Some(rule) => Verdict {
                 decision: rule.decision(),
                 reason: rule.reason().to_owned(),

@@ -1,15 +1,14 @@
 //! One rule: what it is about, and what it decides.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use protocol::{Annotations, Risk};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::touches::{Circumstance, CommandLine, TouchedPath};
-use super::{Caller, Decision, Subject};
+use super::touches::{Circumstance, CommandLine};
+use super::{Caller, Decision, Facts};
 
 /// The names of annotations in rules.
 pub const ANNOTATIONS: [&str; 4] = ["read_only", "destructive", "idempotent", "open_world"];
@@ -108,6 +107,11 @@ impl Rule {
         &self.origin
     }
 
+    /// The tools that it is about; none if it is about all.
+    pub(super) fn tools(&self) -> Option<&[String]> {
+        self.spec.tools.as_deref()
+    }
+
     pub(super) fn may_match_tool(&self, tool: &str) -> bool {
         self.spec.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
     }
@@ -124,15 +128,16 @@ impl Rule {
         self.hosts.is_some() && self.may_match_tool(tool) && self.decision() != Decision::Allow
     }
 
-    pub(super) fn matches(&self, subject: &Subject<'_>) -> bool {
+    pub(super) fn matches(&self, facts: &Facts<'_>) -> bool {
+        let subject = facts.subject;
         self.may_match_tool(subject.tool)
             && self.spec.risk.as_ref().is_none_or(|risks| risks.contains(&subject.risk))
             && self.has_annotation(subject.annotations)
             && is_listed(&self.spec.tokens, subject.caller.name())
-            && is_listed(&self.spec.channels, subject.channel())
-            && self.sessions.as_ref().is_none_or(|globs| globs.is_match(subject.session.as_str()))
+            && is_listed(&self.spec.channels, facts.channel)
+            && self.sessions.as_ref().is_none_or(|globs| globs.is_match_candidate(&facts.session))
             && self.has_arguments(subject.arguments)
-            && (!self.looks_at_touches() || self.matches_touches(subject))
+            && (!self.looks_at_touches() || self.matches_touches(facts))
     }
 
     fn has_annotation(&self, annotations: Annotations) -> bool {
@@ -154,13 +159,13 @@ impl Rule {
         self.spec.arguments.as_ref().is_none_or(|wanted| wanted.iter().all(has))
     }
 
-    fn matches_touches(&self, subject: &Subject<'_>) -> bool {
-        let touched = subject.touched();
-        let is_path = |path: &TouchedPath| self.paths.as_ref().is_some_and(|globs| fits(globs, path));
+    fn matches_touches(&self, facts: &Facts<'_>) -> bool {
+        let touched = facts.subject.touched();
+        let is_path = |path: &[Candidate<'_>; 2]| self.paths.as_ref().is_some_and(|globs| fits(globs, path));
         let is_host = |host: &String| self.hosts.as_ref().is_some_and(|globs| globs.is_match(host));
         let is_special = |special: &Circumstance| is_listed(&self.spec.circumstances, special.name());
         (self.spec.circumstances.is_none() || self.enough(&touched.circumstances, is_special))
-            && (self.paths.is_none() || self.enough(&touched.paths, is_path))
+            && (self.paths.is_none() || self.enough(facts.paths(), is_path))
             && (self.hosts.is_none() || self.enough(&touched.hosts, is_host))
             && self.commands.as_ref().is_none_or(|prefixes| {
                 touched.commands.as_ref().is_some_and(|line| self.matches_line(prefixes, line))
@@ -198,8 +203,8 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
 }
 
 /// Below a root, or, for a glob that begins with a slash, from the root of the file system.
-fn fits(globs: &GlobSet, touched: &TouchedPath) -> bool {
-    globs.is_match(&touched.beneath) || globs.is_match(Path::new("/").join(&touched.path))
+fn fits(globs: &GlobSet, touched: &[Candidate<'_>; 2]) -> bool {
+    touched.iter().any(|path| globs.is_match_candidate(path))
 }
 
 fn empty(key: &str) -> String {

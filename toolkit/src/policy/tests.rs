@@ -164,3 +164,23 @@ fn a_rule_that_could_not_be_meant_is_refused_with_what_would_be_right() {
     let unknown = serde_json::from_value::<RuleSpec>(json!({"decision": "deny", "tool": ["ls"]}));
     assert!(unknown.unwrap_err().to_string().contains("unknown field `tool`"));
 }
+
+#[test]
+fn only_rules_about_paths_commands_hosts_and_circumstances_look_at_what_a_call_touches() {
+    let looks = |specs: &[Value], tool: &str| {
+        let rules = specs.iter().map(|spec| rule(spec.clone()).unwrap()).collect();
+        Policy::new(rules).looks_at_touches(tool)
+    };
+    let plain = json!({"decision": "deny", "sessions": ["telegram:*"], "arguments": {"deep": true}});
+    assert!(!looks(&[], "ls") && !looks(std::slice::from_ref(&plain), "ls"));
+    for (key, value) in [
+        ("paths", "src/**"),
+        ("commands", "git push"),
+        ("hosts", "*.example"),
+        ("circumstances", "sends_data"),
+    ] {
+        assert!(looks(&[plain.clone(), json!({"decision": "ask", key: [value]})], "ls"), "{key}");
+        let of_bash = json!({"decision": "ask", "tools": ["bash"], key: [value]});
+        assert!(looks(&[plain.clone(), of_bash.clone()], "bash") && !looks(&[of_bash], "ls"), "{key}");
+    }
+}

@@ -46,7 +46,7 @@ impl Circumstance {
 /// A path with its links resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TouchedPath {
-    /// From the root of the file system.
+    /// From the root of the file system, with its slash.
     pub path: PathBuf,
     /// Below the root that it is in.
     pub beneath: PathBuf,

@@ -33,7 +33,7 @@ mod settings;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use protocol::journal::{CallReplayed, CallStarted};
@@ -42,7 +42,7 @@ use serde_json::{Map, Value};
 
 use self::call::{CallInfo, CancelOnDrop, PendingCall};
 use self::guards::{Check, Guard, Stop, guards};
-use self::quick::QuickCalls;
+use self::quick::SharedQuickCalls;
 use crate::locks::Locks;
 use crate::{Call, Failure, Outcome, Redactor, Registry, Success};
 
@@ -63,7 +63,7 @@ pub struct Runner {
     locks: Arc<Locks>,
     recorder: Arc<dyn Recorder>,
     redactor: Arc<Redactor>,
-    quick: OnceLock<Arc<QuickCalls>>,
+    quick: SharedQuickCalls,
 }
 
 impl Runner {
@@ -74,9 +74,9 @@ impl Runner {
         recorder: Arc<dyn Recorder>,
         redactor: Arc<Redactor>,
     ) -> io::Result<Self> {
-        let locks = Arc::default();
-        let guards = guards(&settings, &locks, &redactor)?;
-        Ok(Self { registry, settings, guards, locks, recorder, redactor, quick: OnceLock::new() })
+        let (locks, quick) = (Arc::default(), Arc::default());
+        let guards = guards(&settings, &locks, &redactor, &quick)?;
+        Ok(Self { registry, settings, guards, locks, recorder, redactor, quick })
     }
 
     /// Forgets what has expired. Call it hourly.
@@ -108,13 +108,8 @@ impl Runner {
         let deadline = info.since + timeout + DEADLINE_GRACE;
         let runner = Arc::clone(self);
         let is_quick = passed.is_ok() && call.tool.as_ref().is_ok_and(|tool| tool.is_quick());
-        let quick = self.quick.get_or_init(QuickCalls::of_this_runtime);
-        let work = move || runner.execute(call, passed);
-        let place = if is_quick { quick.take().await } else { None };
-        let ended = match place {
-            Some(place) => place.run(deadline, work).await,
-            None => tokio::time::timeout_at(deadline.into(), tokio::task::spawn_blocking(work)).await,
-        };
+        let quick = quick::of_this_runtime(&self.quick);
+        let ended = quick.run(is_quick, deadline, move || runner.execute(call, passed)).await;
         let envelope = match ended {
             Ok(Ok(envelope)) => envelope,
             Ok(Err(panicked)) => self.finalise(&info, Err(internal(&info, &panicked.to_string()).into())),

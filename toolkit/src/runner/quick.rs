@@ -54,9 +54,17 @@ pub(super) struct Taken {
     _permit: OwnedSemaphorePermit,
 }
 
+/// The places of the runtime that the first call arrives on.
+pub(super) type SharedQuickCalls = Arc<OnceLock<Arc<QuickCalls>>>;
+
+/// The places of this runtime.
+pub(super) fn of_this_runtime(shared: &SharedQuickCalls) -> &Arc<QuickCalls> {
+    shared.get_or_init(QuickCalls::of_this_runtime)
+}
+
 impl QuickCalls {
     /// The places of the runtime that this is called on; none on one with too few threads.
-    pub(super) fn of_this_runtime() -> Arc<Self> {
+    fn of_this_runtime() -> Arc<Self> {
         let runtime = Handle::try_current().ok();
         let runtime = runtime.filter(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
         let threads = runtime.map_or(0, |runtime| runtime.metrics().num_workers());
@@ -86,6 +94,20 @@ impl QuickCalls {
             },
         };
         self.occupy(permit)
+    }
+
+    /// Runs work on this thread if it is quick and there is a place, else on one that may block.
+    pub(super) async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        is_quick: bool,
+        deadline: Instant,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Result<T, JoinError>, Elapsed> {
+        let place = if is_quick { self.take().await } else { None };
+        match place {
+            Some(place) => place.run(deadline, work).await,
+            None => timeout_at(deadline.into(), tokio::task::spawn_blocking(work)).await,
+        }
     }
 
     fn occupy(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> Option<Taken> {

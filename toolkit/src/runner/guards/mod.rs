@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::RunnerSettings;
 use super::asking::Asking;
 use super::call::{CallInfo, PendingCall};
+use super::quick::SharedQuickCalls;
 use crate::locks::Locks;
 use crate::{Failure, Redactor, Success};
 
@@ -35,6 +36,7 @@ pub(super) fn guards(
     settings: &RunnerSettings,
     locks: &Arc<Locks>,
     redactor: &Arc<Redactor>,
+    quick: &SharedQuickCalls,
 ) -> io::Result<Vec<Box<dyn Guard>>> {
     let asking = Asking::new(settings, locks, redactor);
     let state = |name| settings.state_dir.as_ref().map(|directory| directory.join(name));
@@ -45,7 +47,7 @@ pub(super) fn guards(
         Box::new(circuit::Circuits::default()),
         Box::new(valid_arguments::ValidArguments),
         Box::new(idempotency::Idempotency::open(state("idempotency").as_deref())?),
-        Box::new(policy::Rules { policy: Arc::clone(&settings.policy), asking }),
+        Box::new(policy::Rules { policy: Arc::clone(&settings.policy), asking, quick: Arc::clone(quick) }),
         Box::new(slot::Slots::new(settings.max_commands)),
     ])
 }
@@ -108,6 +110,7 @@ mod tests {
             &RunnerSettings::of_test(directory.clone()),
             &Arc::default(),
             &Arc::new(Redactor::new([])),
+            &Arc::default(),
         )
         .unwrap();
         let documented: Vec<&str> = include_str!("../mod.rs")

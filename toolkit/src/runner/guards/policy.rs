@@ -8,11 +8,13 @@ use super::{Check, Guard, Stop};
 use crate::policy::{Decision, Policy, Verdict};
 use crate::runner::asking::Asking;
 use crate::runner::call::PendingCall;
+use crate::runner::quick::{self, SharedQuickCalls};
 
 /// With the rules, and what asks a person.
 pub(super) struct Rules {
     pub(super) policy: Arc<Policy>,
     pub(super) asking: Asking,
+    pub(super) quick: SharedQuickCalls,
 }
 
 impl Guard for Rules {
@@ -35,11 +37,17 @@ impl Guard for Rules {
             };
         }
         let (policy, tool, arguments) = (Arc::clone(&self.policy), Arc::clone(tool), arguments.clone());
-        let session = session.clone();
+        let (session, is_quick) = (session.clone(), tool.is_quick());
+        let deadline = call.info.since + call.timeout;
         Check::Wait(Box::pin(async move {
-            let decided =
-                tokio::task::spawn_blocking(move || tool.verdict(&policy, &arguments, &session, caller));
-            let verdict = decided.await.map_err(|error| {
+            // It looks at the files that the call names, as the tool itself does.
+            let decide = move || tool.verdict(&policy, &arguments, &session, caller);
+            let decided = quick::of_this_runtime(&self.quick).run(is_quick, deadline, decide).await;
+            let verdict = decided.map_err(|_| {
+                let message = "The paths of the call could not be followed before its deadline.";
+                ToolError::new(ErrorCode::Timeout, message)
+            })?;
+            let verdict = verdict.map_err(|error| {
                 tracing::error!(%error, "the policy could not be applied");
                 ToolError::new(ErrorCode::Internal, "The policy could not be applied; the call was not run.")
             })?;
