@@ -68,12 +68,22 @@ impl Connection {
         token: Option<&str>,
         body: &str,
     ) -> io::Result<Self> {
+        let token = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> = token.iter().map(|token| ("Authorization", token.as_str())).collect();
+        Self::with_headers(address, (method, path), &headers, body)
+    }
+
+    pub(crate) fn with_headers(
+        address: SocketAddr,
+        (method, path): (&str, &str),
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        let authorization =
-            token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
         let length = body.len();
-        let headers = format!("Host: {address}\r\n{authorization}Content-Type: application/json\r\n");
+        let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let headers = format!("Host: {address}\r\n{more}Content-Type: application/json\r\n");
         let request = format!("{method} {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
         Ok(Self { stream, request: request.into_bytes(), received: Vec::with_capacity(64 * 1024) })
     }

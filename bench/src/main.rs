@@ -9,6 +9,7 @@ mod bare;
 mod bash;
 mod call;
 mod chats;
+mod decision;
 mod edit;
 mod files;
 mod first_event;
@@ -42,9 +43,10 @@ fn main() -> anyhow::Result<()> {
         return bare::serve();
     }
     let sources = cargo_sources()?;
-    let sections: [(&'static str, Section<'_>); 16] = [
+    let sections: [(&'static str, Section<'_>); 17] = [
         ("A call: ls of 20 entries", &call::bench),
         ("A call: read of 50 kB", &read::bench),
+        ("A decision about a call that waits", &decision::bench),
         ("A directory of 100,000 entries", &listing::bench),
         ("Pages of a tree of 20,000 files", &pages::bench),
         ("Search in the sources of all crates", &|table| search::bench(table, &sources)),

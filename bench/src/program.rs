@@ -51,12 +51,21 @@ impl Program {
     }
 
     pub(crate) fn tool_server(root: &Path, data: &Path) -> anyhow::Result<(Self, SocketAddr)> {
+        Self::tool_server_with(root, data, &[])
+    }
+
+    pub(crate) fn tool_server_with(
+        root: &Path,
+        data: &Path,
+        variables: &[(&str, String)],
+    ) -> anyhow::Result<(Self, SocketAddr)> {
         let address = free_address()?;
-        let variables = [
+        let own = [
             ("AUTONOUS_TOOL_ALLOWED_ROOTS", root.display().to_string()),
             ("AUTONOUS_DATA_DIR", data.display().to_string()),
             ("AUTONOUS_TOOL_LISTEN", address.to_string()),
         ];
+        let variables = [&own[..], variables].concat();
         Ok((Self::start("tool-server", &["serve"], &variables)?, address))
     }
 

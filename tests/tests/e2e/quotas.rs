@@ -140,6 +140,29 @@ fn commands_of_a_chat_run_no_longer_than_its_day_allows() {
 }
 
 #[test]
+fn all_callers_together_are_told_until_when_their_day_is_used_up_also_after_a_restart() {
+    let config = policy("[limits.token]\ncommand_seconds_per_day = 2\n");
+    let directory = config.path().display().to_string();
+    let mut server =
+        ToolServer::builder().token("FAKE-caller-token").variable("AUTONOUS_CONFIG_DIR", &directory).start();
+    let cut = server.send(bash("10", "one")).envelope();
+    assert_eq!(cut.meta.error.unwrap().code, ErrorCode::Timeout, "its time ends with the limit");
+    for session in ["one", "two", "three"] {
+        let answer = server.send(bash("0", session));
+        assert_eq!(answer.status, 429, "{session}");
+        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=86_401).contains(&wait), "{wait}");
+        let error = answer.envelope().meta.error.unwrap();
+        assert_eq!(error.code, ErrorCode::QuotaExceeded);
+        assert_says(&error.message, &["2 seconds of commands a day for all callers", "00:00 UTC"]);
+        assert!(!error.retryable || error.retry_after_seconds.is_some(), "{error:?}");
+        server.crash(|_| {});
+    }
+    let write = json!({"path": "a", "content": "x"});
+    assert!(server.call("write", &write).ok, "file tools are no commands");
+}
+
+#[test]
 fn commands_that_race_for_the_last_seconds_stay_within_the_limit_together() {
     let config = policy("[limits.token]\ncommand_seconds_per_day = 3\n");
     let directory = config.path().display().to_string();
