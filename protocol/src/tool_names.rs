@@ -22,7 +22,8 @@ pub const TOOL_SERVER_TOOLS: [&str; 16] = [
 ];
 
 /// Of the supervisor, sorted.
-pub const SUPERVISOR_TOOLS: [&str; 6] = [
+pub const SUPERVISOR_TOOLS: [&str; 7] = [
+    "contacts_send",
     "schedule_cancel",
     "schedule_list",
     "schedule_task",

@@ -44,6 +44,8 @@ pub(crate) fn secret_variables(variables: &Variables) -> Vec<String> {
     own.chain(models::secret_variables(variables)).chain(of_fetcher).collect()
 }
 
+const LONGEST_COOLDOWN: Duration = Duration::from_secs(30 * 86_400);
+
 /// The maximum size of `AUTONOUS.md`: a longer system prompt would leave no room for the task.
 const MAX_PROMPT_BYTES: usize = 256 * 1024;
 
@@ -74,6 +76,9 @@ pub(crate) struct Config {
     pub policy: Arc<Policy>,
     /// `AUTONOUS_APPROVAL_TIMEOUT_SECONDS` (600): how long a call waits for a person.
     pub approval_timeout: Duration,
+    /// `AUTONOUS_CONTACTS_COOLDOWN` (1h): how long a contact is not written to after a failure; 0 for not at
+    /// all.
+    pub contacts_cooldown: Duration,
     /// The models of `models.toml` that can be used, the first one first; empty without that file.
     pub models: Vec<String>,
     /// `AUTONOUS_WORKERS` (4): how many tasks run at once.
@@ -120,6 +125,7 @@ impl Config {
             limits: Limits::read(variables.text(CONFIG_DIR).map(Path::new))?,
             policy: Arc::new(call_rules::read(variables.text(CONFIG_DIR).map(Path::new))?),
             approval_timeout: approvals::timeout(variables)?,
+            contacts_cooldown: contacts_cooldown(variables)?,
             models: models::selectable_names(variables)?,
             stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
             workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,
@@ -234,6 +240,18 @@ fn retention(variables: &Variables) -> Result<Option<Span>, VariableError> {
     }
 }
 
+fn contacts_cooldown(variables: &Variables) -> Result<Duration, VariableError> {
+    const NAME: &str = "AUTONOUS_CONTACTS_COOLDOWN";
+    let value = variables.text(NAME).unwrap_or("1h").trim();
+    match value.parse::<Span>() {
+        _ if value == "0" => Ok(Duration::ZERO),
+        Ok(span) if span.0 <= LONGEST_COOLDOWN => Ok(span.0),
+        Ok(_) | Err(_) => {
+            Err(VariableError::new(NAME, value, "a span such as 30m or 1h, at most 30d, or 0 for none"))
+        }
+    }
+}
+
 fn system_prompt(variables: &Variables) -> anyhow::Result<Option<String>> {
     const NAME: &str = CONFIG_DIR;
     let Some(directory) = variables.text(NAME) else { return Ok(None) };
@@ -287,6 +305,9 @@ mod tests {
             ("AUTONOUS_TASK_MAX_ATTEMPTS", "0"),
             ("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "soon"),
             ("AUTONOUS_RETENTION", "5m"),
+            ("AUTONOUS_CONTACTS_COOLDOWN", "31d"),
+            ("AUTONOUS_CONTACTS_COOLDOWN", "1"),
+            ("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", "0"),
             ("AUTONOUS_CONTROL_ALLOWED_HOSTS", "http://box.example"),
             ("AUTONOUS_RETENTION", "a month"),
             ("AUTONOUS_TASK_RETRY_BASE_MS", "soon"),

@@ -16,6 +16,7 @@ mod children;
 mod cli;
 mod commands;
 mod config;
+mod contacts;
 mod control;
 mod data_dir;
 mod dispatch;

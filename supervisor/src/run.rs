@@ -34,6 +34,8 @@ use crate::children::tool_server::ToolServer;
 use crate::children::{ChildState, ChildrenStates, StopBy};
 use crate::commands::models::Models;
 use crate::config::{ChannelSettings, Config};
+use crate::contacts::book::Book;
+use crate::contacts::{self, Contacts};
 use crate::control::{self, Control};
 use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
@@ -93,10 +95,12 @@ fn registries(
     sending: &Sending,
     files: &ToolFiles,
     schedules: &Schedules,
+    contacts: &Contacts,
 ) -> Result<Vec<(ChannelName, Registry)>, RegistryError> {
     let telegram = telegram::tools::registry(sending, files)?;
     // A local chat only gets replies to its own messages: nobody would see there what is due.
     let telegram = schedules::tools::add_to(telegram, schedules, telegram::NAME)?;
+    let telegram = contacts::add_to(telegram, contacts)?;
     Ok(vec![(telegram::NAME, telegram)])
 }
 
@@ -153,7 +157,9 @@ pub(crate) async fn run(
         state_dir: config.data.calls(),
     };
     let sending = Sending { store: store.clone(), channels: channels.clone() };
-    let registries = registries(&sending, &files, &schedules)?;
+    let contacts =
+        Contacts { sending: sending.clone(), book: Book(files.clone()), cooldown: config.contacts_cooldown };
+    let registries = registries(&sending, &files, &schedules, &contacts)?;
     let channel_tools = ChannelTools::new(registries, surroundings).map_err(RunError::ToolState)?;
     let system = System {
         config,
@@ -184,6 +190,7 @@ pub(crate) async fn run(
     system.start_approvals();
     let clock = schedules::due::keep(system.schedules.clone(), system.run.clone(), system.stop.clone());
     system.tracker.spawn(clock);
+    system.tracker.spawn(contacts::deliveries::follow(contacts, system.stop.clone()));
     system.announce_when_ready(children, monitor, announce);
     system.start_housekeeping();
     let ended = system.until_stopped(&stop).await;
@@ -476,7 +483,9 @@ mod tests {
         let division = process::workspaces::Division::Shared;
         let files = ToolFiles::new("http://127.0.0.1:1", Secret::from("token"), &[], division).unwrap();
         let schedules = Schedules::new(&fixture.store, &channels());
-        let registries = registries(&sending, &files, &schedules).unwrap();
+        let contacts =
+            Contacts { sending: sending.clone(), book: Book(files.clone()), cooldown: Duration::ZERO };
+        let registries = registries(&sending, &files, &schedules, &contacts).unwrap();
         let mut names: Vec<&str> = registries.iter().flat_map(|(_, registry)| registry.names()).collect();
         names.sort_unstable();
         assert_eq!(names, protocol::SUPERVISOR_TOOLS);

@@ -1,10 +1,12 @@
 //! The tool server, for what comes in and goes out: the supervisor has no roots of its own, and executes
 //! nothing.
 
+use std::time::Duration;
+
 use process::Secret;
 use process::workspaces::Division;
 use protocol::{Envelope, ErrorCode, SessionId, TaskId, ToolError};
-use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_NONE_MATCH, RANGE};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -13,6 +15,15 @@ const INBOX: &str = "inbox";
 
 /// The name of the root for what the agent keeps.
 const STATE_ROOT: &str = "state";
+
+/// Whose reading it is when no chat reads.
+const OWN_SESSION: &str = "supervisor";
+
+/// The longest text of that root that is read.
+const MAX_STATE_BYTES: u64 = 1 << 20;
+
+/// A tool server that restarts is waited for; its socket keeps the request.
+const STATE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client for one tool server.
 #[derive(Debug, Clone)]
@@ -31,6 +42,24 @@ pub(crate) struct ToolFiles {
 pub(crate) struct FileFacts {
     pub(crate) size_bytes: u64,
     pub(crate) sha256: String,
+}
+
+/// A text, and by what a change of it is recognised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReadText {
+    pub(crate) text: String,
+    pub(crate) sha256: String,
+}
+
+/// Why a text was not replaced.
+#[derive(Debug)]
+pub(crate) enum WriteError {
+    /// It is not what it was.
+    Changed,
+    /// It will not be, in words.
+    Refused(String),
+    /// Another time, perhaps.
+    NotNow(String),
 }
 
 /// Why a file was not stored.
@@ -104,6 +133,71 @@ impl ToolFiles {
         match self.division {
             Division::Shared => format!("{root}/{name}/{chat}"),
             Division::PerChat => format!("{root}/{}/{name}/{chat}", session.directory_name()),
+        }
+    }
+
+    /// A file in the root for what the agent keeps, as a session sees it, and whose reading of it that is.
+    /// Where all see the same it is not the chat's, which counts as having read only what it was shown.
+    fn in_state(&self, name: &str, session: &SessionId) -> (String, SessionId) {
+        let root = &self.root;
+        match self.division {
+            Division::Shared => {
+                (format!("{root}/{name}"), OWN_SESSION.parse().unwrap_or_else(|_| session.clone()))
+            }
+            Division::PerChat => (format!("{root}/{}/{name}", session.directory_name()), session.clone()),
+        }
+    }
+
+    /// Reads a text of that root; none if it does not exist.
+    pub(crate) async fn read_state(
+        &self,
+        name: &str,
+        session: &SessionId,
+    ) -> Result<Option<ReadText>, ToolError> {
+        let (path, session) = self.in_state(name, session);
+        let answer = match opened(self.request(Method::GET, &path, &session).timeout(STATE_PATIENCE)).await {
+            Ok(answer) => answer,
+            Err(GetError::Refused(error)) if error.code == ErrorCode::NotFound => return Ok(None),
+            Err(GetError::Refused(error)) => return Err(*error),
+            Err(GetError::NoAnswer(error)) => return Err(no_answer(error)),
+        };
+        let tag = answer.headers().get(ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+        let is_long = answer.content_length().is_none_or(|length| length > MAX_STATE_BYTES);
+        let Some(sha256) = tag.filter(|_| !is_long).map(|tag| tag.trim_matches('"').to_owned()) else {
+            let message = format!("{name} has more than {MAX_STATE_BYTES} bytes.");
+            return Err(ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Make it shorter."));
+        };
+        let bytes = answer.bytes().await.map_err(no_answer)?;
+        match String::from_utf8(bytes.into()) {
+            Ok(text) => Ok(Some(ReadText { text, sha256 })),
+            Err(_) => {
+                let message = format!("{name} is no text in UTF-8.");
+                Err(ToolError::new(ErrorCode::BinaryFile, message).with_hint("Ask the user to look at it."))
+            }
+        }
+    }
+
+    /// Replaces a text of that root, if it is what it was.
+    pub(crate) async fn write_state(
+        &self,
+        name: &str,
+        session: &SessionId,
+        text: String,
+        sha256: &str,
+    ) -> Result<(), WriteError> {
+        let (path, session) = self.in_state(name, session);
+        let request = self.request(Method::PUT, &path, &session).header(IF_MATCH, format!("\"{sha256}\""));
+        let answer = request.timeout(STATE_PATIENCE).body(text).send().await;
+        let answer = answer.map_err(|error| WriteError::NotNow(in_words(error)))?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            StatusCode::PRECONDITION_FAILED => Err(WriteError::Changed),
+            status => {
+                let error = refusal_of(answer).await;
+                let is_passing = status.is_server_error() || error.retryable;
+                let refused = if is_passing { WriteError::NotNow } else { WriteError::Refused };
+                Err(refused(error.message))
+            }
         }
     }
 

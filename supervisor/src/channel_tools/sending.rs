@@ -10,7 +10,7 @@ use toolkit::Call;
 use toolkit::arguments::invalid;
 
 use crate::channel::content::StoredFile;
-use crate::channel::{ChannelName, Channels, Chat, Content, Rejection};
+use crate::channel::{ChannelName, Channels, Chat, Content, Delivery, Rejection};
 use crate::file_copy::copy;
 use crate::store::{Store, StoreError, inbox, outbox, outgoing_files};
 use crate::tool_files::ToolFiles;
@@ -30,20 +30,28 @@ impl Sending {
         chat_id: &str,
         content: Content,
     ) -> Result<i64, ToolError> {
-        let Some(channel) = self.channels.get(channel) else { return Err(not_here("is unknown")) };
-        let contents = channel.prepare(chat_id, content).map_err(rejected)?;
-        let (chat, delivery, parent) =
-            (Chat::new(channel.name(), chat_id), channel.delivery(), call.id.clone());
+        let (contents, delivery) = self.prepared(channel, chat_id, content)?;
+        let (chat, parent) = (Chat::new(channel.clone(), chat_id), call.id.clone());
         // A row without a task: it is no part of the reply.
         let queue =
             self.store.write(move |tx| outbox::queue(tx, None, &chat, contents, delivery, Some(&parent)));
         wait(queue).map_err(not_stored).map(|rows| rows.first().copied().unwrap_or_default())
     }
 
+    /// The messages that a content is sent as, if the channel sends anything to the chat.
+    pub(crate) fn prepared(
+        &self,
+        channel: &ChannelName,
+        chat_id: &str,
+        content: Content,
+    ) -> Result<(Vec<Content>, Delivery), ToolError> {
+        let Some(channel) = self.channels.get(channel) else { return Err(not_here("is unknown")) };
+        Ok((channel.prepare(chat_id, content).map_err(rejected)?, channel.delivery()))
+    }
+
     /// Fails if the channel would not send anything to the chat.
     pub(crate) fn may_send(&self, channel: &ChannelName, chat_id: &str) -> Result<(), ToolError> {
-        let Some(channel) = self.channels.get(channel) else { return Err(not_here("is unknown")) };
-        channel.prepare(chat_id, Content::Text("?".to_owned())).map(drop).map_err(rejected)
+        self.prepared(channel, chat_id, Content::Text("?".to_owned())).map(drop)
     }
 
     /// A file as it is now for the call's session, in the database.
@@ -97,7 +105,7 @@ fn not_here(why: &str) -> ToolError {
     ToolError::new(ErrorCode::ToolNotAllowed, format!("The channel {why}."))
 }
 
-fn not_stored(error: StoreError) -> ToolError {
+pub(crate) fn not_stored(error: StoreError) -> ToolError {
     tracing::error!(%error, "could not store what a tool sends");
     let message = "It could not be stored, so it is not sent.";
     ToolError::new(ErrorCode::IoError, message).with_hint("Ask the operator to look at the supervisor's log.")

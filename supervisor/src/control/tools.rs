@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use http_port::preferred_wait;
-use protocol::{Envelope, SessionId, TaskId};
+use protocol::{Envelope, EventId, SessionId, TaskId};
 use toolkit::Request;
 
 use super::Control;
@@ -18,6 +18,8 @@ const HINT: &str = "Send the arguments as a JSON object, and the chat in the hea
                     telegram:4711.";
 
 const WAIT_HINT: &str = "Write `Prefer: wait=60`, or leave it out.";
+
+const KEY_HINT: &str = "Send letters, digits and hyphens, or leave it out.";
 
 const TASK_HINT: &str = "Send the ID of a task that exists in X-Task-Id, or leave it out.";
 
@@ -35,10 +37,19 @@ pub(crate) async fn post_tool(
         invalid(format!("the header Prefer has no seconds to wait: wait{wait}"), WAIT_HINT)
     })?;
     let task = task_of(&control, &headers).await?;
-    let request = Request { session, wait, task, ..Request::new(name, arguments.get()) };
+    let idempotency_key = key_of(&headers)?;
+    let request = Request { session, wait, task, idempotency_key, ..Request::new(name, arguments.get()) };
     let envelope = control.channel_tools.call(request).await;
     let status = StatusCode::from_u16(envelope.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     Ok((status, Json(envelope)))
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Option<String>, ControlError> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    // As the tool server takes it.
+    let key: Option<EventId> = value.to_str().ok().and_then(|key| key.parse().ok());
+    let key = key.ok_or_else(|| invalid("the header Idempotency-Key is no valid ID", KEY_HINT))?;
+    Ok(Some(key.into()))
 }
 
 /// The task that the call is made for, such as the one that a person sends a call of again.

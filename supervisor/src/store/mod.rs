@@ -16,6 +16,7 @@ pub(crate) mod changes;
 pub(crate) mod chats;
 pub(crate) mod claim;
 mod columns;
+pub(crate) mod contact_messages;
 pub(crate) mod conversation;
 pub(crate) mod delivery;
 pub(crate) mod edits;

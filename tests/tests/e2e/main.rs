@@ -6,6 +6,7 @@ mod cancel;
 mod channel_tool_rules;
 mod channel_tools;
 mod columns;
+mod contacts;
 mod formatted;
 mod incoming;
 mod local;

@@ -2,6 +2,7 @@
 //! of the test's own have public addresses.
 
 mod asking;
+mod chat;
 mod corpus;
 mod name_server;
 mod network;

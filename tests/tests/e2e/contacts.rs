@@ -1,0 +1,300 @@
+//! `contacts_send`: whom it reaches, whom it refuses and why, once per call, and what is noted afterwards.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use harness::fake_telegram::Sent;
+use harness::fake_telegram::update::ADA;
+use harness::http::Request;
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
+use serde_json::{Value, json};
+
+use crate::assert_says;
+
+const ANNA: i64 = 12;
+const GROUP: i64 = -77;
+
+const ALLOW: &str = "[[rule]]\ntools = [\"contacts_send\"]\ndecision = \"allow\"\n";
+
+const ACTIVE: &str = "---\nupdated_at: 2026-11-22T09:00:00Z\n---\n# Contacts\n\n## Anna\n\n```yaml\n\
+contact_id: \"tg:@anna\"\nnickname: Anna\nkind: human\nchannel: telegram\ntg_username: anna\n\
+tg_private_chat_id: 12 # hers\ntg_group_chat_ids: [-77]\ncooldown_until: null\n```\n\nLikes trains.\n\n\
+## Bert\n```yaml\ncontact_id: bert\ntg_group_chat_ids: [-77]\n```\n\
+## Clara\n```yaml\ncontact_id: clara\nchannel: slack\n```\n\
+## Dora\n```yaml\ncontact_id: dora\ntg_private_chat_id: 666\n```\n\
+## Emil\n```yaml\ncontact_id: emil\ntg_private_chat_id: 12\ncooldown_until: 2999-01-01T00:00:00Z\n```\n\
+## Fred\n```yaml\ncontact_id: fred\ntg_private_chat_id: 12\ncooldown_until: soon\n```\n\
+## Gus\n```yaml\ncontact_id: gus\nkind: cat\n```\n\
+## Hans\n```yaml\ncontact_id: hans\ntg_private_chat_id: 12\n```\n\
+## Ida\n```yaml\ncontact_id: ida\ntg_private_chat_id: 12\ncooldown_until: 2020-01-01T00:00:00Z\n```\n";
+
+const INACTIVE: &str = "## Hans\n```yaml\ncontact_id: hans\ntg_private_chat_id: 12\n```\n";
+
+/// A system whose bot may write to Ada, Anna and a group, with contacts.
+fn system(telegram: &FakeTelegram, model: Option<&FakeModel>, rules: Option<&str>) -> System {
+    let mut builder = System::builder().telegram(telegram, "4711,12,-77").workers(1);
+    builder = builder.variable("AUTONOUS_APPROVERS", "4711");
+    if let Some(rules) = rules {
+        let config = builder.dir().write_policy(rules);
+        builder = builder.variable("AUTONOUS_CONFIG_DIR", &config);
+    }
+    let contacts = builder.dir().data().join("state/contacts");
+    fs::create_dir_all(&contacts).unwrap();
+    fs::write(contacts.join("ACTIVE.md"), ACTIVE).unwrap();
+    fs::write(contacts.join("INACTIVE.md"), INACTIVE).unwrap();
+    model.into_iter().fold(builder, |builder, model| builder.model(model)).start()
+}
+
+fn active(system: &System) -> PathBuf {
+    system.dir().data().join("state/contacts/ACTIVE.md")
+}
+
+fn send_with(system: &System, arguments: &Value, headers: &[(&str, &str)]) -> Value {
+    let request =
+        Request::post_json("/tools/contacts_send", arguments).header("X-Session-Id", "telegram:4711");
+    system.control(headers.iter().fold(request, |request, (name, value)| request.header(name, value))).json()
+}
+
+fn send(system: &System, arguments: &Value) -> Value {
+    send_with(system, arguments, &[])
+}
+
+fn code(envelope: &Value) -> &str {
+    envelope["meta"]["error"]["code"].as_str().unwrap_or("none")
+}
+
+fn texts_to(telegram: &FakeTelegram, chat: i64) -> Vec<String> {
+    let sent = telegram.sent().into_iter();
+    let texts =
+        sent.filter(|sent| sent.chat_id == chat && sent.method == "sendmessage" && sent.markup.is_null());
+    texts.map(|sent| sent.text).collect()
+}
+
+fn question(telegram: &FakeTelegram, number: usize) -> (Sent, Vec<String>) {
+    let asked = wait::until("Ada is asked", || {
+        let sent = telegram.sent().into_iter();
+        sent.filter(|sent| sent.chat_id == ADA.id && !sent.markup.is_null()).nth(number)
+    });
+    let buttons = asked.markup["inline_keyboard"][0].as_array().unwrap().iter();
+    let data = buttons.map(|button| button["callback_data"].as_str().unwrap().to_owned()).collect();
+    (asked, data)
+}
+
+fn press(telegram: &FakeTelegram, asked: &Sent, data: &str) -> String {
+    let press = telegram.press(ADA, ADA.id, asked.number, data);
+    wait::until("the press is answered", || telegram.answer_to(&press))
+}
+
+#[test]
+fn a_message_goes_to_a_chat_of_the_contact_with_its_envelope() {
+    let telegram = FakeTelegram::start();
+    let system = system(&telegram, None, Some(ALLOW));
+    let sent = send(&system, &json!({"contact_id": "tg:@anna", "message_text": "Hello", "reply_to": "m1"}));
+    let data = &sent["meta"]["data"];
+    assert_eq!(sent["ok"], true, "{sent}");
+    assert_eq!((&data["chat_id"], &data["topic"]), (&json!("tg:12"), &json!("chat.message")));
+    assert_eq!((&data["message_id"], &data["reply_to"]), (&sent["meta"]["call_id"], &json!("m1")));
+    let session = data["session_id"].as_str().unwrap();
+    assert!(session.len() == 36 && session.as_bytes()[14] == b'7', "{session}");
+    assert!(data["sent_at"].as_str().unwrap().ends_with('Z'), "{data}");
+    for (contact, chat, expected) in
+        [("tg:@anna", "tg:-77", "tg:-77"), ("tg:@anna", "tg:4711", "tg:12"), ("bert", "tg:-77", "tg:-77")]
+    {
+        let arguments = json!({"contact_id": contact, "message_text": "More", "chat_id": chat,
+                               "session_id": session, "content_type": "application/json; charset=utf-8"});
+        let sent = send(&system, &arguments);
+        assert_eq!(sent["meta"]["data"]["chat_id"], expected, "{sent}");
+        assert_eq!(sent["meta"]["data"]["session_id"], session);
+        let is_told = sent["meta"]["notices"].to_string().contains("none of the contact's chats");
+        assert_eq!(is_told, chat == "tg:4711", "{sent}");
+    }
+    assert_eq!(send(&system, &json!({"contact_id": "ida", "message_text": "over"}))["ok"], true, "{ACTIVE}");
+    wait::until_true("all arrive", || {
+        texts_to(&telegram, ANNA).len() == 3 && texts_to(&telegram, GROUP).len() == 2
+    });
+    assert_eq!(texts_to(&telegram, ANNA), ["Hello", "More", "over"]);
+    assert_eq!(texts_to(&telegram, ADA.id), [""; 0]);
+}
+
+#[test]
+fn whoever_may_not_be_written_to_is_refused_with_the_reason() {
+    let telegram = FakeTelegram::start();
+    let system = system(&telegram, None, Some(ALLOW));
+    let to = |contact: &str| json!({"contact_id": contact, "message_text": "Hello"});
+    let anna = |field: &str, value: Value| {
+        let mut arguments = to("tg:@anna");
+        arguments[field] = value;
+        arguments
+    };
+    for (arguments, expected, part) in [
+        (to("nobody"), "NOT_FOUND", "The contacts are: tg:@anna, bert"),
+        (to("hans"), "TOOL_NOT_ALLOWED", "inactive"),
+        (to("bert"), "NOT_FOUND", "Its groups are: tg:-77"),
+        (to("clara"), "TOOL_NOT_ALLOWED", "slack"),
+        (to("dora"), "TOOL_NOT_ALLOWED", "does not write to this chat"),
+        (to("emil"), "TOOL_NOT_ALLOWED", "2999-01-01T00:00:00Z"),
+        (to("fred"), "CONFLICT", "`cooldown_until`"),
+        (to("gus"), "CONFLICT", "`kind` must be human or agent"),
+        (json!({"message_text": "Hello"}), "INVALID_ARGUMENT", "contact_id"),
+        (json!({"contact_id": "tg:@anna"}), "INVALID_ARGUMENT", "`message_text` is missing"),
+        (anna("chat_id", json!("12")), "INVALID_ARGUMENT", "`chat_id`"),
+        (anna("chat_id", json!("tg:0")), "INVALID_ARGUMENT", "`chat_id`"),
+        (anna("content_type", json!("text/plain")), "INVALID_ARGUMENT", "`content_type`"),
+        (anna("content_type", json!("application/json; charset")), "INVALID_ARGUMENT", "`content_type`"),
+        (anna("session_id", json!("me")), "INVALID_ARGUMENT", "`session_id`"),
+        (anna("message_base64", json!("e30")), "INVALID_ARGUMENT", "exclude each other"),
+        (json!({"contact_id": "tg:@anna", "message_base64": "e30"}), "INVALID_ARGUMENT", "`message_id`"),
+        (json!({"contact_id": "tg:@anna", "message_base64": "!"}), "INVALID_ARGUMENT", "base64url"),
+        (anna("to", json!("me")), "INVALID_ARGUMENT", "to"),
+    ] {
+        let refused = send(&system, &arguments);
+        assert_eq!(code(&refused), expected, "{arguments}: {refused}");
+        assert!(refused["meta"]["error"].to_string().contains(part), "{part}: {refused}");
+    }
+    fs::write(active(&system), [0xff, 0xfe]).unwrap();
+    assert_eq!(code(&send(&system, &to("tg:@anna"))), "BINARY_FILE");
+    fs::write(active(&system), "x".repeat(1 << 21)).unwrap();
+    assert_eq!(code(&send(&system, &to("tg:@anna"))), "FILE_TOO_LARGE");
+    fs::remove_file(active(&system)).unwrap();
+    assert_says(&send(&system, &to("tg:@anna")).to_string(), &["NOT_FOUND", "has no contacts"]);
+    assert_eq!(system.database().count("select count(*) from outbox"), 0);
+    let local =
+        Request::post_json("/tools/contacts_send", &to("tg:@anna")).header("X-Session-Id", "local:me");
+    let elsewhere = system.control(local).json();
+    assert_says(&elsewhere.to_string(), &["TOOL_NOT_ALLOWED", "works in chats of telegram only"]);
+}
+
+#[test]
+fn a_message_that_does_not_arrive_sets_a_cooldown_and_one_that_does_clears_it() {
+    let telegram = FakeTelegram::start();
+    let system = system(&telegram, None, Some(ALLOW));
+    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
+    telegram.fail_chat(ANNA, Some(Fault::Blocked));
+    assert_eq!(send(&system, &hello)["ok"], true);
+    let noted = wait::until("the failure is noted", || {
+        let text = fs::read_to_string(active(&system)).unwrap();
+        (text != ACTIVE).then_some(text)
+    });
+    let until = noted.split("cooldown_until: ").nth(1).unwrap().lines().next().unwrap();
+    assert!(until.ends_with('Z') && until != "null", "{until}");
+    assert_eq!(noted, ACTIVE.replacen("cooldown_until: null", &format!("cooldown_until: {until}"), 1));
+    let refused = send(&system, &hello);
+    assert_says(&refused.to_string(), &["TOOL_NOT_ALLOWED", until, "did not arrive"]);
+
+    // Somebody who corrects the file in the meantime loses nothing, and an hour later it may be tried again.
+    telegram.fail_chat(ANNA, None);
+    let past = noted.replacen(until, "2020-01-01T00:00:00Z", 1) + "\nA line of a person.\n";
+    fs::write(active(&system), &past).unwrap();
+    assert_eq!(send(&system, &hello)["ok"], true);
+    let cleared = past.replacen("2020-01-01T00:00:00Z", "null", 1);
+    wait::until_true("it is cleared", || fs::read_to_string(active(&system)).unwrap() == cleared);
+    assert_eq!(texts_to(&telegram, ANNA), ["Hello"]);
+    wait::until_true("both are settled", || {
+        system.database().count("select count(*) from contact_messages where is_open") == 0
+    });
+}
+
+#[test]
+fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
+    let telegram = FakeTelegram::start();
+    let system = system(&telegram, None, None);
+    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
+    let asked = send(&system, &hello);
+    assert_eq!(code(&asked), "APPROVAL_REQUIRED", "{asked}");
+    let (shown, buttons) = question(&telegram, 0);
+    let parts = [
+        "contacts_send",
+        "has not written to this contact before",
+        "To Anna (tg:@anna), chat tg:12",
+        "Hello",
+    ];
+    assert_says(&shown.text, &parts);
+    assert_eq!(press(&telegram, &shown, &buttons[0]), "Allowed.");
+
+    // The contact has another chat by now: nobody has said yes to that.
+    fs::write(active(&system), ACTIVE.replacen("tg_private_chat_id: 12", "tg_private_chat_id: 4711", 1))
+        .unwrap();
+    assert_eq!(code(&send(&system, &hello)), "APPROVAL_REQUIRED");
+    fs::write(active(&system), ACTIVE).unwrap();
+    assert_eq!(send(&system, &hello)["ok"], true);
+    let again = send(&system, &json!({"contact_id": "tg:@anna", "message_text": "Again"}));
+    assert_eq!(again["ok"], true, "they have met");
+    let other = Request::post_json("/tools/contacts_send", &hello).header("X-Session-Id", "telegram:-77");
+    assert_eq!(code(&system.control(other).json()), "APPROVAL_REQUIRED", "another chat has not");
+    assert_eq!(
+        code(&send(&system, &json!({"contact_id": "ida", "message_text": "Hi"}))),
+        "APPROVAL_REQUIRED"
+    );
+    let before = system.database().count("select count(*) from events where type = 'approval.requested'");
+    assert_eq!(
+        code(&send(&system, &json!({"contact_id": "hans", "message_text": "Hi"}))),
+        "TOOL_NOT_ALLOWED"
+    );
+    let after = system.database().count("select count(*) from events where type = 'approval.requested'");
+    assert_eq!(after, before, "nobody is asked about what is refused anyway");
+    wait::until_true("both arrive", || texts_to(&telegram, ANNA).len() == 2);
+}
+
+#[test]
+fn a_call_sends_once_over_repetitions_and_kills() {
+    let telegram = FakeTelegram::start();
+    telegram.fail("sendMessage", Fault::RetryAfter(1));
+    let mut system = system(&telegram, None, Some(ALLOW));
+    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
+    let key = [("Idempotency-Key", "one")];
+    let first = send_with(&system, &hello, &key);
+    assert_eq!(first["ok"], true, "{first}");
+    assert_eq!(send_with(&system, &hello, &key)["meta"]["call_id"], first["meta"]["call_id"]);
+    system.kill();
+    system.restart();
+    assert_eq!(send_with(&system, &hello, &key)["meta"]["call_id"], first["meta"]["call_id"]);
+    wait::until_true("it arrives", || !texts_to(&telegram, ANNA).is_empty());
+    system.wait_until_all_is_sent();
+    assert_eq!(texts_to(&telegram, ANNA), ["Hello"]);
+    wait::until_true("it is settled", || {
+        system.database().count("select count(*) from contact_messages where not is_open") == 1
+    });
+}
+
+/// What the tools of this conversation have answered so far, in order.
+fn results(request: &Value) -> Vec<String> {
+    let messages = request["messages"].as_array().cloned().unwrap_or_default();
+    let results = messages.into_iter().filter(|message| message["role"] == "tool");
+    results.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn send_anna_the_report_is_asked_about_tapped_sent_once_and_answered() {
+    let telegram = FakeTelegram::start();
+    let path = Arc::new(OnceLock::new());
+    let known = Arc::clone(&path);
+    let model = FakeModel::start(move |request| {
+        let found = results(request);
+        match found.len() {
+            0 => ModelReply::call("read", &json!({"path": "report.md"})),
+            1 => ModelReply::call("read", &json!({"path": known.get().expect("the system runs")})),
+            2 if found[1].contains("tg:@anna") && found[0].contains("All is well") => {
+                let text = "The report: All is well.";
+                ModelReply::call("contacts_send", &json!({"contact_id": "tg:@anna", "message_text": text}))
+            }
+            _ => ModelReply::Text(format!("Done: {}", found.last().unwrap())),
+        }
+    });
+    let system = system(&telegram, Some(&model), None);
+    path.set(active(&system)).unwrap();
+    fs::write(system.workspace().join("report.md"), "All is well.\n").unwrap();
+    telegram.push(ADA.text("send Anna the report"));
+    let (asked, buttons) = question(&telegram, 0);
+    assert_says(&asked.text, &["contacts_send", "To Anna", "The report: All is well."]);
+    assert_eq!(texts_to(&telegram, ANNA), [""; 0]);
+    assert_eq!(press(&telegram, &asked, &buttons[0]), "Allowed.");
+    wait::until_true("Ada is answered", || {
+        texts_to(&telegram, ADA.id).iter().any(|text| text.starts_with("Done") && text.contains("on its way"))
+    });
+    wait::until_true("Anna gets it", || !texts_to(&telegram, ANNA).is_empty());
+    system.wait_until_all_is_sent();
+    assert_eq!(texts_to(&telegram, ANNA), ["The report: All is well."]);
+    let offered = model.requests()[0]["tools"].to_string();
+    assert!(offered.contains("contacts_send"), "{offered}");
+}

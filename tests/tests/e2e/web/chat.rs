@@ -1,0 +1,43 @@
+//! A page that somebody in Telegram asks about: the host is asked about, fetched once, and the chat gets the
+//! answer.
+
+use harness::fake_telegram::update::ADA;
+use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
+use serde_json::json;
+
+use super::network::{PUBLIC, in_a_network_of_its_own};
+use super::site::{Reply, Site};
+
+#[test]
+fn what_a_page_says_is_asked_about_fetched_once_and_told() {
+    in_a_network_of_its_own("web::chat::what_a_page_says_is_asked_about_fetched_once_and_told", || {
+        let site = Site::start(PUBLIC, 80, |_| Reply::html("<h1>Trains</h1><p>The 9:15 is late.</p>"));
+        let telegram = FakeTelegram::start();
+        let model = FakeModel::start(|request| {
+            let messages = request["messages"].as_array().cloned().unwrap_or_default();
+            match messages.iter().rfind(|message| message["role"] == "tool") {
+                Some(page) if page["content"].to_string().contains("The 9:15 is late.") => {
+                    ModelReply::Text("It says that the 9:15 is late.".to_owned())
+                }
+                Some(other) => ModelReply::Text(format!("I could not read it: {}", other["content"])),
+                None => ModelReply::call("url_fetch", &json!({"url": "http://page.test/trains"})),
+            }
+        });
+        let system = System::builder().telegram(&telegram, "4711").model(&model).start();
+        telegram.push(ADA.text("what does this page say: http://page.test/trains"));
+        let asked = wait::until("the chat is asked", || {
+            telegram.sent().into_iter().find(|sent| !sent.markup.is_null() && sent.text.contains("url_fetch"))
+        });
+        assert!(asked.text.contains("GET http://page.test/trains"), "{asked:?}");
+        assert_eq!(site.count(), 0, "nothing was fetched before the yes");
+        let once = asked.markup["inline_keyboard"][0][0]["callback_data"].as_str().unwrap();
+        let press = telegram.press(ADA, ADA.id, asked.number, once);
+        let answer = wait::until("the press is answered", || telegram.answer_to(&press));
+        assert_eq!(answer, "Allowed.");
+        wait::until_true("the chat is told", || {
+            telegram.sent().iter().any(|sent| sent.text == "It says that the 9:15 is late.")
+        });
+        assert_eq!(site.count(), 1);
+        system.wait_until_all_is_sent();
+    });
+}
