@@ -416,6 +416,11 @@ fn secrets_are_not_shown_and_the_commands_of_a_line_are() {
     assert!(!shown.to_string().contains(CALLER), "{shown}");
     let preview = shown["preview"].as_str().unwrap();
     assert!(preview.contains("runs `cd` `.`") && preview.contains("runs `sort` `x`"), "{preview}");
+    assert!(!preview.contains("redirections"), "{preview}");
+    decide(&server, shown["id"].as_str().unwrap(), json!({"decision": "deny"}));
+    server.call("bash", &json!({"cmd": "sort x > y"}));
+    let preview = the_pending(&server)["preview"].as_str().unwrap().to_owned();
+    assert!(preview.contains("with redirections into files"), "{preview}");
 }
 
 #[test]

@@ -71,6 +71,7 @@ mod hidden;
 mod layers;
 mod load;
 mod policy;
+mod policy_cases;
 mod powers;
 mod waiting;
 mod workspaces;

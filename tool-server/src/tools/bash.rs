@@ -127,6 +127,9 @@ impl Tool for Bash {
         if !line.is_understood {
             shown.push_str("and more that cannot be known before it runs\n");
         }
+        if !line.is_plain {
+            shown.push_str("with redirections into files, assignments or functions: see the line itself\n");
+        }
         if arguments["allow_control_files"] == true {
             shown.push_str("may leave or change what other programs execute: git hooks, settings, .envrc\n");
         }

@@ -42,9 +42,9 @@ const MOST_READ_BYTES: u64 = 16 << 20;
 /// Only http and https addresses are fetched, and only if every address of the host is public. A host that
 /// the operator has not listed, and a request that sends data, need the approval of a person. Redirects are
 /// followed up to five times, each judged anew. JSON is shown with indentation, other text with its charset
-/// decoded; of anything else only type and size are told. Credentials are set up by the operator as profiles, which go only to their own addresses; no call sees
-/// them. A page that is longer than an answer is kept, and `cursor` reads on from there without another
-/// request.
+/// decoded; of anything else only type and size are told. Credentials are set up by the operator as profiles,
+/// which go only to their own addresses; no call sees them. A page that is longer than an answer is kept, and
+/// `cursor` reads on from there without another request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UrlFetchArguments {

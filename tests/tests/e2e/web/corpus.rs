@@ -1,5 +1,5 @@
-//! The corpus' cases of `url_fetch`, each on a fresh server that may ask every public host, in a network where
-//! what must not be asked would answer.
+//! The corpus' cases of `url_fetch`, each on a fresh server that may ask every public host, in a network
+//! where what must not be asked would answer.
 
 use std::fs;
 use std::process::Command;
@@ -69,7 +69,8 @@ fn bomb() -> Vec<u8> {
     let line = "head -c 200000000 /dev/zero | gzip -9 | gzip -9";
     let body = Command::new("sh").args(["-c", line]).output().unwrap().stdout;
     let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip, gzip\r\nContent-Length: {}\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip, gzip\r\n\
+         Content-Length: {}\r\n\r\n",
         body.len()
     );
     [head.into_bytes(), body].concat()
