@@ -59,7 +59,7 @@ impl Agent {
             model_name: self.model.name().to_owned(),
         };
         let agent_id = events.record(agent_started, &task.parent_event_id).await;
-        let own_tools = TaskTools::new(&self.own_tools, task.earlier.plan.clone());
+        let own_tools = TaskTools::new(&self.own_tools, task);
         let run =
             TaskRun { agent: self, agents, task, events, supervisor, own_tools, agent_id, started, clock };
         let mut progress = TaskProgress::new(task);

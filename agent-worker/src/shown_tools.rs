@@ -25,8 +25,9 @@ const CHECKS: [&str; 12] = [
     "pattern",
 ];
 
-/// Arguments that only programs have a use for: of a model, the session's own lock holds.
-const FOR_PROGRAMS: [&str; 1] = ["expected_sha256"];
+/// Arguments that no model needs with every request: the session's own lock holds for it, and how a plan is
+/// made has good defaults.
+const SELDOM: [&str; 4] = ["expected_sha256", "max_steps", "model", "style"];
 
 /// Arguments that the prompt explains for all tools, or whose tool says what they are.
 const SELF_EXPLANATORY: [&str; 5] = ["name", "path", "pattern", "skill", "task"];
@@ -45,7 +46,7 @@ fn shown_tool(tool: &ToolSpec, form: PromptForm) -> ToolSpec {
         PromptForm::Full => {
             let mut properties = properties;
             if let Some(properties) = &mut properties {
-                properties.retain(|name, _| !FOR_PROGRAMS.contains(&name.as_str()));
+                properties.retain(|name, _| !SELDOM.contains(&name.as_str()));
             }
             for (name, argument) in properties.into_iter().flatten() {
                 for_each_part(argument, without_descriptions);

@@ -68,7 +68,11 @@ impl TaskRun<'_> {
                 let fulfil = |wish, ended| wishes::fulfil(self, wish, ended);
                 Ok(self.own_tools.call(call, caller, fulfil).await)
             }
-            Place::ToolServer => self.agent.tools.call(call, caller, self.clock).await,
+            Place::ToolServer => {
+                let envelope = self.agent.tools.call(call, caller, self.clock).await?;
+                self.own_tools.heed(&envelope);
+                Ok(envelope)
+            }
         }
     }
 

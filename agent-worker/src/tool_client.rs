@@ -12,6 +12,7 @@ use protocol::{Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec};
 use reqwest::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::catalogue::CatalogueCache;
 use crate::decision_wait::until_decided;
@@ -100,6 +101,67 @@ impl ToolClient {
         until_decided(clock, |wait| self.call_once(call, caller, &key, wait)).await
     }
 
+    /// A file as it is, for a call of the worker's own tools; none if there is none.
+    pub(crate) async fn read_file(
+        &self,
+        path: &str,
+        task: &Task,
+        call_id: &EventId,
+    ) -> Result<Option<Vec<u8>>, ToolServerError> {
+        let request = self.files(Method::GET, task, call_id).query(&[("path", path)]);
+        let answer = self.send_until_answered(request).await?;
+        if answer.status == StatusCode::OK {
+            return Ok(Some(answer.body));
+        }
+        let envelope: Envelope = self.read(&answer)?;
+        match envelope.meta.error {
+            Some(error) if error.code == ErrorCode::NotFound => Ok(None),
+            Some(error) => Err(ToolServerError::Refused(error)),
+            None => Err(ToolServerError::NotAToolServer(self.url.clone(), answer.status)),
+        }
+    }
+
+    /// Changes files, all or none. What they must have been is in the body, so a repetition does no harm. A
+    /// change that a person must approve waits for that, as a call does.
+    pub(crate) async fn change_files(
+        &self,
+        body: &Value,
+        task: &Task,
+        call_id: &EventId,
+        clock: &WallClock,
+    ) -> Result<(), ToolServerError> {
+        let envelope = until_decided(clock, |wait| self.change_once(body, task, call_id, wait)).await?;
+        envelope.meta.error.map_or(Ok(()), |error| Err(ToolServerError::Refused(error)))
+    }
+
+    async fn change_once(
+        &self,
+        body: &Value,
+        task: &Task,
+        call_id: &EventId,
+        wait: Option<Duration>,
+    ) -> Result<Envelope, ToolServerError> {
+        let request = self.files(Method::POST, task, call_id).json(body);
+        self.read(&self.send_until_answered(waiting(request, wait)).await?)
+    }
+
+    /// A request for files, below the call that makes it.
+    fn files(&self, method: Method, task: &Task, call_id: &EventId) -> RequestBuilder {
+        let mut url = self.url.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().push("files");
+        }
+        let request = self.client.request(method, url);
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token.expose()),
+            None => request,
+        };
+        request
+            .header("X-Session-Id", task.session_id.as_str())
+            .header("X-Task-Id", task.task_id.as_str())
+            .header("X-Parent-Event-Id", call_id.as_str())
+    }
+
     /// Sends a call until it is answered. A key takes effect at most once, however often it is sent.
     async fn call_once(
         &self,
@@ -108,7 +170,7 @@ impl ToolClient {
         key: &str,
         wait: Option<Duration>,
     ) -> Result<Envelope, ToolServerError> {
-        let mut request = self
+        let request = self
             .request(Method::POST, Some(&call.name))
             .header(CONTENT_TYPE, "application/json")
             .header("X-Session-Id", caller.task.session_id.as_str())
@@ -116,11 +178,7 @@ impl ToolClient {
             .header("X-Parent-Event-Id", caller.turn_id.as_str())
             .header("Idempotency-Key", key)
             .body(call.arguments.clone());
-        if let Some(wait) = wait {
-            request =
-                request.header("Prefer", format!("wait={}", wait.as_secs())).timeout(wait + CALL_TIMEOUT);
-        }
-        let answer = self.send_until_answered(request).await?;
+        let answer = self.send_until_answered(waiting(request, wait)).await?;
         self.catalogue.note(&answer.headers);
         self.read(&answer)
     }
@@ -162,6 +220,12 @@ impl ToolClient {
         serde_json::from_slice(&answer.body)
             .map_err(|_| ToolServerError::NotAToolServer(self.url.clone(), answer.status))
     }
+}
+
+/// The request, which may wait so long for a person.
+fn waiting(request: RequestBuilder, wait: Option<Duration>) -> RequestBuilder {
+    let Some(wait) = wait else { return request };
+    request.header("Prefer", format!("wait={}", wait.as_secs())).timeout(wait + CALL_TIMEOUT)
 }
 
 /// Why a retry can help: the server is too busy, it still runs the same call (from an earlier attempt), or

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use protocol::event::ModelRequestCompleted;
 use protocol::{ErrorCode, Event, ToolError, millis};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, TaskRun};
@@ -11,6 +12,7 @@ use crate::budget::TaskUsage;
 use crate::model::{ModelErrorClass, Reply, Request};
 use crate::model_request;
 use crate::stop_reason::StopReason;
+use crate::tool_client::ToolServerError;
 use crate::tools::{Prompt, Wish};
 
 /// Does what a tool wants, unless its call has `ended`; returns what it took.
@@ -21,6 +23,16 @@ pub(crate) async fn fulfil(run: &TaskRun<'_>, wish: Wish, ended: CancellationTok
             run.events.send(event).await;
             None
         }
+        Wish::Read { path, call_id, answer } => {
+            let read = run.agent.tools.read_file(&path, run.task, &call_id);
+            send_unless(&ended, answer, read).await;
+            None
+        }
+        Wish::Change { body, call_id, answer } => {
+            let change = run.agent.tools.change_files(&body, run.task, &call_id, run.clock);
+            send_unless(&ended, answer, change).await;
+            None
+        }
         Wish::Ask { prompt, answer } => tokio::select! {
             (reply, spent) = ask(run, &prompt) => {
                 let _ = answer.send(reply);
@@ -29,6 +41,23 @@ pub(crate) async fn fulfil(run: &TaskRun<'_>, wish: Wish, ended: CancellationTok
             () = ended.cancelled() => None,
         },
     }
+}
+
+/// Answers with what the tool server said, unless the call has ended.
+async fn send_unless<T>(
+    ended: &CancellationToken,
+    answer: oneshot::Sender<Result<T, ToolError>>,
+    asked: impl Future<Output = Result<T, ToolServerError>>,
+) {
+    let said = tokio::select! {
+        said = asked => said,
+        () = ended.cancelled() => return,
+    };
+    let said = said.map_err(|error| match error {
+        ToolServerError::Refused(error) => error,
+        other => ToolError::new(ErrorCode::IoError, other.to_string()),
+    });
+    let _ = answer.send(said);
 }
 
 /// Asks the model that the prompt names. One that takes no schema is asked without.

@@ -1,13 +1,14 @@
 //! The names of all tools, by the program that runs them: settings of one program may name the tools of
 //! another. A test of each program compares its own.
 
-/// Of the tool server, with the two transfers of whole files and the undoing of a change, sorted.
-pub const TOOL_SERVER_TOOLS: [&str; 16] = [
+/// Of the tool server, with the transfers of whole files and the undoing of a change, sorted.
+pub const TOOL_SERVER_TOOLS: [&str; 17] = [
     "bash",
     "delete",
     "edit",
     "file_download",
     "file_upload",
+    "files_change",
     "find",
     "grep",
     "ls",
@@ -33,4 +34,4 @@ pub const SUPERVISOR_TOOLS: [&str; 7] = [
 ];
 
 /// Of the worker, sorted.
-pub const WORKER_TOOLS: [&str; 2] = ["plan_create", "plan_update"];
+pub const WORKER_TOOLS: [&str; 3] = ["plan_create", "plan_update", "todo_update"];

@@ -151,7 +151,12 @@ impl<T: Tool> AnyTool for Registered<T> {
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        validate(&self.validator, &self.spec.input_schema, arguments)
+        validate(&self.validator, &self.spec.input_schema, arguments).map_err(|error| {
+            match self.tool.misfit(arguments) {
+                Some(message) => ToolError { message, ..error },
+                None => error,
+            }
+        })
     }
 
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Value> {

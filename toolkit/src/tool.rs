@@ -68,6 +68,11 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
+    /// The tool's own words for arguments that do not fit its schema; none for the usual ones.
+    fn misfit(&self, _arguments: &Value) -> Option<String> {
+        None
+    }
+
     /// How long a call with these arguments may take; none for the default timeout.
     fn timeout(&self, _arguments: &Value) -> Option<Duration> {
         None

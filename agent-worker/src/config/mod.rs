@@ -21,7 +21,7 @@ use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::prompt::PromptForm;
 use crate::tool_client::ToolClient;
-use crate::tools::OwnTools;
+use crate::tools::{ModelState, OwnTools};
 
 pub use model::ModelConfig;
 
@@ -98,7 +98,7 @@ impl Config {
             let tools = tools.context("cannot create the client for the tool server")?;
             let prompt_form = prompt_form.unwrap_or_else(|| PromptForm::for_window(limits.context_tokens));
             let (sees, model) = (model.sees(), model.into_model()?);
-            let own_tools = OwnTools::new(disabled_tools.clone(), model.is_language_model(), prompt_form);
+            let own_tools = OwnTools::new(disabled_tools.clone(), ModelState::of(&*model), prompt_form);
             let own_tools = own_tools.context("cannot offer the worker's own tools")?;
             let breaker = ModelBreaker::default();
             Ok(Arc::new(Agent { model, sees, breaker, tools, own_tools, limits, prompt_form, max_retries }))

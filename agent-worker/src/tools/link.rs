@@ -1,6 +1,7 @@
 //! What a tool asks of its task.
 
 use protocol::{ErrorCode, EventBody, EventId, ToolError};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use toolkit::Call;
 
@@ -10,6 +11,10 @@ use crate::model::{Message, Reply, ReplySchema};
 pub(crate) enum Wish {
     /// An event, with its ID and parent.
     Record { id: EventId, parent: Option<EventId>, body: Box<EventBody> },
+    /// A file as it is; none if there is none.
+    Read { path: String, call_id: EventId, answer: oneshot::Sender<Result<Option<Vec<u8>>, ToolError>> },
+    /// A change of files, as the tool server takes it.
+    Change { body: Value, call_id: EventId, answer: oneshot::Sender<Result<(), ToolError>> },
     /// An answer of the model.
     Ask { prompt: Prompt, answer: oneshot::Sender<Result<Reply, ToolError>> },
 }
@@ -50,10 +55,30 @@ impl TaskLink {
 
     /// Asks the model and waits for its answer. Only for threads that may block.
     pub(super) fn ask(&self, call: &Call, prompt: Prompt) -> Result<Reply, ToolError> {
+        self.wait(call, |answer| Wish::Ask { prompt, answer })
+    }
+
+    /// Reads a file at the tool server, without redaction. Only for threads that may block.
+    pub(super) fn read_file(&self, call: &Call, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
+        let (path, call_id) = (path.to_owned(), call.id.clone());
+        self.wait(call, |answer| Wish::Read { path, call_id, answer })
+    }
+
+    /// Changes files at the tool server, all or none. Only for threads that may block.
+    pub(super) fn change_files(&self, call: &Call, body: Value) -> Result<(), ToolError> {
+        let call_id = call.id.clone();
+        self.wait(call, |answer| Wish::Change { body, call_id, answer })
+    }
+
+    fn wait<T>(
+        &self,
+        call: &Call,
+        wish: impl FnOnce(oneshot::Sender<Result<T, ToolError>>) -> Wish,
+    ) -> Result<T, ToolError> {
         call.check()?;
         let (answer, answered) = oneshot::channel();
-        let gone = || ToolError::new(ErrorCode::Cancelled, "The task ended before the model answered.");
-        self.0.send(Wish::Ask { prompt, answer }).map_err(|_| gone())?;
+        let gone = || ToolError::new(ErrorCode::Cancelled, "The task ended before its tool was answered.");
+        self.0.send(wish(answer)).map_err(|_| gone())?;
         answered.blocking_recv().map_err(|_| gone())?
     }
 }

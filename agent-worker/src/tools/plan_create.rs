@@ -1,16 +1,16 @@
 //! `plan_create`: asks the model for the steps of a task.
 
 use protocol::event::PlanCreated;
-use protocol::{Annotations, ErrorCode, EventId, Plan, PlanStep, Risk, StepStatus, ToolError};
+use protocol::{Annotations, EventId, Plan, PlanStep, Risk, StepStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use super::SharedPlan;
 use super::link::TaskLink;
 use super::question::Question;
+use super::{ModelState, SharedPlan};
 use crate::model::ReplySchema;
 
 const SYSTEM: &str = include_str!("../../prompts/plan.md");
@@ -24,7 +24,7 @@ const MOST_NOTES: usize = 10;
 
 const DEFAULT_STEPS: usize = 6;
 
-/// Plans a task of many steps, and keeps the plan in view.
+/// Plans a task of many steps.
 ///
 /// # Details
 ///
@@ -52,7 +52,7 @@ pub(crate) struct PlanCreateArguments {
 pub(super) struct PlanCreate {
     pub(super) link: TaskLink,
     pub(super) plan: SharedPlan,
-    pub(super) has_model: bool,
+    pub(super) model: ModelState,
 }
 
 /// A plan as the model writes it.
@@ -90,13 +90,11 @@ impl Tool for PlanCreate {
     }
 
     fn is_offered(&self) -> bool {
-        self.has_model
+        self.model == ModelState::Ready
     }
 
     fn run(&self, arguments: PlanCreateArguments, call: &Call) -> Outcome<Plan> {
-        if !self.has_model {
-            return Err(unavailable(Self::NAME).into());
-        }
+        self.model.check(Self::NAME)?;
         if arguments.task.trim().is_empty() {
             return Err(invalid("`task` is empty. Say what is to be planned.").into());
         }
@@ -114,13 +112,6 @@ impl Tool for PlanCreate {
         let stdout = format!("{plan}\nCall `plan_update` whenever a step is done.\n");
         Ok(Success { stdout, data: plan, notices, ..Success::default() })
     }
-}
-
-/// Why a tool that needs a model cannot work.
-pub(super) fn unavailable(tool: &str) -> ToolError {
-    let message = format!("{tool} unavailable (missing llm client)");
-    ToolError::new(ErrorCode::ToolNotAllowed, message)
-        .with_hint("Without a language model it cannot work; set AUTONOUS_MODEL_PROVIDER and its key.")
 }
 
 fn text(arguments: &PlanCreateArguments, most: usize) -> String {

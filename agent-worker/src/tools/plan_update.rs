@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use super::SharedPlan;
 use super::link::TaskLink;
-use super::plan_create::unavailable;
+use super::{ModelState, SharedPlan};
 
 const MAX_NOTE_CHARS: usize = 300;
 
@@ -30,7 +29,7 @@ pub(crate) struct PlanUpdateArguments {
 pub(super) struct PlanUpdate {
     pub(super) link: TaskLink,
     pub(super) plan: SharedPlan,
-    pub(super) has_model: bool,
+    pub(super) model: ModelState,
 }
 
 impl Tool for PlanUpdate {
@@ -48,13 +47,11 @@ impl Tool for PlanUpdate {
     }
 
     fn is_offered(&self) -> bool {
-        self.has_model
+        self.model == ModelState::Ready
     }
 
     fn run(&self, arguments: PlanUpdateArguments, call: &Call) -> Outcome<Plan> {
-        if !self.has_model {
-            return Err(unavailable(Self::NAME).into());
-        }
+        self.model.check(Self::NAME)?;
         let mut shared = super::locked(&self.plan);
         let plan = shared.as_mut().ok_or_else(|| {
             ToolError::new(ErrorCode::NotFound, "This task has no plan.")

@@ -7,7 +7,7 @@
 use protocol::{EarlierAttempts, PastCall, PastCallStatus, Plan, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::StoreError;
+use super::{StoreError, tool_calls};
 
 /// How much of a task's calls to read: the newest `calls`, each cut at so many characters.
 struct Bounds {
@@ -35,7 +35,8 @@ pub(crate) fn earlier_attempts(
     let since = newest_end(connection, task)?;
     let calls = calls_of(connection, task, since, &EARLIER)?;
     let (summary, plan) = (summary_of(connection, task, since)?, plan_since(connection, task, since)?);
-    Ok(EarlierAttempts { calls, summary, plan })
+    let allowed_tools = tool_calls::allowed_tools(connection, task)?;
+    Ok(EarlierAttempts { calls, summary, plan, allowed_tools })
 }
 
 /// The calls that led to a task's answer.

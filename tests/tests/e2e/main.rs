@@ -32,6 +32,7 @@ mod loop_and_tools;
 mod plans;
 mod providers;
 mod reasoning;
+mod todo;
 mod tokens;
 mod web;
 mod window;

@@ -33,7 +33,7 @@ fn tool_names(request: &Value) -> Vec<&str> {
     tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
 }
 
-const ALL_TOOLS: [&str; 12] = [
+const ALL_TOOLS: [&str; 13] = [
     "bash",
     "delete",
     "edit",
@@ -45,12 +45,13 @@ const ALL_TOOLS: [&str; 12] = [
     "read",
     "run_script",
     "skill",
+    "todo_update",
     "write",
 ];
 
 /// A small model gets none of the tools that ask a model.
 fn compact_tools() -> Vec<&'static str> {
-    ALL_TOOLS.into_iter().filter(|name| *name != "plan_create").collect()
+    ALL_TOOLS.into_iter().filter(|name| !protocol::WORKER_TOOLS.contains(name)).collect()
 }
 
 #[test]

@@ -11,6 +11,7 @@ use protocol::ToolError;
 use super::content_hash::HashCache;
 use super::current_file::CurrentFile;
 use super::error::{CommitError, io_error};
+use super::several::Intents;
 use super::temp_files::TempFiles;
 use super::undo::UndoStore;
 use crate::roots::{Target, Workspaces};
@@ -31,12 +32,14 @@ pub(crate) struct Changer {
     pub(super) max_edit_bytes: u64,
     pub(super) hash_cache: HashCache,
     pub(super) undo: UndoStore,
+    pub(super) intents: Intents,
     durability: Durability,
 }
 
 impl Changer {
     /// Opens a changer for these workspaces. `pending` is a directory outside the roots, where each change
-    /// records its temporary file; leftovers of an earlier server are removed.
+    /// records its temporary file; leftovers of an earlier server are removed, and what it was about to do to
+    /// several files at once is done.
     pub(crate) fn open(
         workspaces: Arc<Workspaces>,
         pending: &Path,
@@ -44,9 +47,11 @@ impl Changer {
         undo: UndoStore,
         durability: Durability,
     ) -> io::Result<Self> {
+        // Before the temporary files that it needs are removed.
+        let intents = Intents::open(&pending.with_extension("several"), workspaces.whole())?;
         let temp_files = TempFiles::open(pending, workspaces.whole())?;
         let hash_cache = HashCache::default();
-        Ok(Self { workspaces, temp_files, max_edit_bytes, hash_cache, undo, durability })
+        Ok(Self { workspaces, temp_files, max_edit_bytes, hash_cache, undo, intents, durability })
     }
 
     /// Forgets changes that are too old to be undone. Call it hourly.

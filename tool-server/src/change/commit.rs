@@ -25,7 +25,7 @@ const MAX_XATTR_BYTES: usize = 64 * 1024;
 /// A whole new file beside the old one, under a recorded name; deleted when dropped unless it was renamed.
 #[derive(Debug)]
 pub(super) struct TempFile<'a> {
-    parent: &'a OwnedFd,
+    pub(super) parent: &'a OwnedFd,
     record: TempFileRecord<'a>,
     renamed: bool,
 }
@@ -77,6 +77,11 @@ impl<'a> TempFile<'a> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(openat(parent, &temp.record.name, flags, Mode::from_raw_mode(0o666))?);
         Ok((temp, file))
+    }
+
+    /// Its name, in the directory of the file that it is for.
+    pub(super) fn name(&self) -> &str {
+        &self.record.name
     }
 }
 
@@ -228,7 +233,11 @@ impl Changer {
 }
 
 /// Checks that the same file is unchanged; a touch is no change: where metadata differs, the content decides.
-fn require_unchanged(parent: &OwnedFd, target: &Target, before: &impl Before) -> Result<Stat, CommitError> {
+pub(super) fn require_unchanged(
+    parent: &OwnedFd,
+    target: &Target,
+    before: &impl Before,
+) -> Result<Stat, CommitError> {
     let now = match statat(parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(now) => now,
         Err(Errno::NOENT) => return Err(CommitError::Changed),

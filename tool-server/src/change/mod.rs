@@ -3,7 +3,8 @@
 //! A change reads the file, checks the optimistic lock, makes the new content, shows the difference, and
 //! renames a whole new file over the old one: nobody ever sees half of it, and nobody else's change is
 //! overwritten. A dry run does all of that but the last step. An upload is written as it arrives, and hashed
-//! on the way, so that it never lies in memory as a whole.
+//! on the way, so that it never lies in memory as a whole. Several files can be changed as one:
+//! all of them or none.
 
 mod apply;
 mod changer;
@@ -16,6 +17,7 @@ pub mod edits;
 mod error;
 mod file_hash;
 mod request;
+mod several;
 mod temp_files;
 mod undo;
 mod upload;
@@ -29,5 +31,6 @@ pub(crate) use current_file::{CurrentFile, mtime_ms, size_and_mtime};
 pub(crate) use error::{io_error, refuse_placeholder};
 pub(crate) use file_hash::{FileHashes, hash_file};
 pub(crate) use request::{ChangeData, ChangeRequest, ExpectedSha256, NewContent, Operation, PlannedChange};
+pub(crate) use several::{NewFile, SeveralData};
 pub(crate) use undo::{UndoData, UndoRequest, UndoStore};
 pub(crate) use upload::{Condition, UploadRequest, too_large};

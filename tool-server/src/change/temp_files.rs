@@ -6,6 +6,7 @@
 //! An upload may last as long as its client's line is slow: it has a record file of its own, so that nobody
 //! waits for it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -79,9 +80,16 @@ impl TempFiles {
 
     /// Waits until no other call changes this file.
     pub(super) fn lock(&self, target: &Path) -> PathLock<'_> {
-        let mut hasher = DefaultHasher::new();
-        target.hash(&mut hasher);
-        let slot = usize::try_from(hasher.finish() % SLOTS).unwrap_or(0);
+        self.lock_slot(slot_of(target))
+    }
+
+    /// Waits until no other call changes any of these files. Whoever locks several does it in one order.
+    pub(super) fn lock_all<'a>(&self, targets: impl Iterator<Item = &'a Path>) -> Vec<PathLock<'_>> {
+        let slots: BTreeSet<usize> = targets.map(slot_of).collect();
+        slots.into_iter().map(|slot| self.lock_slot(slot)).collect()
+    }
+
+    fn lock_slot(&self, slot: usize) -> PathLock<'_> {
         PathLock { record_file: self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
@@ -92,6 +100,12 @@ impl TempFiles {
         fs::write(&path, record_of(&name, target))?;
         Ok(TempFileRecord { place: Place::Own(path), name })
     }
+}
+
+fn slot_of(target: &Path) -> usize {
+    let mut hasher = DefaultHasher::new();
+    target.hash(&mut hasher);
+    usize::try_from(hasher.finish() % SLOTS).unwrap_or(0)
 }
 
 fn new_name() -> String {

@@ -53,7 +53,7 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
     let with_token = Router::new()
         .route("/tools/{name}", post(call::call).layer(tag))
         .route("/tools", get(service::catalogue))
-        .route("/files", get(files::download).put(files::upload))
+        .route("/files", get(files::download).put(files::upload).post(files::change))
         .route("/capabilities", get(service::capabilities))
         .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token));
     let with_either_token = Router::new()

@@ -17,7 +17,7 @@ mod write;
 use toolkit::{Registry, RegistryError};
 
 use crate::tool_context::ToolContext;
-use crate::transfers::{FileDownload, FileUpload, Undo};
+use crate::transfers::{ChangeFiles, FileDownload, FileUpload, Undo};
 
 /// All tools of this server, and the transfers.
 pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
@@ -37,6 +37,7 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
         .with(web_search::WebSearch(context.clone()))?
         .with_transfer(FileDownload(context.clone()))?
         .with_transfer(FileUpload(context.clone()))?
+        .with_transfer(ChangeFiles(context.clone()))?
         .with_transfer(Undo(context.clone()))?;
     Ok(registry)
 }

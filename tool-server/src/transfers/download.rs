@@ -78,6 +78,8 @@ impl Tool for FileDownload {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::Transfer;
+    /// The tool on whose behalf it is done is.
+    const BOUND_BY_SKILL: bool = false;
 
     fn example(&self) -> Value {
         json!({"path": "notes/hello.txt"})

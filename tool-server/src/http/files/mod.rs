@@ -1,6 +1,7 @@
 //! `/files?path=`: whole files in and out, as they are.
 //!
-//! `GET` and `HEAD` send a file with its SHA-256 as `ETag`; `PUT` stores the body as a file. Each is a call
+//! `GET` and `HEAD` send a file with its SHA-256 as `ETag`; `PUT` stores the body as a file, and `POST` changes several files
+//! as one. Each is a call
 //! like a tool's, journalled under the name of its transfer. What fails is answered with the envelope, never
 //! with a status that could be taken for a file.
 
@@ -25,9 +26,9 @@ use toolkit::{Attachment, Tool};
 use self::conditions::{Conditions, Decision};
 use self::range::Part;
 use super::call::request_of;
-use super::response;
 use super::state::AppState;
-use crate::transfers::{Download, FileDownload, FileUpload, OpenFile, Upload};
+use super::{body, response};
+use crate::transfers::{ChangeFiles, Download, FileDownload, FileUpload, OpenFile, Upload};
 
 /// The name of both transfers in an envelope.
 const FILES: &str = "files";
@@ -57,15 +58,32 @@ pub(super) async fn download(
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
     let arguments = json!({"path": path, "head": is_head, "range": range});
     let download = Arc::new(Download::default());
-    let envelope = match run(&app, FileDownload::NAME, &headers, &arguments, Arc::clone(&download) as _).await
-    {
-        Ok(envelope) => envelope,
-        Err(error) => return refused(error),
-    };
+    let envelope =
+        match run(&app, FileDownload::NAME, &headers, json_bytes(&arguments), Arc::clone(&download) as _)
+            .await
+        {
+            Ok(envelope) => envelope,
+            Err(error) => return refused(error),
+        };
     match download.take() {
         Some(file) if envelope.ok => send(file, &conditions, range.filter(|_| !is_head), is_head),
         _ => answer(envelope),
     }
+}
+
+/// `POST`: several files, all or none.
+pub(super) async fn change(State(app): State<Arc<AppState>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let arguments = match body::read(&parts.headers, body).await {
+        Ok(arguments) => arguments,
+        Err(error) => return refused(error),
+    };
+    let changed = run(&app, ChangeFiles::NAME, &parts.headers, arguments, Arc::new(())).await;
+    changed.map_or_else(refused, |mut envelope| {
+        FILES.clone_into(&mut envelope.meta.tool);
+        envelope.meta.error = envelope.meta.error.map(with_status);
+        response::envelope_response(envelope)
+    })
 }
 
 /// `PUT`.
@@ -88,7 +106,7 @@ pub(super) async fn upload(
         "declared_bytes": axum::body::HttpBody::size_hint(&body).exact(),
     });
     let (upload, parts) = Upload::new();
-    let stored = run(&app, FileUpload::NAME, &headers, &arguments, Arc::new(upload));
+    let stored = run(&app, FileUpload::NAME, &headers, json_bytes(&arguments), Arc::new(upload));
     let (stored, ()) = tokio::join!(stored, stream::receive(body, parts));
     stored.map_or_else(refused, answer)
 }
@@ -101,14 +119,18 @@ fn path_of(query: QueryOrNot) -> Result<String, ToolError> {
     })
 }
 
+fn json_bytes(arguments: &serde_json::Value) -> Vec<u8> {
+    arguments.to_string().into_bytes()
+}
+
 async fn run(
     app: &AppState,
     name: &str,
     headers: &HeaderMap,
-    arguments: &serde_json::Value,
+    arguments: Vec<u8>,
     attachment: Attachment,
 ) -> Result<Envelope, ToolError> {
-    let request = request_of(name, headers, arguments.to_string().into_bytes())?;
+    let request = request_of(name, headers, arguments)?;
     if request.idempotency_key.is_some() {
         return Err(invalid("`/files` takes no Idempotency-Key.").with_hint(
             "Leave it out: with If-Match or If-None-Match a repeated PUT changes nothing twice.",

@@ -1,0 +1,396 @@
+//! `todo_update`: adds to the to-do list, or moves an item to what is done.
+//!
+//! The lists are Markdown files in the `state` root, which people and models edit, too. A change of both is
+//! one change for the tool server, so that no kill loses an item or leaves it in both; and it holds only if
+//! the files are what they were when they were read, else it is worked out anew.
+
+mod files;
+mod list;
+mod model;
+mod reference;
+
+use jiff::Timestamp;
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolkit::arguments::invalid;
+use toolkit::{Call, Outcome, Slot, Success, Tool};
+
+use super::ModelState;
+use super::link::TaskLink;
+pub(crate) use files::state_root;
+use files::{Files, Lists, chat_of};
+use list::{Item, Kind};
+use model::Sought;
+use reference::{is_valid, references};
+
+const NAME: &str = "todo_update";
+
+/// The warning for a person without a reference.
+const WRITE_RAW: &str = "reference_unresolved_write_raw";
+
+/// How often a change is worked out anew because somebody else has changed the lists.
+const TRIES: usize = 5;
+
+/// Adds to the to-do list, or completes an item.
+///
+/// # Details
+///
+/// The lists are `TODO.md` and `TODO.DONE.md` in the `state` root; what is in them beside items stays. The
+/// model puts references to contacts behind the names of people, such as `Anna (tg:@anna)`, finds the item
+/// that is completed if no text is equal, and notices an item that is there already.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TodoArguments {
+    action: Action,
+    /// The item.
+    #[schemars(length(min = 1, max = 2000))]
+    content: String,
+    /// To add: who says it, is told, or is in it; may be empty.
+    #[serde(default)]
+    people: Option<Vec<String>>,
+    /// The chat it belongs to, as `tg:<number>`; this one by default.
+    #[serde(default)]
+    chat_id: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action {
+    /// A new item.
+    #[default]
+    Add,
+    /// It is done.
+    Complete,
+}
+
+/// What was done.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct TodoData {
+    /// What was asked for.
+    action: Action,
+    /// How many items there are now.
+    updated_counts: Counts,
+    /// How many items moved.
+    changed: Changed,
+    /// The item.
+    entry: Entry,
+    /// What was not as one could expect.
+    warnings: Vec<String>,
+}
+
+/// How many items the lists have.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Counts {
+    /// In `TODO.md`.
+    open_count: usize,
+    /// In `TODO.DONE.md`.
+    done_count: usize,
+}
+
+/// What a call changed.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Changed {
+    /// Items that came into `TODO.md`.
+    wip_added: usize,
+    /// Items that left it.
+    wip_removed: usize,
+    /// Items that came into `TODO.DONE.md`.
+    done_added: usize,
+}
+
+/// An item.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Entry {
+    /// As `2026-11-22 09:00`, in UTC.
+    created_at: String,
+    /// The same, once it is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done_at: Option<String>,
+    /// Its text.
+    content: String,
+}
+
+pub(super) struct TodoUpdate {
+    pub(super) link: TaskLink,
+    pub(super) model: ModelState,
+    pub(super) state_root: Option<String>,
+}
+
+impl Tool for TodoUpdate {
+    type Arguments = TodoArguments;
+    type Data = TodoData;
+    const NAME: &'static str = NAME;
+    const RISK: Risk = Risk::Medium;
+    const ANNOTATIONS: Annotations = Annotations { destructive: false, ..Annotations::ACTS };
+    const SLOT: Slot = Slot::File;
+
+    fn example(&self) -> Value {
+        json!({"action": "add", "content": "Call Anna about the report", "people": ["Anna"]})
+    }
+
+    fn is_offered(&self) -> bool {
+        self.model == ModelState::Ready
+    }
+
+    fn misfit(&self, arguments: &Value) -> Option<String> {
+        misfit(arguments)
+    }
+
+    fn run(&self, arguments: TodoArguments, call: &Call) -> Outcome<TodoData> {
+        self.model.check(NAME)?;
+        let root = self.state_root.as_deref().ok_or_else(|| {
+            let message = format!("{NAME} unavailable: this task has no `state` root.");
+            ToolError::new(ErrorCode::ToolNotAllowed, message)
+                .with_hint("The lists are in the root named `state`; add one to AUTONOUS_TOOL_ALLOWED_ROOTS.")
+        })?;
+        let files = Files { link: &self.link, call, root };
+        let chat_id = arguments.chat_id.as_deref().map(checked_chat).transpose()?;
+        let content = arguments.content.split_whitespace().collect::<Vec<_>>().join(" ");
+        let done = match (arguments.action, arguments.people) {
+            (Action::Add, None) => Err(invalid("people is required for add action")
+                .with_hint("Name who says it, who is told and who is in it; [] if nobody is.")),
+            (Action::Add, Some(people)) => {
+                add(&files, &content, &people, chat_id.or_else(|| chat_of(&call.session)))
+            }
+            (Action::Complete, _) => complete(&files, &content, chat_id.as_deref()),
+        };
+        let data = done?;
+        let verb = match (&data.action, data.changed.wip_added + data.changed.done_added) {
+            (_, 0) => "Is on the list already",
+            (Action::Add, _) => "Added",
+            (Action::Complete, _) => "Completed",
+        };
+        let Counts { open_count, done_count } = data.updated_counts;
+        let stdout = format!("{verb}: {}\n{open_count} open, {done_count} done.\n", data.entry.content);
+        Ok(Success { stdout, notices: data.warnings.clone(), data, ..Success::default() })
+    }
+}
+
+/// The contract's own words for arguments that do not fit.
+fn misfit(arguments: &Value) -> Option<String> {
+    let text = |name: &str| arguments[name].as_str().map(str::trim).unwrap_or_default();
+    let is_missing =
+        |name: &str| arguments[name].is_null() || arguments[name].as_str().is_some_and(str::is_empty);
+    if is_missing("action") {
+        return Some("action is required: `add` or `complete`.".to_owned());
+    }
+    if !["add", "complete"].contains(&text("action")) {
+        let given = toolkit::arguments::elide(&arguments["action"].to_string(), 60);
+        return Some(format!("invalid action: {given}; it is `add` or `complete`."));
+    }
+    if is_missing("content") {
+        return Some("content is required: what to do, or what is done.".to_owned());
+    }
+    let is_texts = |people: &Vec<Value>| people.iter().all(Value::is_string);
+    if !arguments["people"].is_null() && !arguments["people"].as_array().is_some_and(is_texts) {
+        return Some("people must be an array of strings.".to_owned());
+    }
+    None
+}
+
+fn checked_chat(chat_id: &str) -> Result<String, ToolError> {
+    let number = chat_id.strip_prefix("tg:").and_then(|number| number.parse::<i64>().ok());
+    match number.filter(|number| *number != 0) {
+        Some(number) => Ok(format!("tg:{number}")),
+        None => Err(invalid(format!("`chat_id` is {chat_id:?}; it must be tg:<number>, and not tg:0."))),
+    }
+}
+
+/// Items with the indexes of their lines.
+type Items = Vec<(usize, Item)>;
+
+fn add(
+    files: &Files<'_>,
+    content: &str,
+    people: &[String],
+    chat_id: Option<String>,
+) -> Result<TodoData, ToolError> {
+    if content.is_empty() {
+        return Err(invalid("content is required: what to do, or what is done."));
+    }
+    let (text, warnings) = with_references(files, content, people)?;
+    let mut judged: Option<(Items, Option<usize>)> = None;
+    for _ in 0..TRIES {
+        let mut lists = files.read()?;
+        let items: Items = lists.open.items().collect();
+        let same = match (items.iter().position(|(_, item)| item.says(&text)), &judged) {
+            (Some(same), _) => Some(same),
+            (None, _) if items.is_empty() => None,
+            (None, Some((known, same))) if *known == items => *same,
+            (None, _) => {
+                let found = model::find(files.link, files.call, Sought::Duplicate, &text, &items)?;
+                found.first().copied()
+            }
+        };
+        if let Some(same) = same {
+            let item = &items[same].1;
+            let warning = format!("duplicate_not_added: an open item says the same: {}", item.text);
+            let warnings = [warnings, vec![warning]].concat();
+            return Ok(data(Action::Add, &lists, Changed::default(), item, warnings));
+        }
+        judged = Some((items, same));
+        let (now, created_at) = now();
+        let item = Item { created_at, done_at: None, chat_id: chat_id.clone(), text: text.clone() };
+        lists.open.add(&item, &now);
+        if files.write(&lists)? {
+            let changed = Changed { wip_added: 1, ..Changed::default() };
+            return Ok(data(Action::Add, &lists, changed, &item, warnings));
+        }
+    }
+    Err(contended())
+}
+
+/// The text with a reference behind each person that can be told apart, and what is to be said about others.
+fn with_references(
+    files: &Files<'_>,
+    content: &str,
+    people: &[String],
+) -> Result<(String, Vec<String>), ToolError> {
+    let given = references(content);
+    if people.is_empty() && given.is_empty() {
+        return Ok((content.to_owned(), Vec::new()));
+    }
+    let contacts = files.contacts()?;
+    for reference in given {
+        if reference.trim().is_empty() {
+            return Err(invalid("missing_reference_id: a name has empty parentheses.")
+                .with_hint("Write the name alone, or a reference such as (tg:@anna) behind it."));
+        }
+        if !is_valid(reference) {
+            return Err(invalid(format!("invalid reference id: {reference}")).with_hint(
+                "References are tg:<number>, tg:@<username>, slack:<id>, discord:<id> and maep:<id>.",
+            ));
+        }
+        if !model::is_reachable(&contacts, reference) {
+            return Err(invalid(format!("reference id is not reachable: {reference}"))
+                .with_hint("It is in no contact of contacts/ACTIVE.md; write the name alone."));
+        }
+    }
+    let raw = |people: &[String], why: &str| {
+        let people = people.iter().filter(|person| !person.trim().is_empty());
+        people.map(|person| format!("{WRITE_RAW}: {person} {why} (missing_reference_id)")).collect()
+    };
+    if people.is_empty() || contacts.known.is_empty() {
+        return Ok((content.to_owned(), raw(people, "is in no contact")));
+    }
+    let resolved = model::resolve(files.link, files.call, content, people, &contacts)?;
+    Ok((resolved.text, raw(&resolved.unresolved, "cannot be told apart in the contacts")))
+}
+
+fn complete(files: &Files<'_>, content: &str, chat_id: Option<&str>) -> Result<TodoData, ToolError> {
+    if content.is_empty() {
+        return Err(invalid("content is required: what to do, or what is done."));
+    }
+    let mut meant: Option<Item> = None;
+    for _ in 0..TRIES {
+        let mut lists = files.read()?;
+        let of_chat = |item: &Item| chat_id.is_none_or(|chat| item.chat_id.as_deref() == Some(chat));
+        let items: Items = lists.open.items().filter(|(_, item)| of_chat(item)).collect();
+        let known = meant.as_ref().and_then(|meant| items.iter().position(|(_, item)| item == meant));
+        let at = match known {
+            Some(at) => at,
+            None => find(files, content, &items)?,
+        };
+        let (index, item) = items[at].clone();
+        let (now, done_at) = now();
+        let done = Item { done_at: Some(done_at), ..item.clone() };
+        meant = Some(item);
+        lists.done.add(&done, &now);
+        lists.open.remove(index, &now);
+        if files.write(&lists)? {
+            let changed = Changed { wip_added: 0, wip_removed: 1, done_added: 1 };
+            return Ok(data(Action::Complete, &lists, changed, &done, Vec::new()));
+        }
+    }
+    Err(contended())
+}
+
+/// The one item that is meant: by its text, else by the model.
+fn find(files: &Files<'_>, content: &str, items: &[(usize, Item)]) -> Result<usize, ToolError> {
+    let is_equal = |(at, (_, item)): (usize, &(usize, Item))| item.says(content).then_some(at);
+    let mut found: Vec<usize> = items.iter().enumerate().filter_map(is_equal).collect();
+    if found.is_empty() && !items.is_empty() {
+        found = model::find(files.link, files.call, Sought::Meant, content, items)?;
+    }
+    match found.as_slice() {
+        [only] => Ok(*only),
+        [] => {
+            let message = format!("no matching todo item in {}", Kind::Open.file());
+            let hint = "Read the file, and repeat the call with the text of the item; or tell the user.";
+            Err(ToolError::new(ErrorCode::NoMatch, message).with_hint(hint))
+        }
+        several => {
+            let candidates: Vec<&str> = several.iter().map(|at| items[*at].1.text.as_str()).collect();
+            let message = format!("ambiguous todo item match: {}", candidates.join("; "));
+            let hint = "Ask the user which one, then repeat the call with its whole text, or with `chat_id`.";
+            Err(ToolError::new(ErrorCode::NotUnique, message).with_hint(hint))
+        }
+    }
+}
+
+fn contended() -> ToolError {
+    let message = "Somebody else keeps changing the lists; nothing was changed.";
+    ToolError { retryable: true, ..ToolError::new(ErrorCode::Conflict, message).with_hint("Call again.") }
+}
+
+fn data(action: Action, lists: &Lists, changed: Changed, item: &Item, warnings: Vec<String>) -> TodoData {
+    let updated_counts = Counts { open_count: lists.open.count(), done_count: lists.done.count() };
+    let Item { created_at, done_at, text, .. } = item.clone();
+    TodoData {
+        action,
+        updated_counts,
+        changed,
+        entry: Entry { created_at, done_at, content: text },
+        warnings,
+    }
+}
+
+/// Now, as RFC 3339 and as items have it.
+fn now() -> (String, String) {
+    let now = Timestamp::now();
+    (now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), now.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_that_do_not_fit_are_told_in_the_words_of_the_contract() {
+        for (arguments, part) in [
+            (json!({"content": "x"}), "action is required"),
+            (json!({"action": "", "content": "x"}), "action is required"),
+            (json!({"action": "drop", "content": "x"}), "invalid action: \"drop\""),
+            (json!({"action": 3, "content": "x"}), "invalid action: 3"),
+            (json!({"action": "add"}), "content is required"),
+            (json!({"action": "add", "content": ""}), "content is required"),
+            (
+                json!({"action": "add", "content": "x", "people": "Anna"}),
+                "people must be an array of strings",
+            ),
+            (json!({"action": "add", "content": "x", "people": [1]}), "people must be an array of strings"),
+        ] {
+            assert!(misfit(&arguments).unwrap_or_default().starts_with(part), "{arguments}");
+        }
+        assert_eq!(misfit(&json!({"action": "add", "content": "x", "people": []})), None);
+    }
+
+    #[test]
+    fn a_chat_is_a_number_of_telegram() {
+        for (session, expected) in [
+            ("telegram:4711", Some("tg:4711")),
+            ("telegram:-1001:12", Some("tg:-1001")),
+            ("local:4711", None),
+            ("telegram:x", None),
+        ] {
+            assert_eq!(chat_of(&session.parse().unwrap()).as_deref(), expected, "{session}");
+        }
+        assert_eq!(checked_chat("tg:-5").unwrap(), "tg:-5");
+        for wrong in ["tg:0", "tg:", "5", "tg:abc", "slack:5"] {
+            assert!(checked_chat(wrong).is_err(), "{wrong}");
+        }
+    }
+}
