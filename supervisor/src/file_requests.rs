@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::text_form::text_form;
 use protocol::{Envelope, ReplyFormat, TaskId};
 use reqwest::Method;
 use serde_json::json;
@@ -115,8 +114,18 @@ async fn list(tools: &ToolFiles, request: &FileRequest) -> Result<Content, Strin
     let envelope: Envelope = call.send().await.map_err(no_answer)?.json().await.map_err(no_answer)?;
     match &envelope.meta.error {
         Some(error) => Err(format!("{} {}", error.message, error.hint)),
-        None => Ok(Content::Text(text_form(&envelope))),
+        None => Ok(Content::Text(listing(&envelope))),
     }
+}
+
+/// The entries of a directory, and what is to be said about them.
+fn listing(envelope: &Envelope) -> String {
+    let entries = match envelope.stdout.trim_end() {
+        "" => "There are no files here.",
+        entries => entries,
+    };
+    let notices = envelope.meta.notices.iter().map(String::as_str);
+    std::iter::once(entries).chain(notices).collect::<Vec<_>>().join("\n")
 }
 
 /// A file, or in words why it cannot be sent.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use process::Secret;
 use process::workspaces::Division;
-use protocol::{Envelope, ErrorCode, SessionId, TaskId, ToolError};
+use protocol::{Envelope, ErrorCode, EventId, SessionId, TaskId, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -100,6 +100,14 @@ fn no_answer(error: reqwest::Error) -> ToolError {
     tracing::warn!(error = in_words(error), "the tool server gave no answer about a file");
     ToolError::new(ErrorCode::IoError, "The tool server could not be asked; nothing was sent.")
         .with_hint("Please try again in a moment.")
+}
+
+/// For whom a file is stored.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Caller<'c> {
+    pub task: Option<&'c TaskId>,
+    /// The call that does it, if a call does.
+    pub parent: Option<&'c EventId>,
 }
 
 impl ToolFiles {
@@ -207,12 +215,15 @@ impl ToolFiles {
         &self,
         path: &str,
         session: &SessionId,
-        task: Option<&TaskId>,
+        caller: Caller<'_>,
         body: Body,
     ) -> Result<u64, PutError> {
         let mut request = self.request(Method::PUT, path, session);
-        if let Some(task) = task {
+        if let Some(task) = caller.task {
             request = request.header("X-Task-Id", task.as_str());
+        }
+        if let Some(parent) = caller.parent {
+            request = request.header("X-Parent-Event-Id", parent.as_str());
         }
         let answer = request.header(IF_NONE_MATCH, "*").body(body).send().await.map_err(not_now)?;
         let status = answer.status();

@@ -57,6 +57,8 @@ fn calls_of(
     since_seq: i64,
     bounds: &Bounds,
 ) -> Result<Vec<PastCall>, StoreError> {
+    // A call that another call made is told by that one.
+    //
     // The index is named because the events of one type grow with the age of the database, while those of one
     // task do not.
     let sql = "select call.tool_name, substr(call.arguments_json, 1, ?3 + 1), call.status,
@@ -67,6 +69,8 @@ fn calls_of(
                       call.arguments_json -> 'dry_run' is 'true'
                from events as begun indexed by events_task join tool_calls as call on call.id = begun.id
                where begun.task_id = ?1 and begun.type = 'tool_call.started' and begun.seq > ?5
+                   and not exists (select 1 from events as outer
+                                   where outer.id = begun.parent_id and outer.type = 'tool_call.started')
                order by begun.seq desc limit ?2";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(
@@ -188,6 +192,18 @@ mod tests {
             ("write", PastCallStatus::Interrupted, ""),
         ];
         assert_eq!(told, expected.map(|(name, status, output)| (name.to_owned(), status, output.to_owned())));
+    }
+
+    #[test]
+    fn what_a_call_calls_itself_is_no_call_of_its_own() {
+        let (database, task) = (TestDatabase::new(), TaskId::new());
+        let voice = start(&database, &task, "telegram_send_voice");
+        let bash = database.append(call_started("bash", "espeak"), Some(&voice), Some(&task));
+        database.append(call_completed("spoken"), Some(&bash), Some(&task));
+        let calls = earlier(&database, &task).calls;
+        assert_eq!(calls.len(), 1, "{calls:?}");
+        assert_eq!(calls[0].tool_name, "telegram_send_voice");
+        assert_eq!(calls[0].status, PastCallStatus::Interrupted);
     }
 
     #[test]

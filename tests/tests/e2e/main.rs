@@ -48,6 +48,7 @@ mod upkeep;
 mod visible;
 
 // The tool server over HTTP.
+mod aliases;
 mod answers;
 mod commands;
 mod file_errors;

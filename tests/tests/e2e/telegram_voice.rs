@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use harness::fake_telegram::update::ADA;
 use harness::{FakeTelegram, Fault, Request, System, TestDir, wait};
 use serde_json::{Value, json};
+
+use crate::assert_says;
 
 /// The beginning of Opus in OGG: the page's head, then the stream's (RFC 7845).
 fn opus() -> Vec<u8> {
@@ -182,4 +185,50 @@ fn a_kill_during_a_send_loses_no_voice_and_sends_none_twice() {
     let methods: Vec<&str> = sent.iter().map(|sent| sent.method.as_str()).collect();
     assert_eq!(methods, ["sendvoice", "sendmessage"], "{sent:?}");
     assert_eq!(sound(&telegram, 0).1, "ffmpeg flite says: hello");
+}
+
+/// Speaks once the file `go` lies beside it, and shows before that it has begun.
+const SLOW_FLITE: &str = r#"printf 'begun' >"${2%.txt}.ogg"
+until [ -e "${0%/*}/go" ]; do read -r -t 0.05 <> <(:); done
+printf 'flite says: %s' "$(<"$2")" >"$4""#;
+
+/// What is sent when a process is killed while a text is spoken. The programs go on after it.
+fn killed_while_it_speaks(messages: usize, kill: impl FnOnce(&mut System)) -> (usize, String) {
+    let telegram = FakeTelegram::start();
+    let programs = programs(&[("flite", SLOW_FLITE), ("ffmpeg", FFMPEG)]);
+    let mut system = system(&telegram, &programs);
+    telegram.push(ADA.text(r#"telegram_send_voice {"text": "hello"}"#));
+    let directory = system.dir().data().join("state/voice/telegram-4711");
+    wait::until_true("it is being spoken", || has_begun(&directory));
+    kill(&mut system);
+    fs::write(programs.path().join("go"), "").unwrap();
+    telegram.wait_for_sent(messages);
+    system.wait_until_all_is_sent();
+    let (voices, texts): (Vec<_>, Vec<_>) =
+        telegram.sent().into_iter().partition(|sent| sent.method == "sendvoice");
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    (voices.len(), texts[0].text.clone())
+}
+
+#[test]
+fn a_kill_while_a_text_is_spoken_sends_the_voice_once_or_says_that_it_was_not_sent() {
+    // The call fails with the command that it waits for.
+    let (voices, said) = killed_while_it_speaks(1, |system| system.kill_child("tool-server"));
+    assert_eq!(voices, 0, "{said}");
+    assert_says(&said, &["nothing was sent"]);
+    // The supervisor runs the call to its end. The next attempt finds that it was begun, and makes no other.
+    let (voices, said) = killed_while_it_speaks(2, |system| system.kill_child("agent-worker"));
+    assert_eq!(voices, 1, "{said}");
+    assert_says(&said, &["The call of `telegram_send_voice` was", "It was not made again."]);
+    let (voices, said) = killed_while_it_speaks(1, |system| {
+        system.kill();
+        system.restart();
+    });
+    assert_eq!(voices, 0, "{said}");
+    assert_says(&said, &["`telegram_send_voice` was interrupted"]);
+}
+
+fn has_begun(directory: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    entries.flatten().any(|entry| fs::read(entry.path()).is_ok_and(|content| content == b"begun"))
 }

@@ -8,6 +8,7 @@
 //! Everything here is a pure function of the line and the settings: it opens no file and reads no
 //! environment. Safety must never depend on it.
 
+mod aliases;
 mod arguments;
 mod command;
 mod complexity;
@@ -31,6 +32,7 @@ use std::path::PathBuf;
 
 use protocol::{ErrorCode, ToolError};
 
+pub(crate) use aliases::expand_aliases;
 pub use markdown::markdown;
 use reading::Reading;
 pub use settings::PolicySettings;

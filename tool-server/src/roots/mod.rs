@@ -5,6 +5,7 @@
 //! refused wherever it is in the path. Which part of the roots that is depends on the session of the call
 //! ([`Workspaces`]). No other module of this crate opens what a caller named.
 
+mod aliases;
 mod child;
 mod control_names;
 mod denied;
@@ -19,6 +20,7 @@ mod target;
 mod touched;
 mod workspaces;
 
+pub(crate) use aliases::{CACHE_ALIAS, STATE_ALIAS};
 pub(crate) use child::{open_child_directory, open_child_file};
 pub use control_names::ControlFiles;
 pub use denied::{DEFAULT_DENIED, DeniedPaths};

@@ -15,7 +15,7 @@ use super::denied::DeniedPaths;
 use super::error::{open_error, outside, path_denied};
 use super::root::{Root, RootsError, real_path, root_of};
 use super::workspaces::owner_prefix;
-use super::{names, resolve};
+use super::{aliases, names, resolve};
 
 /// How the kernel marks the path of a deleted file.
 const GONE: &[u8] = b" (deleted)";
@@ -47,6 +47,8 @@ pub(super) struct Rules {
     pub(super) denied: DeniedPaths,
     pub(super) protected: ControlFiles,
     output: Option<Root>,
+    /// The place of the root for what an agent keeps.
+    pub(super) state: Option<usize>,
     /// What settings of git directories name; not to be written.
     pub(super) named_by_git: RwLock<Vec<PathBuf>>,
 }
@@ -82,7 +84,8 @@ impl Roots {
         if roots.is_empty() {
             Err(RootsError::None)
         } else {
-            let rules = Rules { denied, protected, output: None, named_by_git: RwLock::default() };
+            let state = aliases::state_root(&roots);
+            let rules = Rules { denied, protected, output: None, state, named_by_git: RwLock::default() };
             Ok(Self { roots, rules: Arc::new(rules), owner: None })
         }
     }
@@ -216,7 +219,7 @@ impl Roots {
         }
         let bytes = Path::new(&bytes);
         if bytes.is_relative() {
-            return Ok((0, bytes.to_owned()));
+            return self.behind_alias(bytes).unwrap_or_else(|| Ok((0, bytes.to_owned())));
         }
         root_of(&self.roots, bytes).ok_or_else(|| outside(path))
     }

@@ -1,5 +1,6 @@
 //! `bash`: a command line, run in the sandbox.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +15,8 @@ use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::command::{CommandData, CommandRequest};
 use crate::control_files::Leaving;
-use crate::policy::{programs, simple_commands};
+use crate::policy::{expand_aliases, programs, simple_commands};
+use crate::roots::{CACHE_ALIAS, Roots, STATE_ALIAS};
 use crate::tool_context::ToolContext;
 
 /// Runs a command line with bash, for what no other tool does: builds, tests, git.
@@ -82,7 +84,7 @@ impl Tool for Bash {
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         Touches {
             paths: self.0.paths_touched(arguments["workdir"].as_str().unwrap_or("."), session),
-            commands: arguments["cmd"].as_str().map(simple_commands),
+            commands: arguments["cmd"].as_str().map(|cmd| simple_commands(&self.known(cmd, session))),
             ..Touches::default()
         }
     }
@@ -94,7 +96,7 @@ impl Tool for Bash {
         session: &SessionId,
     ) -> Result<BTreeMap<String, String>, ToolError> {
         let workdir = Path::new(arguments["workdir"].as_str().unwrap_or("."));
-        let line = simple_commands(arguments["cmd"].as_str().unwrap_or_default());
+        let line = simple_commands(&self.known(arguments["cmd"].as_str().unwrap_or_default(), session));
         let words = line.commands.into_iter().flat_map(|command| command.words).flatten();
         let paths: BTreeSet<String> = words
             .filter(|word| !word.starts_with('-') && !word.is_empty())
@@ -113,8 +115,8 @@ impl Tool for Bash {
 
     /// One line for each command that would run.
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
-        let cmd = arguments["cmd"].as_str().unwrap_or_default();
         let roots = self.0.workspaces.of(&call.session)?;
+        let cmd = &expanded(arguments["cmd"].as_str().unwrap_or_default(), &roots)?;
         self.0.policy.within(&roots.to_paths()).judge(cmd, arguments["workdir"].as_str())?;
         roots.open_directory(arguments["workdir"].as_str().unwrap_or("."))?;
         let line = simple_commands(cmd);
@@ -141,12 +143,13 @@ impl Tool for Bash {
             return Err(invalid("`cmd` contains a NUL byte.").into());
         }
         let roots = self.0.workspaces.of(&call.session)?;
-        self.0.policy.within(&roots.to_paths()).judge(&arguments.cmd, arguments.workdir.as_deref())?;
+        let cmd = expanded(&arguments.cmd, &roots)?;
+        self.0.policy.within(&roots.to_paths()).judge(&cmd, arguments.workdir.as_deref())?;
         let workdir = roots.open_directory(arguments.workdir.as_deref().unwrap_or("."))?.path;
         let bash: PathBuf = self.0.commands.program("bash")?;
         let request = CommandRequest {
             program: &bash,
-            arguments: vec!["-c".into(), arguments.cmd.into()],
+            arguments: vec!["-c".into(), cmd.into_owned().into()],
             workdir,
             timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
@@ -154,4 +157,17 @@ impl Tool for Bash {
         };
         self.0.commands.run(call, request)
     }
+}
+
+impl Bash {
+    /// The line as it would run, for rules. One that cannot be expanded does not run either.
+    fn known<'l>(&self, cmd: &'l str, session: &SessionId) -> Cow<'l, str> {
+        let roots = self.0.workspaces.of(session);
+        roots.and_then(|roots| expanded(cmd, &roots)).unwrap_or(Cow::Borrowed(cmd))
+    }
+}
+
+/// The line with paths in place of the names that stand for directories.
+fn expanded<'l>(cmd: &'l str, roots: &Roots) -> Result<Cow<'l, str>, ToolError> {
+    expand_aliases(cmd, &[STATE_ALIAS, CACHE_ALIAS], |alias| roots.directory_of_alias(alias))
 }

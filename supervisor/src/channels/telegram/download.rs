@@ -25,7 +25,7 @@ use crate::channel::{Content, Delivery};
 use crate::channels::inbound::Inbound;
 use crate::store::attachments::{self, Fetched, Waiting};
 use crate::store::{StoreError, outbox};
-use crate::tool_files::{PutError, ToolFiles};
+use crate::tool_files::{Caller, PutError, ToolFiles};
 use crate::transcribe::Transcriber;
 
 /// The kinds of files in which somebody speaks.
@@ -139,7 +139,8 @@ impl Downloads {
         let received = Arc::new(AtomicU64::new(0));
         let body = bounded(response, Arc::clone(&received));
         let session = file.chat.session();
-        match self.files.put(&file.path, &session, Some(&file.task), body).await {
+        let caller = Caller { task: Some(&file.task), parent: None };
+        match self.files.put(&file.path, &session, caller, body).await {
             Ok(size_bytes) => {
                 let is_speech = SPEECH.contains(&file.kind.as_str());
                 let transcript = if is_speech {

@@ -20,7 +20,7 @@ use crate::channel::Content;
 use crate::channel::content::{File, FileBody, StoredFile};
 use crate::channel_tools::sending::{Sending, wait};
 use crate::channels::telegram::NAME;
-use crate::tool_files::{PutError, ToolFiles, quoted};
+use crate::tool_files::{Caller, PutError, ToolFiles, quoted};
 
 /// Where the files of a call lie while it runs, in the root for what the agent keeps.
 const DIRECTORY: &str = "voice";
@@ -211,7 +211,8 @@ impl SendVoice {
     }
 
     fn put(&self, call: &Call, path: &str, text: &str) -> Result<(), ToolError> {
-        let put = self.files.put(path, &call.session, call.task.as_ref(), text.to_owned().into());
+        let caller = Caller { task: call.task.as_ref(), parent: Some(&call.id) };
+        let put = self.files.put(path, &call.session, caller, text.to_owned().into());
         match wait(put) {
             Ok(_) => Ok(()),
             Err(PutError::Refused(why) | PutError::NotNow(why)) => {
