@@ -6,7 +6,7 @@
 mod call_rules;
 mod telegram;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,6 +74,8 @@ pub(crate) struct Config {
     pub limits: Limits,
     /// The rules of `policy.toml` in `AUTONOUS_CONFIG_DIR`, for the tools that the supervisor runs.
     pub policy: Arc<Policy>,
+    /// `AUTONOUS_TOOL_DISABLED` (none); the tool server checks the names.
+    pub disabled_tools: BTreeSet<String>,
     /// `AUTONOUS_APPROVAL_TIMEOUT_SECONDS` (600): how long a call waits for a person.
     pub approval_timeout: Duration,
     /// `AUTONOUS_CONTACTS_COOLDOWN` (1h): how long a contact is not written to after a failure; 0 for not at
@@ -124,6 +126,11 @@ impl Config {
             system_prompt: system_prompt(variables)?,
             limits: Limits::read(variables.text(CONFIG_DIR).map(Path::new))?,
             policy: Arc::new(call_rules::read(variables.text(CONFIG_DIR).map(Path::new))?),
+            disabled_tools: variables
+                .list("AUTONOUS_TOOL_DISABLED")
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
             approval_timeout: approvals::timeout(variables)?,
             contacts_cooldown: contacts_cooldown(variables)?,
             models: models::selectable_names(variables)?,

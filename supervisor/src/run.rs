@@ -152,6 +152,7 @@ pub(crate) async fn run(
         store: store.clone(),
         journal: journal.clone(),
         policy: Arc::clone(&config.policy),
+        disabled: config.disabled_tools.clone(),
         approvals: own_approvals,
         url: tokens.control_url.clone(),
         state_dir: config.data.calls(),

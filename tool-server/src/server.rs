@@ -308,8 +308,9 @@ fn recorded(journal: Arc<Journal>) -> Recovered {
 
 /// An unknown name in AUTONOUS_TOOL_DISABLED would disable nothing.
 fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), VariableError> {
-    // The worker has the same setting.
-    let known: Vec<&str> = registry.names().chain(protocol::WORKER_TOOLS).collect();
+    // Worker and supervisor have the same setting.
+    let elsewhere = protocol::WORKER_TOOLS.into_iter().chain(protocol::SUPERVISOR_TOOLS);
+    let known: Vec<&str> = registry.names().chain(elsewhere).collect();
     match config.disabled.iter().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(unknown) => {

@@ -47,6 +47,8 @@ pub(crate) struct Surroundings {
     pub(crate) journal: Journal,
     /// The operator's rules.
     pub(crate) policy: Arc<Policy>,
+    /// The tools that are off.
+    pub(crate) disabled: BTreeSet<String>,
     /// Where people are asked about calls.
     pub(crate) approvals: Arc<Approvals>,
     /// The address of the control port, where a person can send a call again.
@@ -66,9 +68,9 @@ impl ChannelTools {
         registries: impl IntoIterator<Item = (ChannelName, Registry)>,
         surroundings: Surroundings,
     ) -> io::Result<Self> {
-        let Surroundings { store, journal, policy, approvals, url, state_dir } = surroundings;
+        let Surroundings { store, journal, policy, disabled, approvals, url, state_dir } = surroundings;
         let settings = RunnerSettings {
-            disabled: BTreeSet::new(),
+            disabled,
             timeout: TIMEOUT,
             max_commands: DEFAULT_MAX_COMMANDS,
             bounds: Bounds::default(),
@@ -92,11 +94,14 @@ impl ChannelTools {
     pub(crate) fn of(&self, channel: &ChannelName) -> protocol::ChannelTools {
         let mut tools = protocol::ChannelTools::default();
         for (name, runner) in &*self.runners {
-            let specs = runner.specs().into_iter();
-            if name == channel {
-                tools.offered.extend(specs.cloned());
-            } else {
-                tools.withheld.extend(specs.map(|spec| spec.name.clone()));
+            let all = runner.registry().specs();
+            for spec in all {
+                // Whoever calls one that is not offered is told why.
+                if name == channel && runner.is_offered(&spec.name) {
+                    tools.offered.push(spec.clone());
+                } else {
+                    tools.withheld.push(spec.name.clone());
+                }
             }
         }
         tools
@@ -106,7 +111,7 @@ impl ChannelTools {
     pub(crate) async fn call(&self, request: Request) -> Envelope {
         let session = request.session.as_str();
         let channel = session.split(':').next().unwrap_or_default();
-        let has = |runner: &Runner| runner.specs().iter().any(|spec| spec.name == request.tool);
+        let has = |runner: &Runner| runner.registry().names().any(|name| name == request.tool);
         let own = self.runners.iter().find(|(name, runner)| name.as_str() == channel && has(runner));
         if let Some((_, runner)) = own {
             return match self.allowed_tools(&request).await {

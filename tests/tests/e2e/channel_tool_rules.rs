@@ -317,3 +317,35 @@ fn the_stream_of_the_control_port_tells_of_both_programs() {
     assert_eq!(ids, [&id_there, &id_here], "the oldest first");
     assert_eq!(system.control(Request::get("/approvals?state=lost")).status, 400);
 }
+
+#[test]
+fn a_file_that_may_not_be_downloaded_is_not_sent_either() {
+    let telegram = FakeTelegram::start();
+    let rules = "[[rule]]\npaths = [\"report*\"]\ndecision = \"deny\"\nreason = \"it is secret\"\n";
+    let system = system(&telegram, None, Some(rules));
+    fs::write(system.workspace().join("open.txt"), "for all").unwrap();
+    std::os::unix::fs::symlink("report.txt", system.workspace().join("link.txt")).unwrap();
+    let send = |path: &str| call(&system, "telegram_send_file", &json!({"path": path}), &[]).json();
+    assert_eq!(send("open.txt")["ok"], true, "others go through");
+    for path in ["report.txt", "link.txt"] {
+        let refused = send(path);
+        assert_eq!(code(&refused), "TOOL_NOT_ALLOWED", "{path}: {refused}");
+        assert_says(&refused.to_string(), &["it is secret"]);
+    }
+}
+
+#[test]
+fn a_tool_that_is_off_is_not_offered_and_says_so() {
+    let telegram = FakeTelegram::start();
+    let react = ModelReply::call("telegram_react", &json!({"emoji": "👍", "message_id": 7}));
+    let model = FakeModel::answering(vec![react, ModelReply::Text("done".to_owned())]);
+    let builder = System::builder().telegram(&telegram, "4711").model(&model);
+    let _system = builder.variable("AUTONOUS_TOOL_DISABLED", "telegram_react,contacts_send").start();
+    telegram.push(ADA.text("thank you"));
+    wait::until_true("it is answered", || telegram.sent().iter().any(|sent| sent.text == "done"));
+    let requests = model.requests();
+    let offered = requests[0]["tools"].to_string();
+    assert!(offered.contains("telegram_send_file") && !offered.contains("telegram_react"), "{offered}");
+    assert!(!offered.contains("contacts_send"), "{offered}");
+    assert_says(&requests[1]["messages"].to_string(), &["TOOL_NOT_ALLOWED", "AUTONOUS_TOOL_DISABLED"]);
+}

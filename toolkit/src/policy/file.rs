@@ -42,7 +42,7 @@ pub fn read(config_dir: Option<&Path>, own: &[&str], defaults: &str) -> Result<P
         for spec in file.parse::<Content>()?.rule {
             let span = spec.span();
             let origin = format!("{FILE}, line {}", file.line(span.start));
-            let rule = Rule::new(spec.into_inner(), origin, &tools);
+            let rule = Rule::new(spec.into_inner(), origin, &tools).and_then(sighted);
             rules.push(rule.map_err(|what| file.error(Some(span), what))?);
         }
     }
@@ -52,6 +52,19 @@ pub fn read(config_dir: Option<&Path>, own: &[&str], defaults: &str) -> Result<P
         rules.push(rule.expect("a test reads the default rules"));
     }
     Ok(Policy::new(rules))
+}
+
+/// The rule, unless it would never match: the supervisor opens no file, so its tools cannot tell where a path
+/// leads. What they send is read through the tool server, where rules about transfers hold.
+fn sighted(rule: Rule) -> Result<Rule, String> {
+    let blind = |name: &&String| SUPERVISOR_TOOLS.contains(&name.as_str());
+    match rule.tools().and_then(|tools| tools.iter().find(blind)) {
+        Some(tool) if rule.looks_at_names() => Err(format!(
+            "`paths`, `commands` and `hosts` cannot be told of {tool:?}: use `circumstances`, or `paths` with \
+             the tool \"file_download\", by which files that are sent are read"
+        )),
+        _ => Ok(rule),
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +93,10 @@ mod tests {
         check(
             "[[rule]]\ncircumstances = [\"full_moon\"]\ndecision = \"ask\"",
             &["line 1", "\"full_moon\"", "other_chat"],
+        );
+        check(
+            "[[rule]]\ntools = [\"telegram_send_file\"]\npaths = [\"a\"]\ndecision = \"deny\"",
+            &["line 1", "\"telegram_send_file\"", "file_download"],
         );
         check("rules = 1", &["line 1", "unknown field `rules`"]);
         std::fs::write(&file, format!("{good}[limits.chat]\ntasks_per_day = 3\n")).unwrap();

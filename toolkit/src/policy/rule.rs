@@ -117,10 +117,12 @@ impl Rule {
     }
 
     pub(super) fn looks_at_touches(&self) -> bool {
-        self.paths.is_some()
-            || self.commands.is_some()
-            || self.hosts.is_some()
-            || self.spec.circumstances.is_some()
+        self.looks_at_names() || self.spec.circumstances.is_some()
+    }
+
+    /// Whether it is about what calls name, beyond what the tool says is special about them.
+    pub(super) fn looks_at_names(&self) -> bool {
+        self.paths.is_some() || self.commands.is_some() || self.hosts.is_some()
     }
 
     /// Whether it could keep a call of this tool from some hosts.
