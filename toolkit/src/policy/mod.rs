@@ -5,6 +5,7 @@
 //! one that allows, only if all of it certainly fits.
 
 pub mod file;
+mod globs;
 mod rule;
 mod touches;
 
@@ -16,6 +17,7 @@ use protocol::{Annotations, Risk, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use globs::Globs;
 pub use rule::{ANNOTATIONS, CHANNELS, Rule, RuleSpec, TOKENS};
 pub use touches::{Circumstance, CommandLine, SimpleCommand, TouchedPath, Touches};
 
@@ -98,26 +100,41 @@ impl<'a> Subject<'a> {
 
 /// A call with what is worked out once for all rules.
 struct Facts<'s> {
+    policy: &'s Policy,
     subject: &'s Subject<'s>,
     /// The channel that the session belongs to.
     channel: &'static str,
-    /// The session, ready to be matched.
-    session: Candidate<'s>,
-    /// Each path below its root, and from the root of the file system, ready to be matched.
-    paths: OnceCell<Vec<[Candidate<'s>; 2]>>,
+    /// The rules whose globs match the session.
+    sessions: OnceCell<Vec<usize>>,
+    /// The same for each path.
+    paths: OnceCell<Vec<Vec<usize>>>,
+    /// The same for each host.
+    hosts: OnceCell<Vec<Vec<usize>>>,
 }
 
 impl<'s> Facts<'s> {
-    fn of(subject: &'s Subject<'s>) -> Self {
+    fn of(policy: &'s Policy, subject: &'s Subject<'s>) -> Self {
         let prefix = subject.session.as_str().split_once(':').map(|(prefix, _)| prefix);
         let channel = CHANNELS.into_iter().find(|channel| Some(*channel) == prefix).unwrap_or(rule::HTTP);
-        let session = Candidate::new(subject.session.as_str());
-        Self { subject, channel, session, paths: OnceCell::new() }
+        let (sessions, paths, hosts) = Default::default();
+        Self { policy, subject, channel, sessions, paths, hosts }
     }
 
-    fn paths(&self) -> &[[Candidate<'s>; 2]] {
-        let ready = |path: &'s TouchedPath| [Candidate::new(&path.beneath), Candidate::new(&path.path)];
-        self.paths.get_or_init(|| self.subject.touched().paths.iter().map(ready).collect())
+    fn sessions(&self) -> &[usize] {
+        let session = || [Candidate::new(self.subject.session.as_str())];
+        self.sessions.get_or_init(|| self.policy.sessions.matching(&session()))
+    }
+
+    fn paths(&self) -> &[Vec<usize>] {
+        let rules = |TouchedPath { path, beneath }: &TouchedPath| {
+            self.policy.paths.matching(&[Candidate::new(beneath), Candidate::new(path)])
+        };
+        self.paths.get_or_init(|| self.subject.touched().paths.iter().map(rules).collect())
+    }
+
+    fn hosts(&self) -> &[Vec<usize>] {
+        let rules = |host: &String| self.policy.hosts.matching(&[Candidate::new(host)]);
+        self.hosts.get_or_init(|| self.subject.touched().hosts.iter().map(rules).collect())
     }
 }
 
@@ -137,6 +154,9 @@ pub struct Verdict {
 pub struct Policy {
     rules: Vec<Rule>,
     looking: Looking,
+    paths: Globs,
+    hosts: Globs,
+    sessions: Globs,
 }
 
 /// For calls of which tools a rule looks at what they touch.
@@ -166,7 +186,13 @@ impl Looking {
 impl Policy {
     /// These rules. A call that none of them matches is allowed.
     pub fn new(rules: Vec<Rule>) -> Self {
-        Self { looking: Looking::of(&rules), rules }
+        Self {
+            looking: Looking::of(&rules),
+            paths: Globs::of(rules.iter().map(Rule::paths)),
+            hosts: Globs::of(rules.iter().map(Rule::hosts)),
+            sessions: Globs::of(rules.iter().map(Rule::sessions)),
+            rules,
+        }
     }
 
     /// The rules, in order.
@@ -190,9 +216,10 @@ impl Policy {
 
     /// The decision of the first rule that matches.
     pub fn decide(&self, subject: &Subject<'_>) -> Verdict {
-        let facts = Facts::of(subject);
-        match self.rules.iter().find(|rule| rule.matches(&facts)) {
-            Some(rule) => Verdict {
+        let facts = Facts::of(self, subject);
+        let mut rules = (0..).zip(&self.rules);
+        match rules.find(|(number, rule)| rule.matches(*number, &facts)) {
+            Some((_, rule)) => Verdict {
                 decision: rule.decision(),
                 reason: rule.reason().to_owned(),
                 rule: rule.origin().to_owned(),

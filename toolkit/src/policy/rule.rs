@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSetBuilder};
 use protocol::{Annotations, Risk};
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,10 +45,10 @@ pub struct RuleSpec {
 #[derive(Debug)]
 pub struct Rule {
     spec: RuleSpec,
-    paths: Option<GlobSet>,
+    paths: Option<Vec<Glob>>,
     commands: Option<Vec<Vec<String>>>,
-    hosts: Option<GlobSet>,
-    sessions: Option<GlobSet>,
+    hosts: Option<Vec<Glob>>,
+    sessions: Option<Vec<Glob>>,
     reason: String,
     origin: String,
 }
@@ -107,6 +107,21 @@ impl Rule {
         &self.origin
     }
 
+    /// Its globs of paths: below a root, or, if they begin with a slash, from the root of the file system.
+    pub(super) fn paths(&self) -> &[Glob] {
+        self.paths.as_deref().unwrap_or_default()
+    }
+
+    /// Its globs of hosts.
+    pub(super) fn hosts(&self) -> &[Glob] {
+        self.hosts.as_deref().unwrap_or_default()
+    }
+
+    /// Its globs of sessions.
+    pub(super) fn sessions(&self) -> &[Glob] {
+        self.sessions.as_deref().unwrap_or_default()
+    }
+
     /// The tools that it is about; none if it is about all.
     pub(super) fn tools(&self) -> Option<&[String]> {
         self.spec.tools.as_deref()
@@ -130,16 +145,17 @@ impl Rule {
         self.hosts.is_some() && self.may_match_tool(tool) && self.decision() != Decision::Allow
     }
 
-    pub(super) fn matches(&self, facts: &Facts<'_>) -> bool {
+    /// Whether it is about a call, as rule `number`.
+    pub(super) fn matches(&self, number: usize, facts: &Facts<'_>) -> bool {
         let subject = facts.subject;
         self.may_match_tool(subject.tool)
             && self.spec.risk.as_ref().is_none_or(|risks| risks.contains(&subject.risk))
             && self.has_annotation(subject.annotations)
             && is_listed(&self.spec.tokens, subject.caller.name())
             && is_listed(&self.spec.channels, facts.channel)
-            && self.sessions.as_ref().is_none_or(|globs| globs.is_match_candidate(&facts.session))
+            && (self.sessions.is_none() || has(facts.sessions(), number))
             && self.has_arguments(subject.arguments)
-            && (!self.looks_at_touches() || self.matches_touches(facts))
+            && (!self.looks_at_touches() || self.matches_touches(number, facts))
     }
 
     fn has_annotation(&self, annotations: Annotations) -> bool {
@@ -161,14 +177,13 @@ impl Rule {
         self.spec.arguments.as_ref().is_none_or(|wanted| wanted.iter().all(has))
     }
 
-    fn matches_touches(&self, facts: &Facts<'_>) -> bool {
+    fn matches_touches(&self, number: usize, facts: &Facts<'_>) -> bool {
         let touched = facts.subject.touched();
-        let is_path = |path: &[Candidate<'_>; 2]| self.paths.as_ref().is_some_and(|globs| fits(globs, path));
-        let is_host = |host: &String| self.hosts.as_ref().is_some_and(|globs| globs.is_match(host));
+        let is_mine = |rules: &Vec<usize>| has(rules, number);
         let is_special = |special: &Circumstance| is_listed(&self.spec.circumstances, special.name());
         (self.spec.circumstances.is_none() || self.enough(&touched.circumstances, is_special))
-            && (self.paths.is_none() || self.enough(facts.paths(), is_path))
-            && (self.hosts.is_none() || self.enough(&touched.hosts, is_host))
+            && (self.paths.is_none() || self.enough(facts.paths(), is_mine))
+            && (self.hosts.is_none() || self.enough(facts.hosts(), is_mine))
             && self.commands.as_ref().is_none_or(|prefixes| {
                 touched.commands.as_ref().is_some_and(|line| self.matches_line(prefixes, line))
             })
@@ -204,26 +219,27 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
     list.as_ref().is_none_or(|list| list.iter().any(|listed| listed == name))
 }
 
-/// Below a root, or, for a glob that begins with a slash, from the root of the file system.
-fn fits(globs: &GlobSet, touched: &[Candidate<'_>; 2]) -> bool {
-    touched.iter().any(|path| globs.is_match_candidate(path))
+/// Whether a rule is among those whose globs match.
+fn has(matching: &[usize], number: usize) -> bool {
+    matching.binary_search(&number).is_ok()
 }
 
 fn empty(key: &str) -> String {
     format!("`{key}` is empty, so the rule would never match: add to it, or leave it out")
 }
 
-fn globs(patterns: Option<&[String]>, key: &str) -> Result<Option<GlobSet>, String> {
+fn globs(patterns: Option<&[String]>, key: &str) -> Result<Option<Vec<Glob>>, String> {
     let Some(patterns) = patterns else { return Ok(None) };
     if patterns.is_empty() {
         return Err(empty(key));
     }
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
+    let glob = |pattern: &String| {
         let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        set.add(glob.map_err(|error| format!("`{key}` has no valid glob: {error}"))?);
-    }
-    set.build().map(Some).map_err(|error| format!("`{key}` cannot be used: {error}"))
+        let glob = glob.map_err(|error| format!("`{key}` has no valid glob: {error}"))?;
+        let tried = GlobSetBuilder::new().add(glob.clone()).build();
+        tried.map(|_| glob).map_err(|error| format!("`{key}` cannot be used: {error}"))
+    };
+    patterns.iter().map(glob).collect::<Result<_, _>>().map(Some)
 }
 
 fn prefixes(commands: Option<&[String]>) -> Result<Option<Vec<Vec<String>>>, String> {

@@ -184,3 +184,42 @@ fn only_rules_about_paths_commands_hosts_and_circumstances_look_at_what_a_call_t
         assert!(looks(&[plain.clone(), of_bash.clone()], "bash") && !looks(&[of_bash], "ls"), "{key}");
     }
 }
+
+#[test]
+fn each_glob_counts_for_its_own_rule_among_many() {
+    let about = [
+        json!({"paths": ["a/**", "b/*"]}),
+        json!({"hosts": ["a.example"]}),
+        json!({"paths": ["c/**"], "sessions": ["telegram:*"]}),
+        json!({"sessions": ["local:*", "telegram:1"]}),
+        json!({"paths": ["/w/d/**"]}),
+        json!({"hosts": ["*.example"]}),
+    ];
+    let rules = (1..).zip(about).map(|(number, mut spec)| {
+        spec["decision"] = json!("deny");
+        spec["reason"] = json!(number.to_string());
+        rule(spec).unwrap()
+    });
+    let policy = Policy::new(rules.collect());
+    let check = |path: &str, host: &str, session: &str, expected: &str| {
+        let (arguments, session) = (json!({}), session.parse().unwrap());
+        let found = || Touches {
+            paths: vec![TouchedPath { path: format!("/w/{path}").into(), beneath: path.into() }],
+            hosts: vec![host.to_owned()],
+            ..Touches::default()
+        };
+        let about = ("write", Risk::High, Annotations::ACTS);
+        let verdict = policy.decide(&Subject::new(about, &arguments, &session, Caller::Token, &found));
+        let reason = if verdict.rule == "none" { "none" } else { verdict.reason.as_str() };
+        assert_eq!(reason, expected, "{path} {host} {session}");
+    };
+    check("a/b/c", "x", "default", "1");
+    check("b/c", "a.example", "default", "1");
+    check("b/c/d", "a.example", "default", "2");
+    check("c/d", "x", "default", "none");
+    check("c/d", "x", "telegram:2", "3");
+    check("x", "x", "telegram:1", "4");
+    check("x", "x", "telegram:2", "none");
+    check("d/x", "b.example", "default", "5");
+    check("x", "b.example", "default", "6");
+}
