@@ -191,6 +191,7 @@ pub(crate) async fn run(
     system.start_approvals();
     let clock = schedules::due::keep(system.schedules.clone(), system.run.clone(), system.stop.clone());
     system.tracker.spawn(clock);
+    system.tracker.spawn(system.channel_tools.clone().sweep(system.stop.clone()));
     system.tracker.spawn(contacts::deliveries::follow(contacts, system.stop.clone()));
     system.announce_when_ready(children, monitor, announce);
     system.start_housekeeping();

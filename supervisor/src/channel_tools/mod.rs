@@ -15,6 +15,7 @@ use std::{fmt, io};
 
 use protocol::hash::sha256;
 use protocol::{Envelope, ErrorCode, ToolError};
+use tokio_util::sync::CancellationToken;
 use toolkit::approvals::Approvals;
 use toolkit::policy::Policy;
 use toolkit::runner::{WorkingDirectory, refusal};
@@ -27,6 +28,9 @@ use recorder::EventRecorder;
 
 /// How long a call may take, unless its tool has a limit of its own. Nothing is sent meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often what has expired is forgotten.
+const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
 /// Stands for the token of all callers.
 const OWN_CALLER: &[u8] = b"supervisor";
@@ -88,6 +92,20 @@ impl ChannelTools {
         };
         let runners = registries.into_iter().map(runner).collect::<io::Result<_>>()?;
         Ok(Self { runners, store, journal })
+    }
+
+    /// Forgets what has expired, at the start and every hour until `stop`.
+    pub(crate) async fn sweep(self, stop: CancellationToken) {
+        loop {
+            let runners = Arc::clone(&self.runners);
+            let sweep = move || runners.iter().try_for_each(|(_, runner)| runner.sweep());
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(sweep).await {
+                tracing::error!(%error, "could not forget what has expired of the tools' calls");
+            }
+            if stop.run_until_cancelled(tokio::time::sleep(SWEEP_EVERY)).await.is_none() {
+                return;
+            }
+        }
     }
 
     /// What a task of this channel gets.

@@ -79,9 +79,9 @@ impl Book {
 fn unknown(contact_id: &str, active: &Contacts) -> ToolError {
     let known: Vec<&str> = active.known.iter().map(|contact| contact.contact_id.as_str()).collect();
     let hint = match known.len() {
-        0 => format!("{ACTIVE} in the `state` root has no contacts. Ask the user whom to write to."),
+        0 => format!("file_state_dir/{ACTIVE} has no contacts. Ask the user whom to write to."),
         1..=MOST_LISTED => format!("The contacts are: {}.", known.join(", ")),
-        _ => format!("Look for it with `grep` in {ACTIVE} of the `state` root."),
+        _ => format!("Look for it with `grep` in file_state_dir/{ACTIVE}."),
     };
     let message = format!("There is no contact `{contact_id}` in {ACTIVE}.");
     ToolError::new(ErrorCode::NotFound, message).with_hint(hint)

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::ADA;
@@ -257,6 +257,23 @@ fn a_call_sends_once_over_repetitions_and_kills() {
     });
 }
 
+#[test]
+fn the_key_of_a_call_is_forgotten_after_a_day() {
+    let telegram = FakeTelegram::start();
+    let mut system = system(&telegram, None, Some(ALLOW));
+    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
+    assert_eq!(send_with(&system, &hello, &[("Idempotency-Key", "one")])["ok"], true);
+    system.wait_until_all_is_sent();
+    system.kill();
+    let keys = system.dir().data().join("db/calls/idempotency");
+    let files = || fs::read_dir(&keys).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let [key] = files().try_into().unwrap();
+    let before_yesterday = SystemTime::now() - Duration::from_secs(2 * 86_400);
+    fs::File::options().append(true).open(key).unwrap().set_modified(before_yesterday).unwrap();
+    system.restart();
+    wait::until_true("the key is gone", || files().is_empty());
+}
+
 /// What the tools of this conversation have answered so far, in order.
 fn results(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().cloned().unwrap_or_default();
@@ -267,13 +284,11 @@ fn results(request: &Value) -> Vec<String> {
 #[test]
 fn send_anna_the_report_is_asked_about_tapped_sent_once_and_answered() {
     let telegram = FakeTelegram::start();
-    let path = Arc::new(OnceLock::new());
-    let known = Arc::clone(&path);
-    let model = FakeModel::start(move |request| {
+    let model = FakeModel::start(|request| {
         let found = results(request);
         match found.len() {
             0 => ModelReply::call("read", &json!({"path": "report.md"})),
-            1 => ModelReply::call("read", &json!({"path": known.get().expect("the system runs")})),
+            1 => ModelReply::call("read", &json!({"path": "file_state_dir/contacts/ACTIVE.md"})),
             2 if found[1].contains("tg:@anna") && found[0].contains("All is well") => {
                 let text = "The report: All is well.";
                 ModelReply::call("contacts_send", &json!({"contact_id": "tg:@anna", "message_text": text}))
@@ -282,7 +297,6 @@ fn send_anna_the_report_is_asked_about_tapped_sent_once_and_answered() {
         }
     });
     let system = system(&telegram, Some(&model), None);
-    path.set(active(&system)).unwrap();
     fs::write(system.workspace().join("report.md"), "All is well.\n").unwrap();
     telegram.push(ADA.text("send Anna the report"));
     let (asked, buttons) = question(&telegram, 0);

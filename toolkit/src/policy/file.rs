@@ -54,8 +54,8 @@ pub fn read(config_dir: Option<&Path>, own: &[&str], defaults: &str) -> Result<P
     Ok(Policy::new(rules))
 }
 
-/// The rule, unless it would never match: the supervisor opens no file, so its tools cannot tell where a path
-/// leads. What they send is read through the tool server, where rules about transfers hold.
+/// The rule, unless it would never match: the supervisor opens no file, so its tools cannot tell where a
+/// path leads. What they send is read through the tool server, where rules about transfers hold.
 fn sighted(rule: Rule) -> Result<Rule, String> {
     let blind = |name: &&String| SUPERVISOR_TOOLS.contains(&name.as_str());
     match rule.tools().and_then(|tools| tools.iter().find(blind)) {
