@@ -75,12 +75,18 @@ impl Agent {
     async fn work(&self, run: &TaskRun<'_>, progress: &mut TaskProgress) -> Result<String, StopReason> {
         let mut conversation = self.prepare(run, progress).await?;
         let tools = conversation.request().tools;
-        if let Some(answer) = self.model.answer_to_retry(&run.task.earlier, tools) {
-            return Ok(answer);
+        match &run.task.parked {
+            Some(parked) => turn::resume(run, &mut conversation, progress, parked).await?,
+            None => {
+                if let Some(answer) = self.model.answer_to_retry(&run.task.earlier, tools) {
+                    return Ok(answer);
+                }
+            }
         }
+        let limits = self.limits.of_task(run.task.quota, &TaskProgress::new(run.task).usage);
         let mut repetition = RepetitionDetector::default();
         loop {
-            if let Some(limit) = self.limits.of_task(run.task.quota).before_turn(&progress.usage) {
+            if let Some(limit) = limits.before_turn(&progress.usage) {
                 return Err(StopReason::Limit(limit));
             }
             compact(run, &mut conversation, progress).await?;

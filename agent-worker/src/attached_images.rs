@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::agent::TaskRun;
 use crate::conversation::Conversation;
+use crate::decision_wait::Waited;
 use crate::model::{Message, ToolCall};
 use crate::picture;
 use crate::stop_reason::StopReason;
@@ -22,7 +23,11 @@ pub(crate) async fn show(run: &TaskRun<'_>, conversation: &mut Conversation) -> 
     let caller = CallContext { task: run.task, turn_id: &run.agent_id };
     for path in run.task.images.iter().take(MAX_SHOWN) {
         let call = ToolCall::new("", "read", json!({"path": path}).to_string());
-        let envelope = run.agent.tools.call(&call, caller, run.clock).await.map_err(StopReason::Tools)?;
+        let answer = run.agent.tools.call(&call, caller, run.clock, None).await.map_err(StopReason::Tools)?;
+        let Waited::Answered(envelope) = answer else {
+            conversation.messages.push(not_shown(path, "a person has to allow reading it; call `read`"));
+            continue;
+        };
         let failure = envelope.meta.error.as_ref().map(|error| error.message.clone());
         match picture::find(envelope, run.agent.sees).await {
             Some(Ok(image)) => conversation.push_image(image),

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use protocol::Quota;
+use protocol::{Quota, Spent};
 
 use crate::model::{Reply, Usage};
 
@@ -48,6 +48,22 @@ impl std::ops::AddAssign for TaskUsage {
     }
 }
 
+impl TaskUsage {
+    /// Cached input costs next to nothing.
+    fn counted_tokens(&self) -> u64 {
+        let Usage { input_tokens, cached_input_tokens, output_tokens } = self.tokens;
+        input_tokens.saturating_sub(cached_input_tokens).saturating_add(output_tokens)
+    }
+}
+
+impl From<Spent> for TaskUsage {
+    fn from(spent: Spent) -> Self {
+        let Spent { turns, input_tokens, cached_input_tokens, output_tokens, cost_micros, wall_ms: _ } =
+            spent;
+        Self { turns, tokens: Usage { input_tokens, cached_input_tokens, output_tokens }, cost_micros }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     Turns,
@@ -70,16 +86,22 @@ impl Limits {
         quota: Quota { turns: None, tokens: None, cost_micros: None },
     };
 
-    /// The same limits for a task with its part of the limits of the day.
-    pub(crate) fn of_task(&self, quota: Option<Quota>) -> Self {
-        Self { quota: quota.unwrap_or_default(), ..*self }
+    /// The same limits for a task with its part of the limits of the day. What it had `spent` before is not
+    /// in that part any more.
+    pub(crate) fn of_task(&self, quota: Option<Quota>, spent: &TaskUsage) -> Self {
+        let Quota { turns, tokens, cost_micros } = quota.unwrap_or_default();
+        let more = |left: Option<u64>, spent: u64| left.map(|left| left.saturating_add(spent));
+        let quota = Quota {
+            turns: more(turns, u64::from(spent.turns)),
+            tokens: more(tokens, spent.counted_tokens()),
+            cost_micros: more(cost_micros, spent.cost_micros),
+        };
+        Self { quota, ..*self }
     }
 
     /// The limit that forbids another turn, if any.
     pub(crate) fn before_turn(&self, usage: &TaskUsage) -> Option<Limit> {
-        let Usage { input_tokens, cached_input_tokens, output_tokens } = usage.tokens;
-        // Cached input costs next to nothing.
-        let tokens = input_tokens.saturating_sub(cached_input_tokens).saturating_add(output_tokens);
+        let tokens = usage.counted_tokens();
         let is_used_up = |left: Option<u64>, used: u64| left.is_some_and(|left| used >= left);
         [
             (Limit::DailyTurns, is_used_up(self.quota.turns, u64::from(usage.turns))),
@@ -151,7 +173,10 @@ mod tests {
         let check = |quota: Quota, expected: Option<Limit>| {
             let tokens = Usage { input_tokens: 30, cached_input_tokens: 10, output_tokens: 5 };
             let usage = TaskUsage { turns: 3, tokens, cost_micros: 70 };
-            assert_eq!(LIMITS.of_task(Some(quota)).before_turn(&usage), expected, "{quota:?}");
+            let limits = LIMITS.of_task(Some(quota), &TaskUsage::default());
+            assert_eq!(limits.before_turn(&usage), expected, "{quota:?}");
+            let limits = LIMITS.of_task(Some(quota), &usage);
+            assert_eq!(limits.before_turn(&usage), Some(Limit::Turns), "it is spent before: {quota:?}");
         };
         check(Quota::default(), Some(Limit::Turns));
         check(Quota { turns: Some(3), ..Quota::default() }, Some(Limit::DailyTurns));

@@ -28,6 +28,7 @@ pub mod model;
 mod model_request;
 pub mod once;
 mod origin;
+mod parked_turn;
 mod partial_answer;
 mod picture;
 mod prior_context;

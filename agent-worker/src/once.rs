@@ -28,6 +28,7 @@ pub async fn run(agents: &Agents, text: &str) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Outcome::Failed { error, .. } | Outcome::Cancelled { reply: error } => anyhow::bail!(error),
+        Outcome::Parked(_) => anyhow::bail!("A call waits for the approval of a person."),
     }
 }
 

@@ -61,6 +61,7 @@ pub(crate) fn bounded(outcome: Outcome) -> Outcome {
             Outcome::Failed { error: cut(error), retryable, retry_after_ms }
         }
         Outcome::Cancelled { reply } => Outcome::Cancelled { reply: cut(reply) },
+        Outcome::Parked(parked) => Outcome::Parked(parked),
     }
 }
 

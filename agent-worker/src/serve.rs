@@ -24,6 +24,9 @@ use crate::wall_clock::WallClock;
 /// Far shorter than the silence after which the supervisor ends a worker.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 
+/// How long a person who decides about a call may hold the worker.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Why the worker stops before stdin ends.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -112,7 +115,8 @@ fn start(
     let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
     let (agents, cancelled) = (agents.clone(), cancel.clone());
     let events = EventSink::new(outgoing.clone(), task_id.clone());
-    let clock = Arc::new(WallClock::start());
+    let spent = task.parked.as_ref().map(|parked| parked.spent).unwrap_or_default();
+    let clock = Arc::new(WallClock::go_on(Duration::from_millis(spent.wall_ms), Some(PATIENCE)));
     let its_clock = Arc::clone(&clock);
     let work =
         tokio::spawn(async move { agents.run(&task, &events, &supervisor, &its_clock, &cancelled).await });

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use protocol::event::{AgentFailure, ControlLimitReached, ProgressStalled};
-use protocol::{EventBody, Outcome, ReplyFormat, millis};
+use protocol::{EventBody, Outcome, Parked, ReplyFormat, millis};
 
 use crate::breaker::{FAILURES_TO_OPEN, Paused};
 use crate::budget::{Limit, Limits};
@@ -25,6 +25,8 @@ pub(crate) enum StopReason {
     /// The model provider failed too often and is paused.
     Paused(Paused),
     Tools(ToolServerError),
+    /// Calls wait for a person.
+    Parked(Box<Parked>),
 }
 
 pub(crate) struct TaskEnd {
@@ -34,7 +36,7 @@ pub(crate) struct TaskEnd {
 
 /// The agent's last event, without its totals.
 pub(crate) enum LastEvent {
-    /// There is an answer: `answer`, or a partial one after `limit` or `stalled`.
+    /// There is an answer: `answer`, or a partial one after `limit` or `stalled`; or it is `parked`.
     Completed(&'static str),
     Failed(AgentFailure),
 }
@@ -51,7 +53,7 @@ impl StopReason {
                 let equal_turns = u32::try_from(cycle * EQUAL_ROUNDS).unwrap_or(u32::MAX);
                 Some(ProgressStalled { equal_turns }.into())
             }
-            Self::Cancelled | Self::Model(_) | Self::Paused(_) | Self::Tools(_) => None,
+            Self::Cancelled | Self::Model(_) | Self::Paused(_) | Self::Tools(_) | Self::Parked(_) => None,
         }
     }
 
@@ -82,6 +84,10 @@ impl StopReason {
                 TaskEnd::failed(text, class.as_str(), Some(*wait), progress)
             }
             Self::Tools(error) => TaskEnd::failed(error.to_string(), "tool_server", None, progress),
+            Self::Parked(parked) => TaskEnd {
+                last_event: LastEvent::Completed("parked"),
+                outcome: Outcome::Parked(parked.clone()),
+            },
         }
     }
 }

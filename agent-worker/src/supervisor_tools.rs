@@ -10,7 +10,7 @@ use std::time::Duration;
 use protocol::{Envelope, EventId, FromWorker, ToolRequest};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::decision_wait::until_decided;
+use crate::decision_wait::{Waited, until_decided};
 use crate::model::ToolCall;
 use crate::tool_client::CallContext;
 use crate::wall_clock::WallClock;
@@ -30,8 +30,9 @@ impl SupervisorTools {
     }
 
     /// Makes a call and returns the answer. Never resolves without a supervisor: the process ends then.
-    pub(crate) async fn call(&self, call: &ToolCall, caller: CallContext<'_>, clock: &WallClock) -> Envelope {
-        let answered = until_decided(clock, |wait| self.call_once(call, caller, wait)).await;
+    pub(crate) async fn call(&self, call: &ToolCall, caller: CallContext<'_>, clock: &WallClock) -> Waited {
+        // Its keeper knows the call by its arguments: there is no key.
+        let answered = until_decided(clock, "", |wait| self.call_once(call, caller, wait)).await;
         answered.unwrap_or_else(|never| match never {})
     }
 

@@ -37,7 +37,9 @@ pub(crate) struct CallRecord {
 
 impl TaskProgress {
     pub(crate) fn new(task: &Task) -> Self {
-        Self { earlier: task.earlier.calls.iter().map(CallRecord::from).collect(), ..Self::default() }
+        let spent = task.parked.as_ref().map(|parked| parked.spent).unwrap_or_default();
+        let earlier = task.earlier.calls.iter().map(CallRecord::from).collect();
+        Self { usage: spent.into(), earlier, ..Self::default() }
     }
 }
 

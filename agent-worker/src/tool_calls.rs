@@ -7,11 +7,13 @@
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use protocol::{Envelope, ToolSpec};
+use protocol::{CallState, ToolSpec};
 
 use crate::agent::TaskRun;
 use crate::conversation::Conversation;
+use crate::decision_wait::Waited;
 use crate::model::ToolCall;
+use crate::parked_turn::CallEnd;
 use crate::stop_reason::StopReason;
 use crate::task_progress::{CallRecord, TaskProgress};
 use crate::tool_client::{CallContext, ToolServerError};
@@ -21,19 +23,24 @@ use crate::wishes;
 
 const MAX_CONCURRENT: usize = 8;
 
-/// Runs the calls of a reply and returns their results in the order of the calls.
+/// Runs the calls of a reply and returns their ends in the order of the calls. Those after one that waits for
+/// a person do not begin.
 pub(crate) async fn run_all(
     run: &TaskRun<'_>,
     caller: CallContext<'_>,
     conversation: &Conversation,
-    calls: &[ToolCall],
+    calls: &[(ToolCall, CallState)],
     progress: &mut TaskProgress,
-) -> Result<Vec<Envelope>, StopReason> {
-    let mut results = Vec::with_capacity(calls.len());
-    for batch in batches(calls, |call| conversation.is_read_only(&call.name)) {
-        results.extend(run_batch(run, caller, batch, progress).await?);
+) -> Result<Vec<CallEnd>, StopReason> {
+    let mut ends: Vec<CallEnd> = Vec::with_capacity(calls.len());
+    for batch in batches(calls, |(call, _)| conversation.is_read_only(&call.name)) {
+        if ends.iter().any(CallEnd::waits) {
+            ends.extend(batch.iter().map(|(_, state)| CallEnd::Open(state.clone())));
+        } else {
+            ends.extend(run_batch(run, caller, batch, progress).await?);
+        }
     }
-    Ok(results)
+    Ok(ends)
 }
 
 /// Who runs a tool.
@@ -60,20 +67,35 @@ impl TaskRun<'_> {
         Ok(Arc::new(merged))
     }
 
-    /// Makes a call where the tool belongs.
-    async fn call(&self, call: &ToolCall, caller: CallContext<'_>) -> Result<Envelope, ToolServerError> {
-        match self.place(&call.name) {
-            Place::Supervisor => Ok(self.supervisor.call(call, caller, self.clock).await),
+    /// Makes a call where the tool belongs, unless it has ended before.
+    async fn call(
+        &self,
+        (call, state): &(ToolCall, CallState),
+        caller: CallContext<'_>,
+    ) -> Result<CallEnd, ToolServerError> {
+        let key = match state {
+            CallState::NotBegun => None,
+            CallState::Waits { key, .. } => Some(key.as_str()),
+            CallState::Answered { .. } | CallState::Expired => return Ok(CallEnd::Open(state.clone())),
+        };
+        let waited = match self.place(&call.name) {
+            Place::Supervisor => self.supervisor.call(call, caller, self.clock).await,
             Place::Worker => {
                 let fulfil = |wish, ended| wishes::fulfil(self, wish, ended);
-                Ok(self.own_tools.call(call, caller, fulfil).await)
+                Waited::Answered(self.own_tools.call(call, caller, fulfil).await)
             }
             Place::ToolServer => {
-                let envelope = self.agent.tools.call(call, caller, self.clock).await?;
-                self.own_tools.heed(&envelope);
-                Ok(envelope)
+                let waited = self.agent.tools.call(call, caller, self.clock, key).await?;
+                if let Waited::Answered(envelope) = &waited {
+                    self.own_tools.heed(envelope);
+                }
+                waited
             }
-        }
+        };
+        Ok(match waited {
+            Waited::Answered(envelope) => CallEnd::Answered(envelope),
+            Waited::Undecided(state) => CallEnd::Open(state),
+        })
     }
 
     /// Where the tool of this name belongs, whether it is offered or not; one that nobody has is the tool
@@ -90,38 +112,44 @@ impl TaskRun<'_> {
 }
 
 /// Batches of consecutive read-only calls, and between them every other call alone.
-fn batches(
-    calls: &[ToolCall],
-    is_read_only: impl Fn(&ToolCall) -> bool,
-) -> impl Iterator<Item = &[ToolCall]> {
+fn batches<Call>(calls: &[Call], is_read_only: impl Fn(&Call) -> bool) -> impl Iterator<Item = &[Call]> {
     calls.chunk_by(move |one, next| is_read_only(one) && is_read_only(next))
 }
 
 async fn run_batch(
     run: &TaskRun<'_>,
     caller: CallContext<'_>,
-    batch: &[ToolCall],
+    batch: &[(ToolCall, CallState)],
     progress: &mut TaskProgress,
-) -> Result<Vec<Envelope>, StopReason> {
+) -> Result<Vec<CallEnd>, StopReason> {
     let first = progress.calls.len();
     let mut waiting = batch.iter().enumerate();
     let mut running = FuturesUnordered::new();
-    let mut results: Vec<(usize, Envelope)> = Vec::with_capacity(batch.len());
+    let mut ends: Vec<(usize, CallEnd)> = Vec::with_capacity(batch.len());
     loop {
         while running.len() < MAX_CONCURRENT
             && let Some((index, call)) = waiting.next()
         {
-            progress.calls.push(CallRecord::running(&call.name, &call.arguments));
+            progress.calls.push(CallRecord::running(&call.0.name, &call.0.arguments));
             running.push(async move { (index, run.call(call, caller).await) });
         }
-        let Some((index, envelope)) = running.next().await else { break };
+        let Some((index, end)) = running.next().await else { break };
         progress.usage += run.own_tools.take_spent();
-        let envelope = envelope.map_err(StopReason::Tools)?;
-        progress.calls[first + index].outcome = Some(untrusted::status(&envelope));
-        results.push((index, envelope));
+        let end = end.map_err(StopReason::Tools)?;
+        progress.calls[first + index].outcome = Some(in_words(&end));
+        ends.push((index, end));
     }
-    results.sort_by_key(|(index, _)| *index);
-    Ok(results.into_iter().map(|(_, envelope)| envelope).collect())
+    ends.sort_by_key(|(index, _)| *index);
+    Ok(ends.into_iter().map(|(_, end)| end).collect())
+}
+
+fn in_words(end: &CallEnd) -> String {
+    match end {
+        CallEnd::Answered(envelope) => untrusted::status(envelope),
+        CallEnd::Open(CallState::Answered { .. }) => "was answered before".to_owned(),
+        CallEnd::Open(CallState::Expired) => "not run: nobody decided in time".to_owned(),
+        CallEnd::Open(CallState::Waits { .. } | CallState::NotBegun) => "waits for a decision".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::catalogue::CatalogueCache;
-use crate::decision_wait::until_decided;
+use crate::decision_wait::{Waited, held_until_decided, until_decided};
 use crate::http::{self, HttpError, HttpResponse};
 use crate::model::ToolCall;
 use crate::retry;
@@ -90,15 +90,17 @@ impl ToolClient {
         self.catalogue.is_outdated()
     }
 
-    /// Makes a call and returns the answer, whether the tool succeeded or failed.
+    /// Makes a call and returns the answer, whether the tool succeeded or failed. A `key` is that of an
+    /// earlier attempt to make the same call.
     pub(crate) async fn call(
         &self,
         call: &ToolCall,
         caller: CallContext<'_>,
         clock: &WallClock,
-    ) -> Result<Envelope, ToolServerError> {
-        let key = uuid::Uuid::now_v7().to_string();
-        until_decided(clock, |wait| self.call_once(call, caller, &key, wait)).await
+        key: Option<&str>,
+    ) -> Result<Waited, ToolServerError> {
+        let key = key.map_or_else(|| uuid::Uuid::now_v7().to_string(), str::to_owned);
+        until_decided(clock, &key, |wait| self.call_once(call, caller, &key, wait)).await
     }
 
     /// A file as it is, for a call of the worker's own tools; none if there is none.
@@ -130,7 +132,7 @@ impl ToolClient {
         call_id: &EventId,
         clock: &WallClock,
     ) -> Result<(), ToolServerError> {
-        let envelope = until_decided(clock, |wait| self.change_once(body, task, call_id, wait)).await?;
+        let envelope = held_until_decided(clock, |wait| self.change_once(body, task, call_id, wait)).await?;
         envelope.meta.error.map_or(Ok(()), |error| Err(ToolServerError::Refused(error)))
     }
 

@@ -4,15 +4,16 @@
 //! length limit never run: their arguments may be incomplete.
 
 use protocol::event::{TurnCompleted, TurnStarted};
-use protocol::{EventId, millis};
+use protocol::{EventId, Parked, millis};
 use tokio::time::Instant;
 
 use crate::agent::TaskRun;
 use crate::budget::TaskUsage;
 use crate::compaction::compact;
 use crate::conversation::Conversation;
-use crate::model::{Message, ModelErrorClass, Reply};
+use crate::model::{Message, ModelErrorClass, Reply, ToolCall};
 use crate::model_request;
+use crate::parked_turn::{CallEnd, CallTurn, known_result};
 use crate::picture;
 use crate::repetition::fingerprint;
 use crate::stop_reason::StopReason;
@@ -69,9 +70,21 @@ pub(crate) async fn take(
         cost_micros: reply.cost_micros,
     };
     progress.usage += TaskUsage::of(&reply);
-    let end = act_on(run, &turn_id, conversation, progress, reply).await?;
-    run.events.record(turn_completed, &turn_id).await;
-    Ok(end)
+    let end = act_on(run, &turn_id, conversation, progress, reply).await;
+    if matches!(end, Ok(_) | Err(StopReason::Parked(_))) {
+        run.events.record(turn_completed, &turn_id).await;
+    }
+    end
+}
+
+/// Goes on with the turn in which an earlier attempt waited for a person.
+pub(crate) async fn resume(
+    run: &TaskRun<'_>,
+    conversation: &mut Conversation,
+    progress: &mut TaskProgress,
+    parked: &Parked,
+) -> Result<(), StopReason> {
+    run_calls(run, &run.agent_id, conversation, progress, CallTurn::of(parked)).await.map(|_| ())
 }
 
 /// Asks the model; once per task, compacts a conversation that the provider finds too long.
@@ -106,19 +119,33 @@ async fn act_on(
             conversation.messages.push(Message::User(TRUNCATED_REPLY.to_owned()));
             Ok(TurnOutcome::Continue { fingerprint: fingerprint(TRUNCATED_REPLY) })
         }
-        ReplyAction::RunCalls => {
-            progress.last_note.clone_from(&reply.text);
-            let caller = CallContext { task: run.task, turn_id };
-            let envelopes = tool_calls::run_all(run, caller, conversation, &reply.calls, progress).await?;
-            let asked = reply.calls.iter().map(|call| (&call.name, &call.arguments));
-            let found =
-                envelopes.iter().map(|envelope| (envelope.exit_code, &envelope.stdout, &envelope.stderr));
-            let fingerprint = fingerprint((asked.collect::<Vec<_>>(), found.collect::<Vec<_>>()));
-            let ids: Vec<String> = reply.calls.iter().map(|call| call.id.clone()).collect();
-            let Reply { text, calls, reasoning, .. } = reply;
-            conversation.messages.push(Message::Assistant { text, calls, reasoning });
-            let mut images = Vec::new();
-            for (id, envelope) in ids.into_iter().zip(envelopes) {
+        ReplyAction::RunCalls => run_calls(run, turn_id, conversation, progress, CallTurn::new(reply)).await,
+    }
+}
+
+async fn run_calls(
+    run: &TaskRun<'_>,
+    turn_id: &EventId,
+    conversation: &mut Conversation,
+    progress: &mut TaskProgress,
+    turn: CallTurn,
+) -> Result<TurnOutcome, StopReason> {
+    progress.last_note.clone_from(&turn.text);
+    let caller = CallContext { task: run.task, turn_id };
+    let ends = tool_calls::run_all(run, caller, conversation, &turn.calls, progress).await?;
+    if ends.iter().any(CallEnd::waits) {
+        return Err(StopReason::Parked(Box::new(turn.park(ends, conversation, &progress.usage, run.clock))));
+    }
+    let CallTurn { text, calls, reasoning } = turn;
+    let calls: Vec<ToolCall> = calls.into_iter().map(|(call, _)| call).collect();
+    let fingerprint = fingerprint_of(&calls, &ends);
+    let ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
+    conversation.messages.push(Message::Assistant { text, calls, reasoning });
+    let mut images = Vec::new();
+    for (id, end) in ids.into_iter().zip(ends) {
+        let text = match end {
+            CallEnd::Open(state) => known_result(state),
+            CallEnd::Answered(envelope) => {
                 let is_instructions = conversation.gives_instructions(&envelope.meta.tool);
                 let mut text = untrusted::result(&envelope, is_instructions);
                 match picture::find(envelope, run.agent.sees).await {
@@ -126,13 +153,23 @@ async fn act_on(
                     Some(Ok(image)) => images.push(image),
                     Some(Err(why)) => text.push_str(&format!("\n[The image is not shown: {why}.]")),
                 }
-                conversation.push_result(id, &text);
+                text
             }
-            // No message may stand between the results of a turn.
-            images.into_iter().for_each(|image| conversation.push_image(image));
-            Ok(TurnOutcome::Continue { fingerprint })
-        }
+        };
+        conversation.push_result(id, &text);
     }
+    // No message may stand between the results of a turn.
+    images.into_iter().for_each(|image| conversation.push_image(image));
+    Ok(TurnOutcome::Continue { fingerprint })
+}
+
+fn fingerprint_of(calls: &[ToolCall], ends: &[CallEnd]) -> u64 {
+    let asked = calls.iter().map(|call| (&call.name, &call.arguments));
+    let found = ends.iter().map(|end| match end {
+        CallEnd::Answered(envelope) => Some((envelope.exit_code, &envelope.stdout, &envelope.stderr)),
+        CallEnd::Open(_) => None,
+    });
+    fingerprint((asked.collect::<Vec<_>>(), found.collect::<Vec<_>>()))
 }
 
 fn action(reply: &Reply) -> ReplyAction {
@@ -149,7 +186,6 @@ fn action(reply: &Reply) -> ReplyAction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ToolCall;
 
     #[test]
     fn calls_of_a_cut_reply_are_never_run() {

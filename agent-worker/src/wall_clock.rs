@@ -9,6 +9,9 @@ use tokio::time::{Instant, timeout};
 #[derive(Debug)]
 pub(crate) struct WallClock {
     started: Instant,
+    /// How long earlier attempts ran that the task goes on from.
+    before: Duration,
+    patience: Option<Duration>,
     pauses: watch::Sender<Pauses>,
 }
 
@@ -27,7 +30,18 @@ pub(crate) struct Pause<'a>(&'a WallClock);
 
 impl WallClock {
     pub(crate) fn start() -> Self {
-        Self { started: Instant::now(), pauses: watch::Sender::default() }
+        Self::go_on(Duration::ZERO, None)
+    }
+
+    /// Begins with the time that the task has used `before`. A person who decides holds the worker for as
+    /// long as `patience`; without it, for as long as it takes.
+    pub(crate) fn go_on(before: Duration, patience: Option<Duration>) -> Self {
+        Self { started: Instant::now(), before, patience, pauses: watch::Sender::default() }
+    }
+
+    /// How long a person may hold the worker.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.patience
     }
 
     /// Lets the clock stand still.
@@ -48,7 +62,7 @@ impl WallClock {
     pub(crate) fn elapsed(&self) -> Duration {
         let Pauses { since, total, .. } = *self.pauses.borrow();
         let ongoing = since.map_or(Duration::ZERO, |since| since.elapsed());
-        self.started.elapsed().saturating_sub(total + ongoing)
+        self.before + self.started.elapsed().saturating_sub(total + ongoing)
     }
 
     /// Resolves once it has run for as long as `limit`.

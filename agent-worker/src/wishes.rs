@@ -131,9 +131,11 @@ fn unanswered(stop: &StopReason) -> ToolError {
     let (message, retryable) = match stop {
         StopReason::Model(error) => (error.to_string(), error.class.is_transient()),
         StopReason::Paused(paused) => (paused.class.user_message().to_owned(), true),
-        StopReason::Limit(_) | StopReason::Stalled(_) | StopReason::Cancelled | StopReason::Tools(_) => {
-            ("the task ended".to_owned(), false)
-        }
+        StopReason::Limit(_)
+        | StopReason::Stalled(_)
+        | StopReason::Cancelled
+        | StopReason::Tools(_)
+        | StopReason::Parked(_) => ("the task ended".to_owned(), false),
     };
     let error = ToolError::new(ErrorCode::IoError, format!("The model gave no answer: {message}."));
     ToolError { retryable, ..error.with_hint("Go on without it, or call again later.") }

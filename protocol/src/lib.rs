@@ -14,6 +14,8 @@ pub mod event;
 pub mod hash;
 pub mod ids;
 pub mod journal;
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
+pub mod parked;
 mod plan;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod task;
@@ -29,6 +31,7 @@ pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Event, EventBody};
 pub use ids::{EventId, SessionId, TaskId};
 pub use journal::JournalRecord;
+pub use parked::{CallState, Parked, ParkedCall, Spent};
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use task::{
     ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Quota, Role, Task,

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, Plan, SessionId, TaskId, ToolSpec};
+use crate::{EventId, Parked, Plan, SessionId, TaskId, ToolSpec};
 
 /// What the supervisor gives to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Task {
     /// What earlier attempts at this task did; empty on the first.
     #[serde(default, skip_serializing_if = "EarlierAttempts::is_empty")]
     pub earlier: EarlierAttempts,
+    /// The turn in which it waited for a person, if it goes on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<Box<Parked>>,
     /// Replaces the worker's own system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
@@ -76,6 +79,7 @@ impl Task {
             images: Vec::new(),
             history: Vec::new(),
             earlier: EarlierAttempts::default(),
+            parked: None,
             system_prompt: None,
             roots: Vec::new(),
             date: String::new(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Envelope, Event, EventId, Task, TaskId};
+use crate::{Envelope, Event, EventId, Parked, Task, TaskId};
 
 /// Sent to the worker's stdin. At the end of the input the worker exits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,6 +90,8 @@ pub enum Outcome {
         /// What was done until then, for the user.
         reply: String,
     },
+    /// Calls wait for a person; another attempt goes on with them.
+    Parked(Box<Parked>),
 }
 
 /// How a reply is written.
@@ -107,6 +109,23 @@ pub enum ReplyFormat {
 mod tests {
     use super::*;
     use crate::event::TaskClaimed;
+    use crate::{CallState, ParkedCall, Spent};
+
+    fn parked() -> Outcome {
+        let waits = CallState::Waits { approval_id: EventId::new(), expires_at_ms: 1, key: "key".to_owned() };
+        let states =
+            [CallState::Answered { result: "1".into() }, waits, CallState::Expired, CallState::NotBegun];
+        let call = |state| ParkedCall {
+            id: "1".to_owned(),
+            tool_name: "write".to_owned(),
+            arguments: "{".to_owned(),
+            state,
+        };
+        let calls = states.map(call).to_vec();
+        let spent = Spent { turns: 1, wall_ms: 2, ..Spent::default() };
+        let reasoning = Some(serde_json::json!({"a": [1]}));
+        Outcome::Parked(Box::new(Parked { text: "so".to_owned(), reasoning, calls, spent }))
+    }
 
     #[test]
     fn every_message_of_the_worker_survives_a_round_trip() {
@@ -126,7 +145,8 @@ mod tests {
             FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()), waits_for_person: false },
             FromWorker::Heartbeat { task_id: Some(task_id.clone()), model: None, waits_for_person: true },
             FromWorker::Request(request),
-            FromWorker::Result(TaskResult { task_id, attempt: 1, outcome }),
+            FromWorker::Result(TaskResult { task_id: task_id.clone(), attempt: 1, outcome }),
+            FromWorker::Result(TaskResult { task_id, attempt: 1, outcome: parked() }),
         ] {
             let line = serde_json::to_string(&message).unwrap();
             assert_eq!(serde_json::from_str::<FromWorker>(&line).unwrap(), message, "{line}");

@@ -318,6 +318,7 @@ impl System {
             settings: self.config.tasks,
             limits: self.config.limits,
             cancel_signal: self.cancel_signal.clone(),
+            approvals_changed: Arc::clone(&self.approvals.changed),
             queue: self.queue.clone(),
             board: self.board.clone(),
             models: self.models.clone(),
@@ -406,7 +407,12 @@ impl System {
 
     fn start_approvals(&self) {
         let (store, channels, run) = (self.store.clone(), self.channels.clone(), self.run.clone());
-        let follower = Follower { approvals: self.approvals.clone(), asker: Asker { store, channels, run } };
+        let follower = Follower {
+            approvals: self.approvals.clone(),
+            asker: Asker { store, channels, run },
+            cancel_signal: self.cancel_signal.clone(),
+            since_ms: protocol::now_ms(),
+        };
         self.tracker.spawn(follower.follow(self.stop.clone()));
         self.tracker.spawn(expire(Arc::clone(self.approvals.own()), self.stop.clone()));
     }

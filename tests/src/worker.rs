@@ -147,6 +147,7 @@ impl TaskRun {
         match &self.outcome {
             Outcome::Done { reply, .. } | Outcome::Cancelled { reply } => reply,
             Outcome::Failed { error, .. } => panic!("the task failed: {error}"),
+            Outcome::Parked(parked) => panic!("the task waits for a person: {parked:?}"),
         }
     }
 

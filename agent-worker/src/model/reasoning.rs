@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Reply;
 
@@ -49,6 +49,18 @@ impl Reasoning {
         (self.origin == *origin).then_some(&self.content)
     }
 
+    /// All of it, to be kept while no worker has the task.
+    pub(crate) fn to_stored(&self) -> Value {
+        json!({"origin": &*self.origin.0, "content": self.content, "bytes": self.bytes})
+    }
+
+    /// What was kept; none if it cannot be read.
+    pub(crate) fn from_stored(stored: &Value) -> Option<Self> {
+        let bytes = usize::try_from(stored["bytes"].as_u64()?).ok()?;
+        let origin = Origin(stored["origin"].as_str()?.into());
+        Some(Self { origin, content: stored.get("content")?.clone(), bytes })
+    }
+
     /// What it takes in a request beyond the text and the calls of its message.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -66,7 +78,6 @@ impl fmt::Debug for Reasoning {
 mod tests {
     use super::*;
     use crate::model::ToolCall;
-    use serde_json::json;
 
     #[test]
     fn only_the_model_that_it_came_from_gets_it_back() {
@@ -77,6 +88,8 @@ mod tests {
             assert!(reasoning.content_for(&Origin::new(other.0, other.1)).is_none(), "{other:?}");
         }
         assert_eq!(format!("{reasoning:?}"), "Reasoning(22 bytes)");
+        assert_eq!(Reasoning::from_stored(&reasoning.to_stored()), Some(reasoning));
+        assert_eq!(Reasoning::from_stored(&json!({})), None);
     }
 
     #[test]

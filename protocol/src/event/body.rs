@@ -88,6 +88,7 @@ event_types! {
     TaskQueued = "task.queued",
     TaskEdited = "task.edited",
     TaskClaimed = "task.claimed",
+    TaskParked = "task.parked",
     TaskDone = "task.done",
     TaskDead = "task.dead",
     TaskCancelled = "task.cancelled",

@@ -29,8 +29,8 @@ pub use supervisor::{
     AttemptFailed, ChatMoved, ChatPaired, ChatUnpaired, CrashLoopDetected, DatabasePruned, JournalAccepted,
     JournalTampered, ProcessStarted, QuotaExhausted, ReplyQueued, ReplyRequeued, ReplySent, Requeued,
     RetryExhausted, RetryScheduled, ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed,
-    TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskEdited, TaskQueued, TaskSkipped, WorkerExited,
-    WorkerSpawned,
+    TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskEdited, TaskParked, TaskQueued, TaskSkipped,
+    WorkerExited, WorkerSpawned,
 };
 pub use tool_call::{
     ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,

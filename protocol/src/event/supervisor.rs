@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RequestFailed;
+use crate::EventId;
 
 /// The supervisor started; the root of everything in this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,6 +181,14 @@ pub struct TaskDone {
 pub struct TaskDead {
     pub attempt: u32,
     pub error: String,
+}
+
+/// Calls of a task wait for a person, and so long no worker has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskParked {
+    pub attempt: u32,
+    /// The approvals that are waited for.
+    pub approval_ids: Vec<EventId>,
 }
 
 /// A task was cancelled.

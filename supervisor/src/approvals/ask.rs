@@ -1,12 +1,14 @@
 //! Whom an approval is put to, and what they are told afterwards.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use protocol::EventId;
 
 use super::{Approval, words};
 use crate::channel::{Channel, Channels, Chat, Delivery};
-use crate::store::questions::{self, Question};
+use crate::store::parked::{self, WaitEnd};
+use crate::store::questions;
 use crate::store::{Store, StoreError};
 
 #[derive(Clone)]
@@ -51,21 +53,34 @@ impl Asker {
             .collect()
     }
 
-    /// Tells all who were asked what became of it, and takes their buttons away.
+    /// Tells all who were asked what became of it, takes their buttons away, and lets the task that waits for
+    /// it go on.
     pub(crate) async fn close(&self, approval: &Approval) -> Result<(), StoreError> {
-        let (id, text, run) = (approval.id.clone(), words::outcome(approval), self.run.clone());
-        self.store.write_until_done(move |tx| questions::close(tx, &id, &text, &run)).await
+        let end = if approval.state == "expired" { WaitEnd::Expired } else { WaitEnd::Decided };
+        self.end(approval.id.clone(), words::outcome(approval), end).await
     }
 
-    /// The questions that wait for an answer.
-    pub(crate) async fn open(&self) -> Result<Vec<Question>, StoreError> {
-        self.store.write(|tx| questions::open(tx)).await
+    async fn end(&self, id: EventId, text: String, end: WaitEnd) -> Result<(), StoreError> {
+        let run = self.run.clone();
+        let close = move |tx: &rusqlite::Transaction<'_>| {
+            questions::close(tx, &id, &text, &run)?;
+            parked::settle(tx, &id, end)
+        };
+        self.store.write_until_done(close).await
+    }
+
+    /// The approvals that somebody was asked about and not told of, and those that tasks wait for.
+    pub(crate) async fn open(&self) -> Result<BTreeSet<EventId>, StoreError> {
+        let open = |tx: &rusqlite::Transaction<'_>| {
+            let mut open: BTreeSet<EventId> = parked::awaited(tx)?.into_iter().collect();
+            open.extend(questions::open(tx)?.into_iter().map(|question| question.approval));
+            Ok(open)
+        };
+        self.store.write(open).await
     }
 
     /// Tells those who were asked that nobody knows the approval any more.
     pub(crate) async fn forget(&self, id: EventId) -> Result<(), StoreError> {
-        let run = self.run.clone();
-        let text = "This is not waited for any more.";
-        self.store.write_until_done(move |tx| questions::close(tx, &id, text, &run)).await
+        self.end(id, "This is not waited for any more.".to_owned(), WaitEnd::Decided).await
     }
 }

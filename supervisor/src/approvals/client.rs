@@ -9,11 +9,12 @@ use protocol::{Envelope, EventId};
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 use toolkit::approvals::{ApprovalState, Approvals as Own, DecideError, NewDecision};
 
 use super::Approval;
 use super::events::{Events, EventsError};
-use super::words::Choice;
+use crate::store::decisions::Decision;
 
 /// A server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,6 +26,8 @@ pub(crate) struct Approvals {
     token: Secret,
     /// Those of the tools that the supervisor runs.
     own: Arc<Own>,
+    /// Notified when tasks or decisions that are stored have to be looked at again.
+    pub(crate) changed: Arc<Notify>,
 }
 
 /// What became of a decision.
@@ -35,8 +38,10 @@ pub(crate) enum Outcome {
     Before(String),
     /// There is no such approval.
     Unknown,
-    /// The tool server gave no answer, or refused.
+    /// The tool server refused, in words.
     Failed(String),
+    /// The tool server gave no answer.
+    Unreachable,
 }
 
 #[derive(Deserialize)]
@@ -48,7 +53,7 @@ impl Approvals {
     /// Those of the tool server at this address, and our own.
     pub(crate) fn new(url: &str, token: Secret, own: Arc<Own>) -> Result<Self, reqwest::Error> {
         let client = Client::builder().no_proxy().build()?;
-        Ok(Self { client, server: url.trim_end_matches('/').to_owned(), token, own })
+        Ok(Self { client, server: url.trim_end_matches('/').to_owned(), token, own, changed: Arc::default() })
     }
 
     /// Those of the tools that the supervisor runs.
@@ -112,9 +117,14 @@ impl Approvals {
         Some(decided.unwrap_or_else(|error| Err(DecideError::Io(error.into()))))
     }
 
-    pub(crate) async fn decide(&self, id: &str, choice: Choice, by: &str) -> Outcome {
-        let (decision, scope) = choice.decision();
-        let body = json!({"decision": decision, "scope": scope, "by": by});
+    /// Passes a decision on.
+    pub(crate) async fn decide(&self, decided: &Decision) -> Outcome {
+        let (decision, scope) = decided.choice.decision();
+        let mut body = json!({"decision": decision, "scope": scope, "by": decided.by});
+        if let Some(reason) = &decided.reason {
+            body["reason"] = reason.as_str().into();
+        }
+        let id = &decided.approval;
         if let Ok(new) = NewDecision::parse(fields(&body))
             && let Some(decided) = self.decide_own(id, new).await
         {
@@ -126,7 +136,7 @@ impl Approvals {
             Err(error) => {
                 let error = crate::error_chain::error_chain(&error.without_url());
                 tracing::warn!(error, "the tool server did not take a decision");
-                Outcome::Failed("The tool server gave no answer. Please press again in a moment.".to_owned())
+                Outcome::Unreachable
             }
         }
     }

@@ -3,17 +3,22 @@
 
 use std::time::Duration;
 
+use protocol::now_ms;
 use tokio_util::sync::CancellationToken;
 
 use super::Approval;
 use super::ask::Asker;
-use super::client::Approvals;
+use super::client::{Approvals, Outcome};
 use super::events::EventsError;
+use crate::cancel_signal::CancelSignal;
 use crate::error_chain::error_chain;
-use crate::store::StoreError;
+use crate::store::{StoreError, decisions};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// Within this, a decision is passed on by whoever took it, or given up.
+pub(crate) const PASSED_ON_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
@@ -23,11 +28,21 @@ enum FollowError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Events(#[from] EventsError),
+    #[error("a decision could not be passed on")]
+    Unreachable,
 }
 
 pub(crate) struct Follower {
     pub(crate) approvals: Approvals,
     pub(crate) asker: Asker,
+    /// Notified when a task may have been cancelled.
+    pub(crate) cancel_signal: CancelSignal,
+    /// When this process began, in milliseconds since the epoch.
+    pub(crate) since_ms: i64,
+}
+
+fn millis_of(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Follower {
@@ -61,26 +76,54 @@ impl Follower {
         let mut events = self.approvals.events().await?;
         self.look_at_all().await?;
         *has_looked = true;
+        let mut cancelled = self.cancel_signal.subscribe();
         loop {
-            if let Some(approval) = data_of(&events.next().await?) {
+            let event = tokio::select! {
+                event = events.next() => event?,
+                // The decision may have come while the task still had a worker.
+                () = self.approvals.changed.notified() => {
+                    self.look_at_all().await?;
+                    continue;
+                }
+                _ = cancelled.changed() => {
+                    self.look_at_all().await?;
+                    continue;
+                }
+            };
+            if let Some(approval) = data_of(&event) {
                 self.handle(&approval).await?;
             }
         }
     }
 
     async fn look_at_all(&self) -> Result<(), FollowError> {
+        self.pass_on_decisions().await?;
         let pending = self.approvals.pending().await?;
         for approval in &pending {
             self.asker.ask(approval).await?;
         }
-        for question in self.asker.open().await? {
-            if pending.iter().any(|approval| approval.id == question.approval) {
+        for id in self.asker.open().await? {
+            if pending.iter().any(|approval| approval.id == id) {
                 continue;
             }
-            match self.approvals.one(&question.approval).await? {
+            match self.approvals.one(&id).await? {
                 Some(approval) => self.handle(&approval).await?,
-                None => self.asker.forget(question.approval).await?,
+                None => self.asker.forget(id).await?,
             }
+        }
+        Ok(())
+    }
+
+    /// Passes on what was decided and not passed on yet. Whoever has just pressed a button does that himself.
+    async fn pass_on_decisions(&self) -> Result<(), FollowError> {
+        let until = (now_ms() - millis_of(PASSED_ON_WITHIN)).max(self.since_ms);
+        for decision in self.asker.store.write(move |tx| decisions::until(tx, until)).await? {
+            match self.approvals.decide(&decision).await {
+                Outcome::Unreachable => return Err(FollowError::Unreachable),
+                Outcome::Taken(_) | Outcome::Before(_) | Outcome::Unknown => {}
+                Outcome::Failed(why) => tracing::error!(why, "a decision was refused"),
+            }
+            self.asker.store.write_until_done(move |tx| decisions::remove(tx, &decision.approval)).await?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use futures_util::stream;
 use process::Secret;
-use protocol::{EventId, ReplyFormat};
+use protocol::{EventId, ReplyFormat, now_ms};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -19,8 +19,10 @@ use super::ask::Asker;
 use super::client::{Approvals, Outcome};
 use super::follow::Follower;
 use super::words::Choice;
+use crate::cancel_signal::CancelSignal;
 use crate::channel::{BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Rejection, SendOutcome};
 use crate::channel_tools;
+use crate::store::decisions::{self, Decision};
 use crate::store::fixture::Fixture;
 
 const TOKEN: &str = "approver";
@@ -161,12 +163,26 @@ fn approvals(fixture: &Fixture, url: &str) -> Approvals {
     Approvals::new(url, Secret::from(TOKEN), own).unwrap()
 }
 
+fn follower(approvals: &Approvals, asker: Asker) -> Follower {
+    Follower {
+        approvals: approvals.clone(),
+        asker,
+        cancel_signal: CancelSignal::default(),
+        since_ms: now_ms(),
+    }
+}
+
+/// What somebody decided with a button.
+fn pressed(id: &str, choice: Choice, by: &str) -> Decision {
+    Decision { approval: id.to_owned(), choice, by: by.to_owned(), reason: None }
+}
+
 fn following(fixture: &Fixture, url: &str) -> (Approvals, CancellationToken) {
     let approvals = approvals(fixture, url);
     let channels = Channels::new([Arc::new(Chats) as Arc<dyn Channel>]);
     let asker = Asker { store: fixture.store.clone(), channels, run: fixture.run.clone() };
     let stop = CancellationToken::new();
-    tokio::spawn(Follower { approvals: approvals.clone(), asker }.follow(stop.clone()));
+    tokio::spawn(follower(&approvals, asker).follow(stop.clone()));
     (approvals, stop)
 }
 
@@ -212,14 +228,18 @@ async fn who_may_decide_is_asked_once_and_told_what_was_decided() {
     rows(&fixture, 3).await;
     send_all(&fixture).await;
 
-    let decided = approvals.decide(first.as_str(), Choice::Task, "Ada").await;
+    let decided = approvals.decide(&pressed(first.as_str(), Choice::Task, "Ada")).await;
     assert!(matches!(decided, Outcome::Taken(_)), "{decided:?}");
     let told = rows(&fixture, 4).await;
     assert_eq!(told[3], "7 edit Allowed for this  queued");
-    let again = approvals.decide(first.as_str(), Choice::Deny, "Bob").await;
+    let again = approvals.decide(&pressed(first.as_str(), Choice::Deny, "Bob")).await;
     assert!(matches!(again, Outcome::Before(_)), "{again:?}");
     for unknown in [EventId::new().as_str(), "", "../tools", "%2e%2e/tools", "stream?x"] {
-        assert_eq!(approvals.decide(unknown, Choice::Deny, "Bob").await, Outcome::Unknown, "{unknown}");
+        assert_eq!(
+            approvals.decide(&pressed(unknown, Choice::Deny, "Bob")).await,
+            Outcome::Unknown,
+            "{unknown}"
+        );
     }
 
     // While the stream is broken, the second one is decided by somebody else.
@@ -240,7 +260,7 @@ async fn a_question_that_has_not_left_when_it_is_decided_is_not_sent() {
     played.request(&id, "test:7", false);
     let (approvals, stop) = following(&fixture, &url);
     rows(&fixture, 1).await;
-    approvals.decide(id.as_str(), Choice::Deny, "Ada").await;
+    approvals.decide(&pressed(id.as_str(), Choice::Deny, "Ada")).await;
     let told = rows(&fixture, 2).await;
     assert_eq!(told, ["7 text May I call delete ? dead", "7 text Denied by Ada.\n\nd queued"]);
     stop.cancel();
@@ -250,6 +270,25 @@ async fn a_question_that_has_not_left_when_it_is_decided_is_not_sent() {
 async fn without_the_tool_server_nobody_is_told_that_it_was_allowed() {
     let fixture = Fixture::new().await;
     let approvals = approvals(&fixture, "http://127.0.0.1:1");
-    let outcome = approvals.decide(EventId::new().as_str(), Choice::Once, "Ada").await;
-    assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+    let outcome = approvals.decide(&pressed(EventId::new().as_str(), Choice::Once, "Ada")).await;
+    assert_eq!(outcome, Outcome::Unreachable);
+}
+
+#[tokio::test]
+async fn a_decision_that_was_stored_before_the_start_is_passed_on_once() {
+    let fixture = Fixture::new().await;
+    let (played, url) = Played::start().await;
+    let id = EventId::new();
+    played.request(&id, "test:7", false);
+    let stored = pressed(id.as_str(), Choice::Deny, "Ada");
+    fixture.store.write(move |tx| decisions::keep(tx, &stored)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let (_approvals, stop) = following(&fixture, &url);
+    let mut changes = fixture.store.changes();
+    while fixture.column::<i64>("select count(*) from decisions").await != [0] {
+        changes.changed().await.unwrap();
+    }
+    stop.cancel();
+    let decision = played.approvals.lock().unwrap()[0]["decision"].clone();
+    assert_eq!((&decision["decision"], &decision["by"]), (&json!("deny"), &json!("Ada")));
 }

@@ -5,42 +5,19 @@ use serde_json::Value;
 use super::Approval;
 use crate::channel::content::{Button, Content, File, FileBody};
 use crate::formatting::{Entity, FormattedText, Style, units};
+pub(crate) use crate::store::decisions::Choice;
 
 /// What a button carries before the approval's ID, and how its choice is written behind it.
 pub(crate) const PREFIX: &str = "ask:";
 
-/// What somebody can choose with a button.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Once,
-    Task,
-    Chat,
-    Deny,
-}
-
 impl Choice {
-    const ALL: [(Self, &'static str, char); 4] = [
-        (Self::Once, "Once", 'o'),
-        (Self::Task, "This task", 't'),
-        (Self::Chat, "This chat", 'c'),
-        (Self::Deny, "Deny", 'd'),
-    ];
-
-    /// As the tool server takes it: the decision and its scope.
-    pub(crate) const fn decision(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Once => ("grant", "call"),
-            Self::Task => ("grant", "task"),
-            Self::Chat => ("grant", "chat"),
-            Self::Deny => ("deny", "call"),
-        }
-    }
+    pub(crate) const ALL: [(Self, &'static str); 4] =
+        [(Self::Once, "Once"), (Self::Task, "This task"), (Self::Chat, "This chat"), (Self::Deny, "Deny")];
 
     /// The choice and the approval of a button's data.
     pub(crate) fn of(data: &str) -> Option<(Self, &str)> {
-        let (id, choice) = data.strip_prefix(PREFIX)?.rsplit_once(':')?;
-        let (found, _, _) = Self::ALL.into_iter().find(|(_, _, letter)| choice == letter.to_string())?;
-        Some((found, id))
+        let (id, letter) = data.strip_prefix(PREFIX)?.rsplit_once(':')?;
+        Some((Self::of_letter(letter)?, id))
     }
 }
 
@@ -54,13 +31,12 @@ const MAX_LINE_CHARS: usize = 300;
 pub(crate) fn question(approval: &Approval) -> Vec<Content> {
     let head = head(approval);
     let whole = whole(approval);
-    let button = |(_, label, letter): (Choice, &str, char)| {
-        Button::new(label, format!("{PREFIX}{}:{letter}", approval.id))
+    let button = |(choice, label): (Choice, &str)| {
+        Button::new(label, format!("{PREFIX}{}:{}", approval.id, choice.letter()))
     };
     // A scope of a task needs a task.
-    let choices = Choice::ALL
-        .into_iter()
-        .filter(|(choice, _, _)| *choice != Choice::Task || approval.task_id.is_some());
+    let choices =
+        Choice::ALL.into_iter().filter(|(choice, _)| *choice != Choice::Task || approval.task_id.is_some());
     let buttons = vec![choices.map(button).collect()];
     if units(&head) + units(&whole) < MAX_UNITS {
         return vec![Content::Question { text: with_code(&head, &whole), buttons }];
@@ -172,7 +148,7 @@ mod tests {
         assert_eq!(labels, ["Once", "This task", "This chat", "Deny"]);
         let id = "0197a2a0-0000-7000-8000-000000000001";
         let chosen: Vec<_> = buttons[0].iter().map(|button| Choice::of(&button.data).unwrap()).collect();
-        assert_eq!(chosen, Choice::ALL.map(|(choice, _, _)| (choice, id)));
+        assert_eq!(chosen, Choice::ALL.map(|(choice, _)| (choice, id)));
         assert!(buttons[0].iter().all(|button| button.data.len() <= 64));
         assert_eq!(Choice::of("ask:x:y"), None);
 

@@ -91,6 +91,9 @@ fn task_table(tasks: &[Task], now: i64) -> Table<'static> {
             (task.attempt.to_string(), None),
             (task.text.clone(), None),
         ]);
+        if task.waits_for_person {
+            table.note(Colour::Faint, "waits for a person: `supervisor approvals`");
+        }
         if let Some(error) = &task.error {
             let due = task.available_at_ms.saturating_sub(now);
             let again = match task.state == "queued" && due > 0 {
@@ -170,6 +173,7 @@ mod tests {
             created_at_ms: 0,
             available_at_ms: 7_260_000,
             finished_at_ms: None,
+            waits_for_person: false,
         }
     }
 

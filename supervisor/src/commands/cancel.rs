@@ -19,10 +19,15 @@ fn in_words(done: InChat) -> String {
         1 => Some("1 waiting message is cancelled.".to_owned()),
         many => Some(format!("{many} waiting messages are cancelled.")),
     };
-    match (done.running, waiting) {
-        (false, None) => "There is nothing to cancel.".to_owned(),
-        (false, Some(waiting)) => waiting,
-        (true, None) => "I am stopping what I was doing.".to_owned(),
-        (true, Some(waiting)) => format!("I am stopping what I was doing, and {waiting}"),
+    let stopped = match (done.running, done.parked) {
+        (true, _) => Some("I am stopping what I was doing"),
+        (false, true) => Some("I have stopped what waited for a decision"),
+        (false, false) => None,
+    };
+    match (stopped, waiting) {
+        (None, None) => "There is nothing to cancel.".to_owned(),
+        (None, Some(waiting)) => waiting,
+        (Some(stopped), None) => format!("{stopped}."),
+        (Some(stopped), Some(waiting)) => format!("{stopped}, and {waiting}"),
     }
 }

@@ -30,6 +30,10 @@ pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Resul
 fn in_words(running: &Running, now: i64) -> String {
     let tool = running.tool_name.as_ref().map(|tool| format!(", last tool {tool}")).unwrap_or_default();
     let age = since(running.since_ms, now);
+    if running.is_parked {
+        let (text, turns) = (shortened(&running.text), running.turns);
+        return format!("Waiting for a decision for {age}: {text} (turn {turns})");
+    }
     format!("Running for {age}: {} (turn {}{tool})", shortened(&running.text), running.turns)
 }
 

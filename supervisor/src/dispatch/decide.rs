@@ -18,6 +18,7 @@ pub(crate) fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, ji
     match outcome {
         Outcome::Done { reply, format } => Ending::Done { reply, format },
         Outcome::Cancelled { reply } => Ending::Cancelled { reply },
+        Outcome::Parked(parked) => Ending::Parked(parked),
         Outcome::Failed { error, retryable: true, retry_after_ms } if attempt < settings.max_attempts => {
             let asked = Duration::from_millis(retry_after_ms.unwrap_or(0)).min(LONGEST_ASKED_PAUSE);
             Ending::Retry { error, after: pause(settings.retry_base, attempt, jitter).max(asked) }
@@ -32,6 +33,7 @@ pub(crate) fn name(ending: &Ending) -> &'static str {
         Ending::Done { .. } => "done",
         Ending::Cancelled { .. } => "cancelled",
         Ending::Retry { .. } => "retry",
+        Ending::Parked(_) => "parked",
         Ending::Dead { .. } => "dead",
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use process::quotas::Limits;
 use protocol::{EventId, ToWorker, now_ms};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -58,6 +58,8 @@ pub(crate) struct Dispatcher {
     pub run: EventId,
     /// Sent when a running task may have to be cancelled.
     pub cancel_signal: CancelSignal,
+    /// Notified when an attempt has ended without an answer, perhaps to wait for a person.
+    pub approvals_changed: Arc<Notify>,
     pub channels: Channels,
     pub settings: TaskSettings,
     /// What chats and users may use in a day.

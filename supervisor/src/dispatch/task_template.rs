@@ -1,12 +1,12 @@
 //! Builds the message that gives a task to the worker.
 
 use process::workspaces::Division;
-use protocol::{EarlierAttempts, EventId, HistoryMessage, SessionId, Task};
+use protocol::{EarlierAttempts, EventId, HistoryMessage, Parked, SessionId, Task};
 use rusqlite::Connection;
 
 use crate::channel_tools::ChannelTools;
 use crate::store::claim::Claimed;
-use crate::store::{StoreError, attachments, conversation, history, prior_context};
+use crate::store::{StoreError, attachments, conversation, history, parked, prior_context};
 
 #[derive(Debug)]
 pub(crate) struct TaskTemplate {
@@ -24,6 +24,8 @@ pub(crate) struct TaskTemplate {
 pub(crate) struct PriorContext {
     history: Vec<HistoryMessage>,
     earlier: EarlierAttempts,
+    /// The turn in which it waited for a person.
+    parked: Option<Box<Parked>>,
     /// The model that the chat has chosen.
     model: Option<String>,
     images: Vec<String>,
@@ -38,7 +40,8 @@ impl PriorContext {
         };
         let images = attachments::images(connection, &task.id)?;
         let model = conversation::model(connection, &task.chat)?;
-        Ok(Self { history: history::of_chat(connection, &task.chat)?, earlier, images, model })
+        let parked = parked::of(connection, &task.id)?.map(Box::new);
+        Ok(Self { history: history::of_chat(connection, &task.chat)?, earlier, parked, images, model })
     }
 }
 
@@ -58,6 +61,7 @@ impl TaskTemplate {
             images: prior.images,
             history: prior.history,
             earlier: prior.earlier,
+            parked: prior.parked,
             system_prompt: self.system_prompt.clone(),
             roots,
             date: task.date.clone(),

@@ -13,6 +13,7 @@ use super::{Dispatcher, LEASE, decide, jitter};
 use crate::children::ChildState;
 use crate::children::link::{LinkSender, Messages};
 use crate::health::{PartName, Reading, model};
+use crate::store::attempt::Ending;
 use crate::store::{attempt, claim, events};
 
 /// A lease is renewed at most this often.
@@ -121,9 +122,11 @@ impl Dispatcher {
         self.journal.drain().await;
         let ending = decide::ending(result.outcome, task.tries, &self.settings, jitter());
         tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task ended");
+        let is_done = matches!(ending, Ending::Done { .. });
         let (channels, ended) = (self.channels.clone(), task.clone());
         match self.store.write_until_done(move |tx| attempt::end(tx, &channels, &ended, &ending)).await {
-            Ok(true) => {}
+            Ok(true) if is_done => {}
+            Ok(true) => self.approvals_changed.notify_one(),
             Ok(false) => tracing::warn!("dropped a result that came too late"),
             Err(error) => {
                 tracing::error!(%error, "could not store a result; the attempt counts as failed");

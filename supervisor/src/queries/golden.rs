@@ -73,7 +73,7 @@ tool tool_call.started: delete
 tool tool_call.interrupted: the tool server ended
 tool tool_call.started: bash
 model turn.completed: model-1
-model control.limit_reached
+model control.limit_reached: turns
 model progress.stalled
 model agent.completed
 model agent.failed: the key is wrong
@@ -91,10 +91,12 @@ failed task.cancelled
 tool tool_call.replayed: write
 reply reply.requeued
 ingress task.edited
-model quota.exhausted
+quota quota.exhausted: 20 tasks a day for this chat
 model model_request.completed: m
 model plan.created
-model plan.updated";
+model plan.updated
+approval task.parked
+approval approval.requested: delete";
     assert_eq!(lines.join("\n"), expected);
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Task {
     /// When a queued task may run.
     pub available_at_ms: i64,
     pub finished_at_ms: Option<i64>,
+    /// It has begun, and goes on when a person has decided.
+    pub waits_for_person: bool,
 }
 
 /// A message that is not delivered unless somebody sends it again.
@@ -73,7 +75,8 @@ pub(crate) fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task
     values.push(&filter.limit);
     let sql = format!(
         "select id, state, channel, chat_id, text, attempt, error, created_at_ms, available_at_ms,
-                finished_at_ms
+                finished_at_ms,
+                state = 'queued' and exists (select 1 from awaited where task_id = id and ended is null)
          from inbox where {} order by seq desc limit ?",
         conditions.join(" and ")
     );
@@ -127,5 +130,6 @@ fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         created_at_ms: row.get(7)?,
         available_at_ms: row.get(8)?,
         finished_at_ms: row.get(9)?,
+        waits_for_person: row.get(10)?,
     })
 }

@@ -1,7 +1,7 @@
 //! What the running tasks of a channel are doing, read from their events.
 
 use protocol::TaskId;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::task_id;
 use super::{StoreError, prior_context};
@@ -31,18 +31,27 @@ pub(crate) struct Activity {
     pub is_stopping: bool,
 }
 
-/// The running tasks of a channel.
+/// The running tasks of a channel, and those that wait for a person.
 pub(crate) fn of_channel(
     connection: &Connection,
     channel: &ChannelName,
 ) -> Result<Vec<Activity>, StoreError> {
-    let sql = "select id, chat_id, cancel_requested_by is not null from inbox
-               where state = 'in_progress' and channel = ?1";
+    let sql = "select id, chat_id, cancel_requested_by is not null, false from inbox
+               where state = 'in_progress' and channel = ?1
+               union all
+               select id, chat_id, false, exists (
+                   select 1 from awaited where awaited.task_id = parked.task_id and ended is null)
+               from parked join inbox on id = parked.task_id where state = 'queued' and channel = ?1";
     let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([channel.as_str()], |row| Ok((task_id(row, 0)?, row.get(1)?, row.get(2)?)))?;
-    let running = rows.collect::<Result<Vec<(TaskId, String, bool)>, _>>()?;
-    let activities = running.into_iter().filter_map(|(task, chat_id, is_stopping)| {
-        of_task(connection, task, chat_id, is_stopping).transpose()
+    let begun = |row: &Row<'_>| Ok((task_id(row, 0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let rows = query.query_map([channel.as_str()], begun)?;
+    let begun = rows.collect::<Result<Vec<(TaskId, String, bool, bool)>, _>>()?;
+    let activities = begun.into_iter().filter_map(|(task, chat_id, is_stopping, is_parked)| {
+        let activity = of_task(connection, task, chat_id, is_stopping).transpose()?;
+        Some(activity.map(|activity| Activity {
+            waits_for_person: activity.waits_for_person || is_parked,
+            ..activity
+        }))
     });
     activities.collect()
 }

@@ -4,13 +4,15 @@
 
 use std::time::Duration;
 
-use protocol::event::{AttemptFailed, RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone};
-use protocol::{EventBody, EventId, ReplyFormat, millis, now_ms};
+use protocol::event::{
+    AttemptFailed, RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskParked,
+};
+use protocol::{EventBody, EventId, Parked, ReplyFormat, millis, now_ms};
 use rusqlite::{Connection, params};
 
 use super::claim::{Claimed, after};
 use super::outbox::Reply;
-use super::{StoreError, cancel, events, history, outbox};
+use super::{StoreError, cancel, decisions, events, history, outbox, parked};
 use crate::channel::Channels;
 
 /// What happens to a task after an attempt.
@@ -35,6 +37,8 @@ pub enum Ending {
         /// The pause before the next attempt.
         after: Duration,
     },
+    /// It waits for a person and goes on with this.
+    Parked(Box<Parked>),
     /// It failed for good.
     Dead {
         /// Why this attempt failed.
@@ -62,6 +66,7 @@ pub fn end(
     }
     record(connection, task, ending, cancelled_by, claimed.as_ref())?;
     if let Some((reply, format)) = ending.reply() {
+        decisions::withdraw(connection, &task.id)?;
         history::keep(connection, &task.chat, &task.id, &task.text, reply)?;
         let reply = Reply { task: &task.id, chat: &task.chat, text: reply, format };
         outbox::queue_reply(connection, channels, &reply, claimed.as_ref())?;
@@ -75,7 +80,7 @@ impl Ending {
         match self {
             Self::Done { reply, format } => Some((reply, *format)),
             Self::Cancelled { reply } | Self::Dead { reply, .. } => Some((reply, ReplyFormat::Plain)),
-            Self::Retry { .. } => None,
+            Self::Retry { .. } | Self::Parked(_) => None,
         }
     }
 }
@@ -84,7 +89,7 @@ impl Ending {
 fn as_cancelled(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<Ending, StoreError> {
     match ending {
         Ending::Done { .. } | Ending::Cancelled { .. } => Ok(ending.clone()),
-        Ending::Retry { .. } | Ending::Dead { .. } => {
+        Ending::Retry { .. } | Ending::Dead { .. } | Ending::Parked(_) => {
             Ok(Ending::Cancelled { reply: cancel::reply_for(connection, &task.id)? })
         }
     }
@@ -92,15 +97,21 @@ fn as_cancelled(connection: &Connection, task: &Claimed, ending: &Ending) -> Res
 
 fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> Result<bool, StoreError> {
     let now = now_ms();
+    let parked_until = match ending {
+        Ending::Parked(turn) if is_running(connection, task)? => parked::keep(connection, &task.id, turn)?,
+        _ => now,
+    };
     let (state, error, available_at, finished_at) = match ending {
         Ending::Done { .. } => ("done", None, now, Some(now)),
         Ending::Cancelled { .. } => ("cancelled", None, now, Some(now)),
         Ending::Retry { error, after: pause } => ("queued", Some(error), after(now, *pause), None),
+        Ending::Parked(_) => ("queued", None, parked_until, None),
         Ending::Dead { error, .. } => ("dead", Some(error), now, Some(now)),
     };
+    let is_no_try = matches!(ending, Ending::Parked(_));
     let sql = "update inbox
                set state = ?3, error = ?4, available_at_ms = ?5, finished_at_ms = ?6, lease_until_ms = null,
-                   updated_at_ms = ?7
+                   updated_at_ms = ?7, attempt_base = attempt_base + ?8
                where id = ?1 and attempt = ?2 and state = 'in_progress'";
     let changed = connection.prepare_cached(sql)?.execute(params![
         task.id.as_str(),
@@ -109,9 +120,16 @@ fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> R
         error,
         available_at,
         finished_at,
-        now
+        now,
+        is_no_try
     ])?;
     Ok(changed == 1)
+}
+
+fn is_running(connection: &Connection, task: &Claimed) -> Result<bool, StoreError> {
+    let sql = "select exists (select 1 from inbox where id = ?1 and attempt = ?2 and state = 'in_progress')";
+    let mut query = connection.prepare_cached(sql)?;
+    Ok(query.query_row(params![task.id.as_str(), task.attempt], |row| row.get(0))?)
 }
 
 fn record(
@@ -128,6 +146,10 @@ fn record(
         Ending::Retry { error, after } => {
             let failed = AttemptFailed { attempt, error: error.clone() };
             RetryScheduled::Attempt { failed, delay_ms: millis(*after) }.into()
+        }
+        Ending::Parked(parked) => {
+            let approval_ids = parked.awaited().map(|(id, _)| id.clone()).collect();
+            TaskParked { attempt, approval_ids }.into()
         }
         Ending::Dead { error, .. } => TaskDead { attempt, error: error.clone() }.into(),
     };

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::{chat, task_id};
 use super::outbox::Reply;
-use super::{StoreError, events, history, outbox, prior_context};
+use super::{StoreError, decisions, events, history, outbox, prior_context};
 use crate::channel::{Channels, Chat};
 
 /// The most calls that a reply names; the event tree has all of them.
@@ -31,6 +31,8 @@ pub(crate) enum Cancellation {
 pub(crate) struct InChat {
     /// Whether a running task will be stopped.
     pub running: bool,
+    /// Whether one that waited for a person was cancelled.
+    pub parked: bool,
     /// How many waiting tasks were cancelled.
     pub queued: usize,
 }
@@ -40,6 +42,8 @@ struct Open {
     chat: Chat,
     text: String,
     runs: bool,
+    /// It has begun, and waits for a person.
+    is_parked: bool,
 }
 
 /// Cancels a task. Its chat gets one reply: now if the task was waiting, else when it has stopped.
@@ -73,7 +77,8 @@ pub(crate) fn in_its_chat(
 }
 
 fn find(connection: &Connection, id: &TaskId) -> Result<Option<(Open, String)>, StoreError> {
-    let sql = "select id, channel, chat_id, text, state from inbox where id = ?1";
+    let sql = "select id, channel, chat_id, text, state, exists (select 1 from parked where task_id = id)
+               from inbox where id = ?1";
     let found = connection.prepare_cached(sql)?.query_row([id.as_str()], |row| Ok((open(row)?, row.get(4)?)));
     Ok(found.optional()?)
 }
@@ -99,12 +104,15 @@ pub(crate) fn in_chat(
     by: &str,
 ) -> Result<InChat, StoreError> {
     let open = open_in(connection, chat)?;
-    let runs = open.iter().any(|task| task.runs);
+    let runs = open.iter().any(|task| task.runs || task.is_parked);
     let mut done = InChat::default();
     for task in open {
         if task.runs {
             ask(connection, &task, by)?;
             done.running = true;
+        } else if task.is_parked {
+            cancel_waiting(connection, &task, by)?;
+            done.parked = true;
         } else if all || (!runs && done.queued == 0) {
             cancel_waiting(connection, &task, by)?;
             done.queued += 1;
@@ -132,12 +140,15 @@ pub(crate) fn reply_for(connection: &Connection, task: &TaskId) -> Result<String
 
 fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
     let state: String = row.get(4)?;
-    Ok(Open { id: task_id(row, 0)?, chat: chat(row, 1)?, text: row.get(3)?, runs: state == "in_progress" })
+    let runs = state == "in_progress";
+    let is_parked = !runs && row.get(5)?;
+    Ok(Open { id: task_id(row, 0)?, chat: chat(row, 1)?, text: row.get(3)?, runs, is_parked })
 }
 
 /// The open tasks of a chat, newest first.
 fn open_in(connection: &Connection, chat: &Chat) -> Result<Vec<Open>, StoreError> {
-    let sql = "select id, channel, chat_id, text, state from inbox
+    let sql = "select id, channel, chat_id, text, state, exists (select 1 from parked where task_id = id)
+               from inbox
                where channel = ?1 and chat_id = ?2 and state in ('queued', 'in_progress') order by seq desc";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(params![chat.channel.as_str(), chat.id], open)?;
@@ -160,6 +171,7 @@ fn cancel_waiting(connection: &Connection, task: &Open, by: &str) -> Result<Stri
     let queued = events::newest_of::<TaskQueued>(connection, &task.id)?;
     let cancelled = TaskCancelled { attempt: None, by: Some(by.to_owned()) };
     events::record(connection, cancelled, queued.as_ref(), &task.id)?;
+    decisions::withdraw(connection, &task.id)?;
     history::keep(connection, &task.chat, &task.id, &task.text, &reply)?;
     Ok(reply)
 }
@@ -243,10 +255,10 @@ mod tests {
         for chat in [1, 1, 1, 2] {
             database.enqueue(test_chat(chat), "hello");
         }
-        assert_eq!(cancel_in_chat(&database, false), InChat { running: false, queued: 1 });
+        assert_eq!(cancel_in_chat(&database, false), InChat { running: false, queued: 1, parked: false });
         database.claim();
-        assert_eq!(cancel_in_chat(&database, false), InChat { running: true, queued: 0 });
-        assert_eq!(cancel_in_chat(&database, true), InChat { running: true, queued: 1 });
+        assert_eq!(cancel_in_chat(&database, false), InChat { running: true, queued: 0, parked: false });
+        assert_eq!(cancel_in_chat(&database, true), InChat { running: true, queued: 1, parked: false });
         let states = database.texts("select state from inbox order by seq");
         assert_eq!(states, ["in_progress", "cancelled", "cancelled", "queued"]);
     }

@@ -18,6 +18,7 @@ pub(crate) mod claim;
 mod columns;
 pub(crate) mod contact_messages;
 pub(crate) mod conversation;
+pub(crate) mod decisions;
 pub(crate) mod delivery;
 pub(crate) mod edits;
 pub(crate) mod events;
@@ -32,6 +33,7 @@ pub(crate) mod open;
 pub(crate) mod outbox;
 pub(crate) mod outgoing_files;
 pub(crate) mod pairing;
+pub(crate) mod parked;
 pub(crate) mod prior_context;
 #[cfg(test)]
 mod properties;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use protocol::{EventId, ReplyFormat};
+use protocol::{CallState, EventId, Parked, ParkedCall, ReplyFormat, Spent};
 use rusqlite::Connection;
 
 use super::attempt::{self, Ending};
@@ -33,7 +33,17 @@ fn endings() -> impl Strategy<Value = Ending> {
         Just(Ending::Cancelled { reply: text() }),
         Just(Ending::Retry { error: text(), after: Duration::ZERO }),
         Just(Ending::Dead { error: text(), reply: text() }),
+        Just(Ending::Parked(Box::new(parked()))),
     ]
+}
+
+/// What waits for an approval that has expired: it is due at once.
+fn parked() -> Parked {
+    let state =
+        CallState::Waits { approval_id: EventId::new(), expires_at_ms: i64::MIN, key: "key".to_owned() };
+    let (id, tool_name, arguments) = ("1".to_owned(), "write".to_owned(), "{}".to_owned());
+    let calls = vec![ParkedCall { id, tool_name, arguments, state }];
+    Parked { text: String::new(), reasoning: None, calls, spent: Spent::default() }
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -141,6 +151,7 @@ impl World {
             "the last event of a task says another state than its row",
             "select inbox.id from inbox where state is not (
                  select case type when 'task.queued' then 'queued' when 'retry.scheduled' then 'queued'
+                     when 'task.parked' then 'queued'
                      when 'task.claimed' then 'in_progress' else substr(type, 6) end
                  from events where task_id = inbox.id and (type like 'task.%' or type = 'retry.scheduled')
                  order by seq desc limit 1)",
@@ -169,6 +180,11 @@ impl World {
              union all select chat_id from chat_turns where next_seq is not null and not exists (
                  select 1 from inbox where seq = next_seq and state = 'queued'
                      and inbox.chat_id = chat_turns.chat_id)",
+        );
+        self.assert_none(
+            "a task that has ended still waits for a person",
+            "select task_id from parked join inbox on id = task_id
+             where state not in ('queued', 'in_progress')",
         );
         self.assert_none(
             "an attempt that was to be cancelled waits to be tried again",

@@ -18,6 +18,8 @@ pub(crate) struct Running {
     pub turns: i64,
     /// The tool that it called last.
     pub tool_name: Option<String>,
+    /// It waits for a person.
+    pub is_parked: bool,
 }
 
 /// What a chat used.
@@ -37,18 +39,28 @@ pub(crate) fn running(connection: &Connection, chat: &Chat) -> Result<Option<Run
                       (select max(time_ms) from events where task_id = task.id and type = 'task.claimed'),
                       (select count(*) from events where task_id = task.id and type = 'turn.started'),
                       (select payload ->> 'tool_name' from events
-                       where task_id = task.id and type = 'tool_call.started' order by seq desc limit 1)
-               from inbox as task where channel = ?1 and chat_id = ?2 and state = 'in_progress'";
+                       where task_id = task.id and type = 'tool_call.started' order by seq desc limit 1),
+                      state = 'queued'
+               from inbox as task where channel = ?1 and chat_id = ?2 and state in ('queued', 'in_progress')
+                   and (state = 'in_progress' or exists (select 1 from parked where task_id = task.id))
+               order by seq limit 1";
     let found = connection.prepare_cached(sql)?.query_row(params![chat.channel.as_str(), chat.id], |row| {
-        Ok(Running { text: row.get(0)?, since_ms: row.get(2)?, turns: row.get(3)?, tool_name: row.get(4)? })
+        Ok(Running {
+            text: row.get(0)?,
+            since_ms: row.get(2)?,
+            turns: row.get(3)?,
+            tool_name: row.get(4)?,
+            is_parked: row.get(5)?,
+        })
     });
     Ok(found.optional()?)
 }
 
-/// How many tasks of a chat wait.
+/// How many tasks of a chat wait to begin.
 pub(crate) fn waiting(connection: &Connection, chat: &Chat) -> Result<i64, StoreError> {
     let sql = "select count(*) from inbox where channel = ?1 and chat_id = ?2
-               and state in ('queued', 'in_progress') and state = 'queued'";
+               and state in ('queued', 'in_progress') and state = 'queued'
+               and not exists (select 1 from parked where task_id = id)";
     let mut query = connection.prepare_cached(sql)?;
     Ok(query.query_row(params![chat.channel.as_str(), chat.id], |row| row.get(0))?)
 }

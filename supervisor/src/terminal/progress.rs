@@ -59,6 +59,7 @@ impl Progress {
             | EventBody::ToolCallInterrupted(_) => {
                 self.running.retain(|(id, _)| Some(id) != event.parent_id.as_ref());
             }
+            EventBody::TaskParked(_) => self.running.clear(),
             EventBody::ApprovalRequested(asked) => self.asked.push(asked.approval_id.clone()),
             EventBody::ApprovalGranted(decided) => self.decided(&decided.approval_id),
             EventBody::ApprovalDenied(decided) => self.decided(&decided.approval_id),

@@ -93,9 +93,12 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
             let body = updates.to_string().replace(HALF_A_CHARACTER, "\\ud83d");
             ([(CONTENT_TYPE, "application/json")], body).into_response()
         }
-        "sendmessage" | "editmessagetext" | "senddocument" | "sendvoice" | "setmessagereaction" => {
-            answer_or_refusal(shared.lock().take(method, form))
-        }
+        "sendmessage"
+        | "editmessagetext"
+        | "editmessagereplymarkup"
+        | "senddocument"
+        | "sendvoice"
+        | "setmessagereaction" => answer_or_refusal(shared.lock().take(method, form)),
         "sendchataction" => answer_or_refusal(shared.lock().signs.act(&form.parameters)),
         "answercallbackquery" => answer_or_refusal(shared.lock().signs.answer(&form.parameters)),
         "deletemessage" => answer_or_refusal(shared.lock().delete(&form.parameters)),

@@ -183,6 +183,15 @@ impl FakeTelegram {
         self.shared.lock().signs.presses.get(press).cloned().flatten()
     }
 
+    /// Shows a message once more, as after a send whose answer was lost. Returns the new one's number.
+    pub fn send_again(&self, number: i64) -> i64 {
+        let mut state = self.shared.lock();
+        let new = i64::try_from(state.sent.len() + 1).expect("there are few");
+        let first = state.sent.iter().find(|sent| sent.number == number).expect("it was sent").clone();
+        state.sent.push(Sent { number: new, ..first });
+        new
+    }
+
     /// The number of updates served, including repeated ones.
     pub fn served(&self) -> usize {
         self.shared.lock().served

@@ -137,6 +137,7 @@ impl State {
             "senddocument" => (caption(parameters)?, Some(form.file("document").ok_or(NO_FILE)?)),
             "sendvoice" => (caption(parameters)?, Some(form.file("voice").ok_or(NO_FILE)?)),
             "setmessagereaction" => (emoji(parameters)?, None),
+            "editmessagereplymarkup" => (self.text_of(target), None),
             _ => (text(parameters)?, None),
         };
         let markup = parameters["reply_markup"].clone();
@@ -144,10 +145,11 @@ impl State {
         let is_there = |id| !self.signs.deleted.contains(&id);
         let is_known =
             |id| usize::try_from(id).is_ok_and(|at| (1..=self.sent.len()).contains(&at)) && is_there(id);
-        if method == "editmessagetext" && !target.is_some_and(is_known) {
+        let is_edit = method.starts_with("editmessage");
+        if is_edit && !target.is_some_and(is_known) {
             return Err("Bad Request: message to edit not found".to_owned());
         }
-        if method == "editmessagetext" && self.is_like(target, &text, &markup) {
+        if is_edit && self.is_like(target, &text, &markup) {
             return Err(NOT_MODIFIED.to_owned());
         }
         let (method, entities) = (method.to_owned(), parameters["entities"].clone());
@@ -178,6 +180,12 @@ impl State {
         } else {
             self.message(number)
         })
+    }
+
+    /// What a message says now.
+    fn text_of(&self, number: Option<i64>) -> String {
+        let is_it = |sent: &&Sent| Some(sent.number) == number && sent.method != "setmessagereaction";
+        self.sent.iter().rfind(is_it).map(|sent| sent.text.clone()).unwrap_or_default()
     }
 
     /// Whether a message is like this now. Its number is its position among everything that was sent.

@@ -7,7 +7,9 @@ use std::thread::{self, JoinHandle};
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::{ADA, Chat};
 use harness::http::{Answer, Request};
+use harness::program::signal;
 use harness::{FakeTelegram, System, TestDir, wait};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::assert_says;
@@ -187,4 +189,65 @@ fn the_command_line_and_the_control_port_decide_as_well() {
     let address = tokens.control_url.strip_prefix("http://").unwrap().parse().unwrap();
     let own = own.header("Authorization", &format!("Bearer {}", tokens.tool_token));
     assert_eq!(own.send(address).status, 401);
+}
+
+#[test]
+fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs() {
+    let telegram = FakeTelegram::start();
+    let (mut system, _config) = system(&telegram, None);
+    let call = write(&system, "telegram:4711", "a.txt", "hello");
+    let (asked, buttons) = question(&telegram, ADA, 0);
+    system.wait_until_all_is_sent();
+    // The tool server takes no decision now.
+    let tool_server = system.child("tool-server").pid;
+    signal(tool_server, Signal::STOP);
+    let press = telegram.press(ADA, ADA.id, asked.number, &buttons[0].1);
+    let stored = || system.database().count("select count(*) from decisions") == 1;
+    wait::until_true("the press is stored", stored);
+    assert_eq!(telegram.answer_to(&press), None);
+    system.kill();
+    signal(tool_server, Signal::CONT);
+    let _ = call.join();
+    system.restart();
+    assert_says(&edited(&telegram, &asked).text, &["Allowed once by Ada"]);
+    wait::until_true("it is passed on", || system.database().count("select count(*) from decisions") == 0);
+    let answer = write(&system, "telegram:4711", "a.txt", "hello").join().unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[test]
+fn a_press_is_answered_and_takes_effect_later_while_the_tool_server_does_not_answer() {
+    let telegram = FakeTelegram::start();
+    let (system, _config) = system(&telegram, None);
+    let call = write(&system, "telegram:4711", "a.txt", "hello");
+    let (asked, buttons) = question(&telegram, ADA, 0);
+    let tool_server = system.child("tool-server").pid;
+    signal(tool_server, Signal::STOP);
+    let said = press(&telegram, ADA, ADA.id, &asked, &buttons[2].1);
+    assert_says(&said, &["Noted", "takes effect"]);
+    let again = press(&telegram, ADA, ADA.id, &asked, &buttons[0].1);
+    assert_says(&again, &["decided before"]);
+    signal(tool_server, Signal::CONT);
+    assert_eq!(call.join().unwrap().json()["meta"]["error"]["code"], "APPROVAL_DENIED");
+    assert_says(&edited(&telegram, &asked).text, &["Denied by Ada"]);
+}
+
+#[test]
+fn the_buttons_of_a_question_that_was_sent_twice_go_with_their_press() {
+    let telegram = FakeTelegram::start();
+    let (mut system, _config) = system(&telegram, None);
+    let call = write(&system, "telegram:4711", "a.txt", "hello");
+    let (asked, buttons) = question(&telegram, ADA, 0);
+    system.wait_until_all_is_sent();
+    // As if the first one had been sent by a supervisor that was killed before it could mark it.
+    let twin = telegram.send_again(asked.number);
+    assert_eq!(press(&telegram, ADA, ADA.id, &asked, &buttons[0].1), "Allowed.");
+    assert_eq!(call.join().unwrap().status, 200);
+    edited(&telegram, &asked);
+    let late = telegram.press(ADA, ADA.id, twin, &buttons[2].1);
+    assert_says(&wait::until("it is answered", || telegram.answer_to(&late)), &["decided before"]);
+    wait::until_true("its buttons go", || {
+        telegram.sent().iter().any(|sent| sent.target == Some(twin) && sent.markup.is_null())
+    });
+    system.stop();
 }

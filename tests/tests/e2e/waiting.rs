@@ -8,12 +8,18 @@ use harness::http::Request;
 use harness::{FakeModel, ModelReply, System, wait};
 use serde_json::{Value, json};
 
+use crate::assert_says;
+
 const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
 
 /// A model that writes a file and then repeats what it was told.
 fn writing_model() -> FakeModel {
     FakeModel::start(|request| {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();
+        let said = |message: &Value| message["content"].to_string().contains("just answer");
+        if messages.last().is_some_and(said) {
+            return ModelReply::Text("here I am".to_owned());
+        }
         match messages.iter().rev().find(|message| message["role"] == "tool") {
             Some(result) => ModelReply::Text(format!("I was told: {}", result["content"])),
             None => ModelReply::call("write", &json!({"path": "a", "content": "x\n", "mode": "append"})),
@@ -102,4 +108,121 @@ fn a_supervisor_that_is_killed_while_a_task_waits_goes_on() {
         system.kill();
         system.restart();
     });
+}
+
+/// Waits until the only task waits without a worker.
+fn parked(system: &System) {
+    let is_parked = || system.database().has_event("task.parked");
+    wait::until_true("the task gives its worker free", is_parked);
+    wait::until_true("it is queued", || system.database().task_states() == ["queued"]);
+}
+
+#[test]
+fn a_task_that_waits_for_a_person_holds_no_worker_of_another_chat() {
+    let model = writing_model();
+    let system = system(&model, &[]);
+    let first = system.say_in("first", "write it");
+    let id = pending(&system);
+    let other = system.say_in("second", "just answer");
+    assert_eq!(system.reply(&other), "here I am");
+    // A later message of its own chat waits behind it.
+    let behind = system.say_in("first", "just answer");
+    assert_says(&system.shown(&["tasks"]), &["waits for a person"]);
+    let waits = |task: &Value| task["waits_for_person"].as_bool().unwrap();
+    let tasks = system.shown_json(&["tasks", "--json"])["tasks"].as_array().unwrap().clone();
+    assert_eq!(tasks.iter().map(waits).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(system.database().task_states(), ["queued", "done", "queued"]);
+    decide(&system, &id, &json!({"decision": "grant", "by": "Ada"}));
+    let reply = system.reply(&first);
+    assert!(reply.contains("exit 0"), "{reply}");
+    assert_eq!(written(&system), "x\n");
+    assert_eq!(system.reply(&behind), "here I am");
+    // The model was asked once for the call and once with its result.
+    let is_of_first = |request: &&Value| !request.to_string().contains("just answer");
+    assert_eq!(model.requests().iter().filter(is_of_first).count(), 2);
+    let claimed = format!(
+        "select cast(payload ->> 'attempt' as text) from events where type = 'task.claimed'
+                           and task_id = '{first}' order by seq"
+    );
+    assert_eq!(system.database().texts(&claimed), ["1", "2"]);
+    assert_eq!(system.database().texts("select task_id from parked"), [] as [&str; 0]);
+}
+
+#[test]
+fn what_is_killed_while_a_task_waits_without_a_worker_changes_nothing() {
+    for victim in ["agent-worker", "tool-server", "supervisor"] {
+        let model = writing_model();
+        let mut system = system(&model, &[]);
+        let task = system.say("write it");
+        let id = pending(&system);
+        parked(&system);
+        match victim {
+            "supervisor" => {
+                system.kill();
+                system.restart();
+            }
+            child => {
+                system.kill_child(child);
+                system.wait_until_ready();
+            }
+        }
+        assert_eq!(pending(&system), id, "{victim}");
+        decide(&system, &id, &json!({"decision": "grant"}));
+        let reply = system.reply(&task);
+        assert!(reply.contains("exit 0"), "{victim}: {reply}");
+        assert_eq!(written(&system), "x\n", "{victim}");
+    }
+}
+
+#[test]
+fn a_supervisor_that_ends_between_the_decision_and_the_next_attempt_finds_the_decision() {
+    let model = writing_model();
+    let mut system = system(&model, &[]);
+    let task = system.say("write it");
+    let id = pending(&system);
+    parked(&system);
+    decide(&system, &id, &json!({"decision": "grant"}));
+    system.kill();
+    system.restart();
+    let reply = system.reply(&task);
+    assert!(reply.contains("exit 0"), "{reply}");
+    assert_eq!(written(&system), "x\n");
+}
+
+#[test]
+fn a_no_and_a_time_that_ran_out_reach_a_task_without_a_worker() {
+    let model = writing_model();
+    let denied = system(&model, &[]);
+    let task = denied.say("write it");
+    let id = pending(&denied);
+    parked(&denied);
+    decide(&denied, &id, &json!({"decision": "deny", "reason": "not today"}));
+    let reply = denied.reply(&task);
+    assert!(reply.contains("APPROVAL_DENIED") && reply.contains("not today"), "{reply}");
+
+    let expired = system(&model, &[("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", "5")]);
+    let task = expired.say("write it");
+    parked(&expired);
+    let reply = expired.reply(&task);
+    assert!(reply.contains("nobody decided in time"), "{reply}");
+    let requests = "select count(*) from events where type = 'approval.requested'";
+    assert_eq!(expired.database().count(requests), 1, "the expired call is not asked for again");
+    assert_eq!([written(&denied), written(&expired)], ["", ""]);
+}
+
+#[test]
+fn a_task_that_waits_without_a_worker_is_cancelled_and_its_question_with_it() {
+    let model = writing_model();
+    let system = system(&model, &[]);
+    let task = system.say("write it");
+    let id = pending(&system);
+    parked(&system);
+    assert!(system.run_command(&["cancel", &task]).status.success());
+    assert_eq!(system.database().task_states(), ["cancelled"]);
+    wait::until_true("nobody is asked any more", || {
+        let asked = system.ask_as_approver(Request::get(&format!("/approvals/{id}"))).json();
+        asked["state"] == "denied"
+    });
+    assert_eq!(system.reply(&system.say("just answer")), "here I am");
+    assert_eq!(written(&system), "");
 }

@@ -5,8 +5,11 @@
 
 use protocol::{EventId, TaskId};
 use rusqlite::Transaction;
-use teloxide::payloads::{AnswerCallbackQuery, AnswerCallbackQuerySetters, DeleteMessage};
+use teloxide::payloads::{
+    AnswerCallbackQuery, AnswerCallbackQuerySetters, DeleteMessage, EditMessageReplyMarkup,
+};
 use teloxide::types::{CallbackQueryId, MessageId, UpdateKind, UserId};
+use tokio::time::timeout;
 
 use super::NAME;
 use super::api::Api;
@@ -15,10 +18,12 @@ use super::place::Place;
 use super::stranger;
 use super::updates::Received;
 use crate::approvals::client::{Approvals, Outcome};
+use crate::approvals::follow::PASSED_ON_WITHIN;
 use crate::approvals::words::Choice;
 use crate::channel::{Chat, Content, Delivery};
 use crate::store::cancel::{self, Cancellation};
-use crate::store::{StoreError, outbox};
+use crate::store::decisions::{self, Decision};
+use crate::store::{Store, StoreError, outbox};
 
 const STOP: &str = "stop:";
 const NOTHING: &str = "This button does nothing any more.";
@@ -54,16 +59,16 @@ enum Asks {
 pub(super) struct Answer {
     query: CallbackQueryId,
     words: String,
-    /// Who pressed, for the record.
-    by: String,
     /// A message whose task has ended: it goes.
     left_behind: Option<(Place, MessageId)>,
-    /// Whether a running task is to be stopped.
+    /// Whether a task is to be stopped, or was cancelled.
     pub(super) stops: bool,
     /// A chat that may use the bot from now on.
     pub(super) paired: Option<i64>,
-    /// What the tool server is told, whose answer goes to whoever pressed.
-    decides: Option<(String, Choice)>,
+    /// What is passed on, and whose answer goes to whoever pressed.
+    decides: Option<Decision>,
+    /// The message with the button.
+    message: Option<(Place, MessageId)>,
 }
 
 /// What the button of a task carries: at most 64 bytes
@@ -118,7 +123,11 @@ impl Press {
             Asks::Stranger(_) if !may => Ok(self.answer("Only the owner of this bot decides that.")),
             Asks::Decide { .. } if !may => Ok(self.answer("Only an approver of this bot decides that.")),
             Asks::Decide { approval, choice } => {
-                Ok(Answer { decides: Some((approval, choice)), ..self.answer("") })
+                let decision = Decision { approval, choice, by: self.name.clone(), reason: None };
+                if !decisions::keep(tx, &decision)? {
+                    return Ok(self.answer("This was decided before, and is being passed on."));
+                }
+                Ok(Answer { decides: Some(decision), ..self.answer("") })
             }
             Asks::Stop(task) => self.stop(tx, &task, run),
             Asks::Stranger(decision) => {
@@ -133,7 +142,7 @@ impl Press {
         Answer {
             query: self.query,
             words,
-            by: self.name,
+            message: self.message,
             left_behind: None,
             stops: false,
             paired: None,
@@ -153,7 +162,7 @@ impl Press {
         let message = self.message;
         Ok(match cancellation {
             Cancellation::Asked => Answer { stops: true, ..self.answer("Stopping.") },
-            Cancellation::Cancelled => self.answer("Cancelled."),
+            Cancellation::Cancelled => Answer { stops: true, ..self.answer("Cancelled.") },
             Cancellation::Ended { .. } | Cancellation::NoSuchTask => {
                 Answer { left_behind: message, ..self.answer("This has already ended.") }
             }
@@ -164,14 +173,20 @@ impl Press {
 impl Answer {
     /// Answers, so that the button stops waiting. Telegram refuses an answer that comes too late or twice,
     /// which changes nothing.
-    pub(super) async fn give(self, api: Api, approvals: Option<Approvals>) {
-        let words = match &self.decides {
-            Some((approval, choice)) => decide(approvals.as_ref(), approval, *choice, &self.by).await,
-            None => self.words.clone(),
+    pub(super) async fn give(self, api: Api, approvals: Option<Approvals>, store: Store) {
+        let (words, is_over) = match self.decides {
+            Some(decision) => pass_on(approvals.as_ref(), &store, decision).await,
+            None => (self.words, false),
         };
         let request = AnswerCallbackQuery::new(self.query).text(words);
         if let Err(error) = api.call(&request).await {
             tracing::debug!(%error, "could not answer the press of a button");
+        }
+        // A question that was sent twice, by a kill in between, is known by its press alone.
+        if let Some((place, message)) = self.message.filter(|_| is_over)
+            && let Err(error) = api.call(&EditMessageReplyMarkup::new(place.chat, message)).await
+        {
+            tracing::debug!(%error, "the buttons of a question are gone already");
         }
         if let Some((place, message)) = self.left_behind
             && let Err(error) = api.call(&DeleteMessage::new(place.chat, message)).await
@@ -181,16 +196,26 @@ impl Answer {
     }
 }
 
-/// Passes a decision on, and says what became of it. The message is edited by whoever hears of the decision
-/// from the tool server.
-async fn decide(approvals: Option<&Approvals>, approval: &str, choice: Choice, by: &str) -> String {
-    let Some(approvals) = approvals else { return NOTHING.to_owned() };
-    let words = match approvals.decide(approval, choice, by).await {
-        Outcome::Taken(_) if choice == Choice::Deny => "Denied.".to_owned(),
+/// Passes on a decision that is stored, and says what became of it, and whether it is over. The message is
+/// edited by whoever hears of the decision from the tool server.
+async fn pass_on(approvals: Option<&Approvals>, store: &Store, decision: Decision) -> (String, bool) {
+    let Some(approvals) = approvals else { return (NOTHING.to_owned(), false) };
+    let outcome = timeout(PASSED_ON_WITHIN, approvals.decide(&decision)).await;
+    let words = match outcome.unwrap_or(Outcome::Unreachable) {
+        Outcome::Unreachable => {
+            approvals.changed.notify_one();
+            return ("Noted. It takes effect as soon as the tool server answers again.".to_owned(), false);
+        }
+        Outcome::Taken(_) if decision.choice == Choice::Deny => "Denied.".to_owned(),
         Outcome::Taken(_) => "Allowed.".to_owned(),
         Outcome::Before(words) | Outcome::Failed(words) => words,
         Outcome::Unknown => "This is not waited for any more.".to_owned(),
     };
+    // If this fails, it is passed on once more, and is too late.
+    let removed = store.write_until_done(move |tx| decisions::remove(tx, &decision.approval)).await;
+    if let Err(error) = removed {
+        tracing::error!(%error, "could not forget a decision that was passed on");
+    }
     // Telegram shows at most 200 characters.
-    words.chars().take(200).collect()
+    (words.chars().take(200).collect(), true)
 }

@@ -229,7 +229,11 @@ impl Receiver {
         }
         for answer in answers {
             // Nobody waits for another's button.
-            tokio::spawn(answer.give(self.api.clone(), self.inbound.approvals.clone()));
+            tokio::spawn(answer.give(
+                self.api.clone(),
+                self.inbound.approvals.clone(),
+                self.inbound.store.clone(),
+            ));
         }
         self.backlog = self.backlog.filter(|_| !ends_backlog);
         if let Some(backlog) = &mut self.backlog {

@@ -1,0 +1,93 @@
+//! A turn with calls: one of a reply that has just come, or one in which an earlier attempt waited for a
+//! person and that goes on now. Data only.
+
+use protocol::{CallState, Envelope, Parked, ParkedCall, Spent, millis};
+
+use crate::budget::TaskUsage;
+use crate::conversation::Conversation;
+use crate::model::{Reasoning, Reply, ToolCall};
+use crate::untrusted;
+use crate::wall_clock::WallClock;
+
+/// What the model is told of a call that nobody decided about.
+const EXPIRED: &str = "exit 1 · APPROVAL_REQUIRED: The call needed the approval of a person, and nobody \
+     decided in time. It was not run. Go on without it, or ask the user; the same call would ask anew.";
+
+pub(crate) struct CallTurn {
+    pub(crate) text: String,
+    /// The calls, with what is known of each before.
+    pub(crate) calls: Vec<(ToolCall, CallState)>,
+    pub(crate) reasoning: Option<Reasoning>,
+}
+
+/// What became of a call in this attempt.
+#[expect(clippy::large_enum_variant, reason = "most are answered")]
+pub(crate) enum CallEnd {
+    Answered(Envelope),
+    /// It was not answered now: what is known of it.
+    Open(CallState),
+}
+
+impl CallEnd {
+    /// Whether a person has to decide first.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self, Self::Open(CallState::Waits { .. }))
+    }
+}
+
+impl CallTurn {
+    pub(crate) fn new(reply: Reply) -> Self {
+        let Reply { text, calls, reasoning, .. } = reply;
+        Self { text, calls: calls.into_iter().map(|call| (call, CallState::NotBegun)).collect(), reasoning }
+    }
+
+    pub(crate) fn of(parked: &Parked) -> Self {
+        let calls = parked.calls.iter().map(|call| {
+            let ParkedCall { id, tool_name, arguments, state } = call.clone();
+            (ToolCall { id, name: tool_name, arguments }, state)
+        });
+        let reasoning = parked.reasoning.as_ref().and_then(Reasoning::from_stored);
+        Self { text: parked.text.clone(), calls: calls.collect(), reasoning }
+    }
+
+    /// What another attempt goes on with.
+    pub(crate) fn park(
+        self,
+        ends: Vec<CallEnd>,
+        conversation: &Conversation,
+        usage: &TaskUsage,
+        clock: &WallClock,
+    ) -> Parked {
+        let most = conversation.bounds().result_bytes();
+        let calls = self.calls.into_iter().zip(ends).map(|((call, _), end)| {
+            let ToolCall { id, name, arguments } = call;
+            let state = match end {
+                CallEnd::Open(state) => state,
+                CallEnd::Answered(envelope) => {
+                    let is_instructions = conversation.gives_instructions(&envelope.meta.tool);
+                    let result = untrusted::result(&envelope, is_instructions);
+                    CallState::Answered { result: untrusted::shorten(&result, most) }
+                }
+            };
+            ParkedCall { id, tool_name: name, arguments, state }
+        });
+        let spent = Spent {
+            turns: usage.turns,
+            wall_ms: millis(clock.elapsed()),
+            input_tokens: usage.tokens.input_tokens,
+            cached_input_tokens: usage.tokens.cached_input_tokens,
+            output_tokens: usage.tokens.output_tokens,
+            cost_micros: usage.cost_micros,
+        };
+        let reasoning = self.reasoning.as_ref().map(Reasoning::to_stored);
+        Parked { text: self.text, reasoning, calls: calls.collect(), spent }
+    }
+}
+
+/// The result of a call that an earlier attempt ended, as the model reads it.
+pub(crate) fn known_result(state: CallState) -> String {
+    match state {
+        CallState::Answered { result } => result,
+        CallState::Expired | CallState::Waits { .. } | CallState::NotBegun => EXPIRED.to_owned(),
+    }
+}
