@@ -60,8 +60,8 @@ fn sighted(rule: Rule) -> Result<Rule, String> {
     let blind = |name: &&String| SUPERVISOR_TOOLS.contains(&name.as_str());
     match rule.tools().and_then(|tools| tools.iter().find(blind)) {
         Some(tool) if rule.looks_at_names() => Err(format!(
-            "`paths`, `commands` and `hosts` cannot be told of {tool:?}: use `circumstances`, or `paths` with \
-             the tool \"file_download\", by which files that are sent are read"
+            "`paths`, `commands` and `hosts` cannot be told of {tool:?}: use `circumstances`, or `paths` \
+             with the tool \"file_download\", by which files that are sent are read"
         )),
         _ => Ok(rule),
     }

@@ -1,9 +1,8 @@
 //! `/files?path=`: whole files in and out, as they are.
 //!
-//! `GET` and `HEAD` send a file with its SHA-256 as `ETag`; `PUT` stores the body as a file, and `POST` changes several files
-//! as one. Each is a call
-//! like a tool's, journalled under the name of its transfer. What fails is answered with the envelope, never
-//! with a status that could be taken for a file.
+//! `GET` and `HEAD` send a file with its SHA-256 as `ETag`; `PUT` stores the body as a file, and `POST`
+//! changes several files as one. Each is a call like a tool's, journalled under the name of its transfer.
+//! What fails is answered with the envelope, never with a status that could be taken for a file.
 
 mod conditions;
 mod head;
