@@ -72,6 +72,11 @@ impl Progress {
         self.asked.retain(|asked| asked != approval);
     }
 
+    /// The first call that waits for a person, by its approval.
+    pub(crate) fn asked(&self) -> Option<&EventId> {
+        self.asked.first()
+    }
+
     /// The line, at most `columns` wide.
     pub(crate) fn line(&self, waited: Duration, columns: usize) -> String {
         let mut parts = vec![short(waited)];

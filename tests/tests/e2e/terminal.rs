@@ -7,6 +7,7 @@ use harness::pty::Terminal;
 use harness::system::direct_ls;
 use harness::{FakeModel, ModelReply, System, binaries, wait};
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::{assert_says, short, with_model};
 
@@ -184,4 +185,61 @@ fn tables_are_as_wide_as_the_terminal() {
     };
     assert_eq!([widest(120), widest(60)], [120, 60]);
     assert_eq!(system.shown(&["tasks"]).lines().map(|line| line.chars().count()).max(), Some(80));
+}
+
+/// A model that writes a file, and repeats what became of it.
+fn writing_model() -> FakeModel {
+    FakeModel::start(|request| {
+        let messages = request["messages"].as_array().cloned().unwrap_or_default();
+        match messages.last().filter(|message| message["role"] == "tool") {
+            Some(result) => ModelReply::Text(format!("I was told: {}", result["content"])),
+            None => {
+                let content = "x\n\u{1b}[2J".repeat(40);
+                ModelReply::call("write", &json!({"path": "a", "content": content, "mode": "append"}))
+            }
+        }
+    })
+}
+
+#[test]
+fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
+    let model = writing_model();
+    let builder = System::builder().model(&model).workers(1);
+    let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
+    let config = builder.dir().write_policy(rules);
+    let system = builder.variable("AUTONOUS_CONFIG_DIR", &config).start();
+    let file = system.workspace().join("a");
+    let mut terminal = conversation(&system);
+    let prompt = "[o]nce, this [t]ask, this [c]hat, [d]eny: ";
+
+    let shown = answer(&mut terminal, "write it", prompt);
+    assert_says(&shown, &["May I call write", "it writes", "Asked for by local:local"]);
+    // All forty lines, and none of them steers the terminal.
+    assert_eq!(shown.matches("[2J").count() % 40, 0, "{shown}");
+    assert!(shown.contains("[2J") && !shown.contains("\u{1b}[2J"), "{shown:?}");
+    answer(&mut terminal, "what?", "one of the letters");
+    answer(&mut terminal, "d", "Why?");
+    let told = answer(&mut terminal, "not today", "I was told");
+    assert_says(&told, &["Denied by the terminal: not today", "APPROVAL_DENIED"]);
+    assert!(!file.exists());
+
+    answer(&mut terminal, "write it", prompt);
+    let told = answer(&mut terminal, "o", "I was told");
+    assert_says(&told, &["Allowed once by the terminal", "exit 0"]);
+    assert!(file.exists());
+
+    // Whoever does not decide leaves it to others, and sees the answer all the same.
+    answer(&mut terminal, "write it", prompt);
+    terminal.type_in(CTRL_D);
+    terminal.wait_for("It waits: `supervisor approve", 0);
+    let before = terminal.shown().len();
+    let pending = system.shown_json(&["approvals", "--json"]);
+    let id = pending["approvals"][0]["id"].as_str().unwrap();
+    assert!(system.run_command(&["deny", id, "--reason", "from outside"]).status.success());
+    assert_says(&terminal.wait_for("I was told", before), &["from outside"]);
+    terminal.type_in(CTRL_D);
+    assert!(terminal.end().success());
+
+    let texts = system.database().texts("select text from inbox");
+    assert_eq!(texts, ["write it"; 3], "the answers are no messages");
 }

@@ -1,11 +1,13 @@
 //! A conversation in the terminal: one message after the other, with line editing and a history.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use protocol::visible;
+use protocol::{EventId, visible};
 use rustyline::completion::Completer;
+use rustyline::config::Configurer as _;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -19,7 +21,7 @@ use super::super::error::CommandError;
 use super::super::undo;
 use super::super::{print, print_error};
 use super::reply_wait::{ReplyWait, Waited};
-use super::{LEFT, how_to_see, reply_text};
+use super::{LEFT, how_to_see, question, reply_text};
 use crate::channels::local::messages::NewMessage;
 use crate::data_dir::DataDir;
 use crate::terminal::Screen;
@@ -58,11 +60,23 @@ pub(super) fn hold(
             continue;
         }
         let message = NewMessage { text, chat: chat.to_owned() };
-        let waited = runtime
-            .block_on(async { ReplyWait::new(&client, data, Some(stderr))?.for_reply(message, None).await });
+        let wait = |asked: &BTreeSet<EventId>| {
+            ReplyWait::new(&client, data, Some(stderr)).map(|wait| wait.asking(asked.clone()))
+        };
+        let mut asked = BTreeSet::new();
+        let mut waited = runtime.block_on(async { wait(&asked)?.for_reply(message, None).await });
+        while let Ok(Waited::Asks { task, approval }) = &waited {
+            let Ok(task) = task.parse() else { break };
+            let answered = question::put(runtime, &client, &mut lines, approval);
+            asked.insert(approval.clone());
+            waited = match answered {
+                Ok(()) => runtime.block_on(async { wait(&asked)?.for_task(&task).await }),
+                Err(error) => Err(error),
+            };
+        }
         match waited {
             Ok(Waited::Ended(status)) => print(&reply_text(&status, Some(stdout))),
-            Ok(Waited::Left(task)) => {
+            Ok(Waited::Left(task) | Waited::Asks { task, .. }) => {
                 print_error(&how_to_see(&task));
                 return Ok(ExitCode::from(LEFT));
             }
@@ -78,7 +92,7 @@ pub(super) fn hold(
     Ok(ExitCode::SUCCESS)
 }
 
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     editor: Editor<Continued, FileHistory>,
     history: &'a Path,
 }
@@ -92,6 +106,18 @@ impl<'a> Lines<'a> {
         // The first time there is none.
         let _ = editor.load_history(history);
         Ok(Self { editor, history })
+    }
+
+    /// A short answer, which is no message and not kept; none when somebody does not answer.
+    pub(super) fn ask(&mut self, prompt: &str) -> Result<Option<String>, CommandError> {
+        self.editor.set_auto_add_history(false);
+        let line = self.editor.readline(prompt);
+        self.editor.set_auto_add_history(true);
+        match line {
+            Ok(line) => Ok(Some(line)),
+            Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
+            Err(error) => Err(CommandError::Keys(error)),
+        }
     }
 
     /// The next message; none when somebody leaves.

@@ -1,6 +1,7 @@
 //! `supervisor chat`: a message to the running supervisor and its reply, or a conversation in the terminal.
 
 mod conversation;
+mod question;
 mod reply_wait;
 
 use std::io::Read as _;
@@ -84,7 +85,8 @@ pub(super) fn run(
             super::print(&reply_text(&status, terminals.stdout));
             Ok(exit_code(&status))
         }
-        Waited::Left(task) => {
+        // Only a conversation is asked.
+        Waited::Left(task) | Waited::Asks { task, .. } => {
             super::print_error(&how_to_see(&task));
             Ok(ExitCode::from(LEFT))
         }

@@ -1,10 +1,11 @@
 //! Waits for a reply. On a terminal it shows meanwhile what the task does, and Ctrl-C stops the task, a
 //! second one the waiting.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use protocol::TaskId;
+use protocol::{EventId, TaskId};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -31,6 +32,11 @@ pub(super) enum Waited {
     Ended(MessageStatus),
     /// Somebody does not want to wait; the task goes on.
     Left(String),
+    /// A call of the task waits for a person, and whoever waits is to be asked.
+    Asks {
+        task: String,
+        approval: EventId,
+    },
 }
 
 pub(super) struct ReplyWait<'a> {
@@ -39,6 +45,8 @@ pub(super) struct ReplyWait<'a> {
     /// Where the line is drawn.
     screen: Option<Screen>,
     interrupts: Option<Signal>,
+    /// The approvals that whoever waits was asked about; none if he is not to be asked.
+    asked: Option<BTreeSet<EventId>>,
 }
 
 impl<'a> ReplyWait<'a> {
@@ -49,7 +57,19 @@ impl<'a> ReplyWait<'a> {
         screen: Option<Screen>,
     ) -> Result<Self, CommandError> {
         let interrupts = screen.map(|_| signal(SignalKind::interrupt())).transpose();
-        Ok(Self { client, data, screen, interrupts: interrupts.map_err(CommandError::Signals)? })
+        Ok(Self { client, data, screen, interrupts: interrupts.map_err(CommandError::Signals)?, asked: None })
+    }
+
+    /// Returns when a call waits for a person, once for each but those that were asked about.
+    pub(super) fn asking(self, asked: BTreeSet<EventId>) -> Self {
+        Self { asked: Some(asked), ..self }
+    }
+
+    /// Goes on waiting for a task.
+    pub(super) async fn for_task(mut self, task: &TaskId) -> Result<Waited, CommandError> {
+        let waited = self.until_ended(task, None).await;
+        self.draw("");
+        waited
     }
 
     /// Sends a message and waits until its task has ended, or the time is over.
@@ -99,6 +119,12 @@ impl<'a> ReplyWait<'a> {
                 _ = redraw.tick(), if shown.is_some() => {
                     if let Some(line) = shown.as_mut().map(|shown| shown.next(since.elapsed())).transpose()? {
                         line.iter().for_each(|line| self.draw(line));
+                    }
+                    let asked = shown.as_ref().and_then(|shown| shown.progress.asked());
+                    if let (Some(approval), Some(known)) = (asked, &self.asked)
+                        && !known.contains(approval)
+                    {
+                        return Ok(Waited::Asks { task: task.to_string(), approval: approval.clone() });
                     }
                 }
             }
