@@ -204,6 +204,8 @@ pub enum PageKind {
     /// Any other text.
     #[default]
     Text,
+    /// A PDF, of which the text is told.
+    Pdf,
     /// No text.
     Binary,
 }

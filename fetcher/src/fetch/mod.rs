@@ -133,10 +133,12 @@ async fn run_fetch(context: &Context<'_>, fetch: &Fetch, output: &Output) -> Res
             Ok(())
         }
         Purpose::Read(extract) => {
-            let mut sink = Kept::new(fetch.max_bytes);
-            let end = body.read_into(&mut sink, fetch.max_bytes).await?;
-            let mut page = page::page(&sink.bytes, content_type.as_deref(), extract, &base);
-            page.is_cut = sink.is_full;
+            let content_type = content_type.as_deref();
+            let most = page::most_bytes(content_type, fetch.max_bytes);
+            let mut sink = Kept::new(most);
+            let end = body.read_into(&mut sink, most).await?;
+            let mut page =
+                page::page(&sink.bytes, sink.is_full, content_type, extract, fetch.max_bytes, &base);
             context.credentials.redact(&mut page.text);
             for link in &mut page.links {
                 context.credentials.redact(&mut link.url);

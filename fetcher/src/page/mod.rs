@@ -3,6 +3,7 @@
 mod charset;
 mod html;
 mod json;
+mod pdf;
 
 use url::Url;
 
@@ -11,28 +12,57 @@ use crate::messages::{Extract, Page, PageKind};
 pub(crate) use html::{Element, elements};
 pub use html::{Rendered, render};
 
-/// The body as text.
-pub(crate) fn page(bytes: &[u8], content_type: Option<&str>, extract: Extract, base: &Url) -> Page {
+/// How much of a body is read whose caller wants no more than `max_bytes` of text.
+pub(crate) fn most_bytes(content_type: Option<&str>, max_bytes: u64) -> u64 {
+    if split_type(content_type).0 == "application/pdf" { pdf::MOST_BYTES.max(max_bytes) } else { max_bytes }
+}
+
+/// The body as text. What is cut may have more.
+pub(crate) fn page(
+    bytes: &[u8],
+    is_cut: bool,
+    content_type: Option<&str>,
+    extract: Extract,
+    max_bytes: u64,
+    base: &Url,
+) -> Page {
+    let mut page = whole(bytes, is_cut, content_type, extract, base);
+    let most = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    if page.kind == PageKind::Pdf && page.text.len() > most {
+        page.text.truncate(page.text.floor_char_boundary(most));
+        page.is_cut = true;
+    }
+    page
+}
+
+fn whole(bytes: &[u8], is_cut: bool, content_type: Option<&str>, extract: Extract, base: &Url) -> Page {
     let (essence, charset) = split_type(content_type);
     let kind = kind(&essence, bytes);
-    if kind == PageKind::Binary {
-        return Page { text: described(&essence, bytes), kind, ..Page::default() };
+    if kind == PageKind::Pdf && extract != Extract::Raw {
+        let text = if is_cut { Err("it is too long to be read here") } else { pdf::text(bytes) };
+        return text.map(|text| Page { text, kind, ..Page::default() }).unwrap_or_else(|why| {
+            let text = format!("[PDF: {why}. Use `download_path` to store it.]\n");
+            Page { text, kind: PageKind::Binary, ..Page::default() }
+        });
+    }
+    if matches!(kind, PageKind::Binary | PageKind::Pdf) {
+        return Page { text: described(&essence, bytes), kind: PageKind::Binary, ..Page::default() };
     }
     let text = charset::decode(bytes, charset.as_deref(), kind == PageKind::Html);
     match (kind, extract) {
         (PageKind::Html, Extract::Auto | Extract::Text) => {
             let Rendered { text, title, links } = render(&text, base, extract == Extract::Auto);
-            Page { text, title, links, kind, is_cut: false }
+            Page { text, title, links, kind, is_cut }
         }
         (PageKind::Json, Extract::Auto) => {
             let text = json::indented(&text).unwrap_or(text);
-            Page { text, kind, ..Page::default() }
+            Page { text, kind, is_cut, ..Page::default() }
         }
         (PageKind::Html, Extract::Raw) => {
             let Rendered { title, links, .. } = render(&text, base, true);
-            Page { text, title, links, kind, is_cut: false }
+            Page { text, title, links, kind, is_cut }
         }
-        (PageKind::Json | PageKind::Text | PageKind::Binary, _) => Page { text, kind, ..Page::default() },
+        (_, _) => Page { text, kind, is_cut, ..Page::default() },
     }
 }
 
@@ -51,7 +81,8 @@ fn kind(essence: &str, bytes: &[u8]) -> PageKind {
     let is_binary = bytes.iter().take(4096).any(|byte| *byte == 0) && !charset::has_wide_mark(bytes);
     match essence {
         "text/html" | "application/xhtml+xml" => PageKind::Html,
-        _ if is_binary || bytes.starts_with(b"%PDF-") => PageKind::Binary,
+        _ if pdf::is_pdf(essence, bytes) => PageKind::Pdf,
+        _ if is_binary => PageKind::Binary,
         "application/json" | "text/json" => PageKind::Json,
         json if json.ends_with("+json") => PageKind::Json,
         text if text.starts_with("text/") || is_text_application(text) => PageKind::Text,
@@ -104,7 +135,7 @@ mod tests {
 
     fn check(bytes: &[u8], content_type: &str, expected: &str, kind: PageKind) {
         let base = Url::parse("https://example.com/").unwrap();
-        let page = page(bytes, Some(content_type), Extract::Auto, &base);
+        let page = page(bytes, false, Some(content_type), Extract::Auto, 1 << 20, &base);
         assert_eq!((page.text.as_str(), page.kind), (expected, kind), "{content_type}");
     }
 

@@ -42,9 +42,10 @@ const MOST_READ_BYTES: u64 = 16 << 20;
 /// Only http and https addresses are fetched, and only if every address of the host is public. A host that
 /// the operator has not listed, and a request that sends data, need the approval of a person. Redirects are
 /// followed up to five times, each judged anew. JSON is shown with indentation, other text with its charset
-/// decoded; of anything else only type and size are told. Credentials are set up by the operator as profiles,
-/// which go only to their own addresses; no call sees them. A page that is longer than an answer is kept, and
-/// `cursor` reads on from there without another request.
+/// decoded; of a PDF of at most 16 MiB the text is shown, of anything else only type and size are told.
+/// Credentials are set up by the operator as profiles, which go only to their own addresses; no call sees
+/// them. A page that is longer than an answer is kept, and `cursor` reads on from there without another
+/// request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UrlFetchArguments {
@@ -422,8 +423,9 @@ fn notices(head: &Head, page: &Page, fetch: &Fetch) -> Vec<String> {
     }
     if page.is_cut {
         let most = fetch.max_bytes;
+        let what = if page.kind == PageKind::Pdf { "of its text are shown" } else { "were read" };
         notices.push(format!(
-            "Only the first {most} bytes were read: repeat with a larger `max_bytes`, or use `download_path`."
+            "Only the first {most} bytes {what}: repeat with a larger `max_bytes`, or use `download_path`."
         ));
     }
     if page.kind == PageKind::Html && page.text.is_empty() {

@@ -249,6 +249,29 @@ fn bodies_are_bounded_decoded_paged_and_stored() {
 }
 
 #[test]
+fn the_text_of_a_pdf_is_shown_and_one_that_is_none_is_described() {
+    in_a_network_of_its_own("web::the_text_of_a_pdf_is_shown_and_one_that_is_none_is_described", || {
+        let pdf = include_bytes!("../../../data/one-page.pdf");
+        let _site = Site::start(PUBLIC, 80, |request| {
+            let body: &[u8] = if request.path == "/broken" { &pdf[..300] } else { pdf };
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            Reply::Bytes([head.as_bytes(), body].concat())
+        });
+        let server = server();
+        let hours = "Opening hours: nine to five\n";
+        assert_eq!(fetch(&server, "http://page.test/hours.pdf").stdout, hours);
+        let asked = json!({"url": "http://page.test/hours.pdf", "max_bytes": 7});
+        let cut = server.call("url_fetch", &asked);
+        assert_eq!((cut.stdout.as_str(), cut.meta.status), ("Opening", Status::Partial));
+        let broken = fetch(&server, "http://page.test/broken");
+        assert!(broken.ok && broken.stdout.contains("its text cannot be read"), "{broken:?}");
+    });
+}
+
+#[test]
 fn a_profile_goes_to_its_own_addresses_and_never_comes_back() {
     in_a_network_of_its_own("web::a_profile_goes_to_its_own_addresses_and_never_comes_back", || {
         use std::os::unix::fs::PermissionsExt as _;
