@@ -497,5 +497,8 @@ mod tests {
         let mut names: Vec<&str> = registries.iter().flat_map(|(_, registry)| registry.names()).collect();
         names.sort_unstable();
         assert_eq!(names, protocol::SUPERVISOR_TOOLS);
+        let specs = registries.iter().flat_map(|(_, registry)| registry.specs());
+        let found: Vec<String> = specs.flat_map(toolkit::catalogue_rules::breaches).collect();
+        assert_eq!(found, Vec::<String>::new());
     }
 }

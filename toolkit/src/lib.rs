@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub mod arguments;
 pub mod breaker;
+pub mod catalogue_rules;
 pub mod contacts;
 mod description;
 pub mod function_schemas;

@@ -8,13 +8,15 @@ mod remote;
 mod unused;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use process::models::ModelsError;
+use process::models::{self, ModelsError};
 use process::{Secret, VariableError, Variables};
 use reqwest::Url;
+use toolkit::policy::{Policy, file};
 
 use crate::agent::{Agent, Agents};
 use crate::breaker::ModelBreaker;
@@ -36,6 +38,8 @@ pub struct Config {
     tool_token: Option<Secret>,
     /// `AUTONOUS_TOOL_DISABLED`, none; the tool server checks the names.
     disabled_tools: BTreeSet<String>,
+    /// The rules of `policy.toml` in `AUTONOUS_CONFIG_DIR`, for the worker's own tools.
+    policy: Arc<Policy>,
     /// The model; its variables are named there.
     pub model: ModelConfig,
     /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and the
@@ -65,7 +69,10 @@ impl Config {
             Some("compact") => Some(PromptForm::Compact),
             Some(other) => return Err(VariableError::new(PROMPT, other, "full or compact").into()),
         };
+        let config_dir = variables.text(models::CONFIG_DIR).map(Path::new);
+        let policy = file::read(config_dir, &protocol::WORKER_TOOLS, "")?;
         Ok(Self {
+            policy: Arc::new(policy),
             tool_url: url(variables, "AUTONOUS_TOOL_URL", "http://127.0.0.1:8701")?,
             tool_token: variables.secret("AUTONOUS_TOOL_TOKEN"),
             disabled_tools: variables
@@ -92,13 +99,19 @@ impl Config {
     /// The agents that these settings describe: that of the first model, and one for each other model that a
     /// chat can choose.
     pub fn into_agents(self) -> anyhow::Result<Agents> {
-        let Self { tool_url, tool_token, disabled_tools, model, limits, prompt_form, max_retries } = self;
+        let Self { tool_url, tool_token, disabled_tools, policy, model, limits, prompt_form, max_retries } =
+            self;
         let agent = |model: ModelConfig, limits: Limits| -> anyhow::Result<Arc<Agent>> {
             let tools = ToolClient::new(tool_url.clone(), tool_token.clone());
             let tools = tools.context("cannot create the client for the tool server")?;
             let prompt_form = prompt_form.unwrap_or_else(|| PromptForm::for_window(limits.context_tokens));
             let (sees, model) = (model.sees(), model.into_model()?);
-            let own_tools = OwnTools::new(disabled_tools.clone(), ModelState::of(&*model), prompt_form);
+            let own_tools = OwnTools::new(
+                disabled_tools.clone(),
+                Arc::clone(&policy),
+                ModelState::of(&*model),
+                prompt_form,
+            );
             let own_tools = own_tools.context("cannot offer the worker's own tools")?;
             let breaker = ModelBreaker::default();
             Ok(Arc::new(Agent { model, sees, breaker, tools, own_tools, limits, prompt_form, max_retries }))

@@ -21,6 +21,7 @@ use protocol::{Envelope, ErrorCode, Plan, Task, ToolError, ToolSpec};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
+use toolkit::policy::Policy;
 use toolkit::runner::WorkingDirectory;
 use toolkit::{
     Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, RegistryError, Request, Runner, RunnerSettings, Tool,
@@ -83,6 +84,8 @@ pub(crate) type SharedPlan = Arc<Mutex<Option<Plan>>>;
 pub(crate) struct OwnTools {
     /// `AUTONOUS_TOOL_DISABLED`.
     disabled: BTreeSet<String>,
+    /// The operator's rules.
+    policy: Arc<Policy>,
     model: ModelState,
     offered: Vec<ToolSpec>,
 }
@@ -108,6 +111,7 @@ impl OwnTools {
     /// A small model pays too much for each tool and plans badly, so it is offered none.
     pub(crate) fn new(
         disabled: BTreeSet<String>,
+        policy: Arc<Policy>,
         model: ModelState,
         form: PromptForm,
     ) -> Result<Self, RegistryError> {
@@ -117,7 +121,7 @@ impl OwnTools {
             PromptForm::Compact => false,
         };
         let offered = registry.specs().filter(is_on).cloned().collect();
-        Ok(Self { disabled, model, offered })
+        Ok(Self { disabled, policy, model, offered })
     }
 
     /// Whether a tool is the worker's, on or off.
@@ -260,7 +264,7 @@ impl<'a> TaskTools<'a> {
             max_commands: DEFAULT_MAX_COMMANDS,
             bounds: Bounds::default(),
             cwd: WorkingDirectory::Shared(String::new()),
-            policy: Arc::default(),
+            policy: Arc::clone(&self.own.policy),
             approvals: None,
             token_variable: "",
             url: String::new(),
@@ -275,6 +279,8 @@ impl<'a> TaskTools<'a> {
 
 #[cfg(test)]
 mod tests {
+    use toolkit::policy::Caller;
+
     use super::*;
 
     fn names(tools: &OwnTools, plan: Option<Plan>, roots: &[&str]) -> Vec<String> {
@@ -288,7 +294,7 @@ mod tests {
     fn the_catalogue_has_the_tools_that_are_on_and_that_settings_may_name() {
         let tools = |disabled: &[&str], model, form| {
             let disabled = disabled.iter().map(|name| (*name).to_owned()).collect();
-            OwnTools::new(disabled, model, form).unwrap()
+            OwnTools::new(disabled, Arc::default(), model, form).unwrap()
         };
         let (plan, roots) = (|| Some(Plan::default()), ["/d/workspace", "/d/state"]);
         let all = tools(&[], ModelState::Ready, PromptForm::Full);
@@ -302,6 +308,35 @@ mod tests {
             tools(&[], ModelState::Ready, PromptForm::Compact),
         ] {
             assert_eq!(names(&none, plan(), &roots), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn every_tool_is_as_all_tools_of_all_programs_are_and_its_example_fits() {
+        let registry = registry(&TaskLink::dead(), &SharedPlan::default(), ModelState::Ready, None).unwrap();
+        let found: Vec<String> = registry.specs().flat_map(toolkit::catalogue_rules::breaches).collect();
+        assert_eq!(found, Vec::<String>::new());
+        let session = protocol::SessionId::default_session();
+        for (name, example) in [
+            (
+                PlanCreate::NAME,
+                PlanCreate { link: TaskLink::dead(), plan: Arc::default(), model: ModelState::Ready }
+                    .example(),
+            ),
+            (
+                PlanUpdate::NAME,
+                PlanUpdate { link: TaskLink::dead(), plan: Arc::default(), model: ModelState::Ready }
+                    .example(),
+            ),
+            (
+                TodoUpdate::NAME,
+                TodoUpdate { link: TaskLink::dead(), model: ModelState::Ready, state_root: None }.example(),
+            ),
+        ] {
+            let body = example.to_string();
+            let verdict =
+                registry.verdict(&Policy::default(), (name, body.as_bytes()), &session, Caller::Anonymous);
+            assert!(verdict.is_ok(), "{name}: {verdict:?}");
         }
     }
 

@@ -14,6 +14,10 @@ use super::{ModelState, SharedPlan};
 const MAX_NOTE_CHARS: usize = 300;
 
 /// Sets a plan step's status; completing one begins the next.
+///
+/// # Details
+///
+/// At most one step is in progress: one that was becomes pending again when another begins.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlanUpdateArguments {

@@ -150,6 +150,11 @@ impl ChannelTools {
                 let hint = "Continue without it: the reply reaches the user in this chat.";
                 ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)
             }
+            None if protocol::WORKER_TOOLS.contains(&request.tool.as_str()) => {
+                let message =
+                    format!("The tool `{}` is one of the worker, which runs it in tasks.", request.tool);
+                ToolError::new(ErrorCode::UnknownTool, message).with_hint("Send a message that asks for it.")
+            }
             None => ToolError::new(
                 ErrorCode::UnknownTool,
                 format!("The supervisor has no tool `{}`.", request.tool),

@@ -32,6 +32,7 @@ mod loop_and_tools;
 mod plans;
 mod providers;
 mod reasoning;
+mod three_sources;
 mod todo;
 mod tokens;
 mod web;

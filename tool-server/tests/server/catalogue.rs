@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use toolkit::Registry;
-use toolkit::schema::KEYWORDS;
+use toolkit::catalogue_rules::breaches;
 
 fn registry() -> Registry {
     let root = tempfile::tempdir().unwrap();
@@ -13,55 +13,9 @@ fn registry() -> Registry {
     tool_server::tools::registry(&support::tool_context(root.path(), &pending)).unwrap()
 }
 
-/// Names every property of a schema that has no description.
-fn undescribed(schema: &Value, place: &str, found: &mut Vec<String>) {
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        let place = format!("{place}.{name}");
-        if property["description"].as_str().is_none_or(str::is_empty) {
-            found.push(place.clone());
-        }
-        undescribed(property, &place, found);
-        undescribed(&property["items"], &place, found);
-    }
-}
-
 #[test]
-fn every_argument_and_every_field_of_the_data_is_described() {
-    let mut found = Vec::new();
-    for spec in registry().specs() {
-        undescribed(&spec.input_schema, &format!("{} arguments", spec.name), &mut found);
-        undescribed(&spec.output_schema, &format!("{} data", spec.name), &mut found);
-    }
-    assert_eq!(found, Vec::<String>::new());
-}
-
-/// Names everything in a schema that a reader of schemas may not take.
-fn uncommon(schema: &Value, place: &str, found: &mut Vec<String>) {
-    let Some(keywords) = schema.as_object() else { return found.push(format!("{place}: no object")) };
-    found.extend(
-        keywords
-            .keys()
-            .filter(|word| !KEYWORDS.contains(&word.as_str()))
-            .map(|word| format!("{place}: {word}")),
-    );
-    if !schema["type"].is_string() {
-        found.push(format!("{place}: type {}", schema["type"]));
-    }
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        uncommon(property, &format!("{place}.{name}"), found);
-    }
-    if schema["type"] == "array" {
-        uncommon(&schema["items"], &format!("{place}[]"), found);
-    }
-}
-
-#[test]
-fn every_schema_has_plain_types_and_common_keywords_only() {
-    let mut found = Vec::new();
-    for spec in registry().specs() {
-        uncommon(&spec.input_schema, &format!("{} arguments", spec.name), &mut found);
-        uncommon(&spec.output_schema, &format!("{} data", spec.name), &mut found);
-    }
+fn every_tool_is_as_all_tools_of_all_programs_are() {
+    let found: Vec<String> = registry().specs().flat_map(breaches).collect();
     assert_eq!(found, Vec::<String>::new());
 }
 
@@ -80,15 +34,9 @@ fn an_expected_hash_has_its_form_in_the_schema_and_defaults_are_stated() {
 }
 
 #[test]
-fn every_tool_refuses_unknown_arguments_and_is_described_in_short_for_models_and_in_full_for_people() {
+fn every_tool_is_described_in_full_for_people() {
     for spec in registry().specs() {
-        assert_eq!(spec.input_schema["additionalProperties"], false, "{}", spec.name);
-        let first = spec.description.split("\n\n").next().unwrap_or_default();
-        let sentence = first.lines().next().unwrap_or_default();
-        assert!(sentence.ends_with('.') && sentence.len() < 110, "{}: {sentence}", spec.name);
-        assert!(spec.description.len() < 400, "{}: every turn pays for the description", spec.name);
         assert!(!spec.details.is_empty(), "{} has nothing for people", spec.name);
-        assert!(!spec.annotations.read_only || !spec.annotations.destructive, "{}", spec.name);
     }
 }
 

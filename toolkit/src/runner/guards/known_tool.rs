@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use protocol::{ErrorCode, ToolError};
+use protocol::{ErrorCode, SUPERVISOR_TOOLS, ToolError, WORKER_TOOLS};
 
 use super::{Check, Guard};
 use crate::registry::AnyTool;
@@ -34,10 +34,26 @@ pub(in crate::runner) fn find(
             Some(hint) => (None, format!("{hint} The tools are: {names}.")),
             None => (arguments::nearest(name, registry.names()), format!("The tools are: {names}.")),
         };
+        if let Some(elsewhere) = elsewhere(name) {
+            return elsewhere;
+        }
         let meant = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
         let message = format!("No such tool: `{}`.{meant}", arguments::elide(name, 60));
         ToolError::new(ErrorCode::UnknownTool, message).with_hint(hint)
     })
+}
+
+/// The error for a tool that another program runs; none if none has it.
+fn elsewhere(name: &str) -> Option<ToolError> {
+    let (place, hint) = if WORKER_TOOLS.contains(&name) {
+        ("the worker", "It runs within a task: send a message that asks for it.".to_owned())
+    } else if SUPERVISOR_TOOLS.contains(&name) {
+        ("the supervisor", format!("Send it to POST /tools/{name} of the supervisor's control port."))
+    } else {
+        return None;
+    };
+    let message = format!("The tool `{name}` is one of {place}, not of this server.");
+    Some(ToolError::new(ErrorCode::UnknownTool, message).with_hint(hint))
 }
 
 /// The transfer with this name. Only a route asks, so that a wrong name is the server's own mistake.
