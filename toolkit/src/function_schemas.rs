@@ -75,7 +75,7 @@ impl Format {
 
 /// Every property is required, and may be null where it was optional: a tool takes null as absent.
 fn strict(schema: &Value) -> Value {
-    all_required(&with_null(schema))
+    all_required(&with_null(&without_maps(schema)))
 }
 
 fn all_required(schema: &Value) -> Value {
@@ -110,11 +110,25 @@ fn or_null(property: &mut Value) {
 
 fn declaration(spec: &ToolSpec) -> Value {
     let mut declaration = json!({"name": spec.name, "description": spec.description});
+    let schema = without_maps(&spec.input_schema);
     // An object without properties is refused.
-    if spec.input_schema["properties"].as_object().is_some_and(|properties| !properties.is_empty()) {
-        declaration["parameters"] = proto(&spec.input_schema);
+    if schema["properties"].as_object().is_some_and(|properties| !properties.is_empty()) {
+        declaration["parameters"] = proto(&schema);
     }
     declaration
+}
+
+/// The schema without the optional properties that are maps of any names, which these providers refuse.
+fn without_maps(schema: &Value) -> Value {
+    let mut schema = each_schema(schema, &without_maps);
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let is_map = |property: &Value| {
+            property["type"] == "object" && property["properties"].as_object().is_none_or(Map::is_empty)
+        };
+        properties.retain(|name, property| required.iter().any(|one| one == name) || !is_map(property));
+    }
+    schema
 }
 
 /// The provider's own schema message: types are names of an enum, and unknown fields are errors.
@@ -228,6 +242,21 @@ mod tests {
         }});
         assert_eq!(declarations[0]["parameters"], expected);
         assert_eq!(declarations[1], json!({"name": "tool", "description": "It works."}));
+    }
+
+    #[test]
+    fn maps_of_any_names_are_left_out_where_a_provider_refuses_them() {
+        let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let with_map = spec(json!({"type": "object", "additionalProperties": false, "required": ["url"],
+            "properties": {"url": {"type": "string"}, "headers": map}}));
+        let names =
+            |schema: &Value| schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let strict = Format::OpenAiStrict.tools([&with_map]);
+        assert_eq!(names(&strict[0]["function"]["parameters"]), ["url"]);
+        let gemini = Format::Gemini.tools([&with_map]);
+        assert_eq!(names(&gemini[0]["functionDeclarations"][0]["parameters"]), ["url"]);
+        let openai = Format::OpenAi.tools([&with_map]);
+        assert_eq!(names(&openai[0]["function"]["parameters"]), ["headers", "url"]);
     }
 
     #[test]
