@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model;
+use super::{decider, model};
+use crate::fake_telegram::Sent;
 use crate::fake_telegram::update::Chat;
 use crate::{FakeTelegram, Random};
 
@@ -73,7 +74,8 @@ impl Chats {
     /// The words in the replies to each chat, in order, with duplicates.
     pub(super) fn replies(telegram: &FakeTelegram) -> BTreeMap<i64, Vec<String>> {
         let mut replies: BTreeMap<i64, Vec<String>> = BTreeMap::new();
-        for sent in telegram.sent() {
+        let is_reply = |sent: &Sent| sent.target.is_none() && !decider::is_about_approval(&sent.text);
+        for sent in telegram.sent().into_iter().filter(is_reply) {
             let word = sent.text.split(' ').nth(1).unwrap_or_default().trim_end_matches(':').to_owned();
             let is_answer = sent.text.starts_with(&model::answer_to(&word));
             replies.entry(sent.chat_id).or_default().push(if is_answer { word } else { sent.text });

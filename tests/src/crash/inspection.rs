@@ -7,6 +7,7 @@ use std::fs;
 use super::chats::{Chats, Written};
 use super::copy::{self, Copies};
 use super::kills::Kills;
+use super::model;
 use super::report::Report;
 use crate::{FakeTelegram, System};
 
@@ -37,6 +38,7 @@ impl Inspection<'_> {
         self.messages(&mut report);
         self.replies(&mut report);
         self.calls(&mut report);
+        self.approvals(&mut report);
         self.records(&mut report);
         self.copied(&mut report);
         if !self.is_answered {
@@ -104,6 +106,42 @@ impl Inspection<'_> {
         report.forbid("completed calls without an effect", having(|note| note.effects < note.done));
         report.forbid("effects without a call", having(|note| note.effects > note.started));
         report.forbid("more than one effect per attempt", having(|note| note.effects > note.attempts));
+    }
+
+    fn approvals(&self, report: &mut Report) {
+        let database = self.system.database();
+        let count = |event: &str| {
+            let query = format!("select count(*) from events where type = '{event}'");
+            usize::try_from(database.count(&query)).unwrap_or_default()
+        };
+        report.inform("attempts that ended to wait for a person", count("task.parked"));
+        report.inform("questions", count("approval.requested"));
+        report.inform("answered with a no", count("approval.denied"));
+        report.inform("answered with a yes", count("approval.granted"));
+        let twice = "select payload ->> 'approval_id' from events where type = 'approval.used'
+                     group by 1 having count(*) > 1";
+        report.forbid("decisions that were used twice", database.texts(twice));
+        let without = "select used.payload ->> 'approval_id' from events as used
+                       where used.type = 'approval.used' and not exists (
+                           select 1 from events as yes where yes.type = 'approval.granted'
+                               and yes.payload ->> 'approval_id' = used.payload ->> 'approval_id')";
+        report.forbid("decisions that were used without a yes", database.texts(without));
+        let yes: BTreeMap<String, u32> = database
+            .rows(
+                "select task.text, count(*) from events as used join inbox as task on task.id = used.task_id
+                 where used.type = 'approval.used' group by task.id",
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .into_iter()
+            .collect();
+        let asked = self.chats.written().iter().filter(|written| model::needs_approval(&written.word));
+        let more = asked.filter_map(|written| {
+            let (effects, yes) =
+                (effects(self.system, written), yes.get(&written.text()).copied().unwrap_or(0));
+            (effects > yes).then(|| format!("{}: {effects} effects, {yes} decisions", written.word))
+        });
+        report.forbid("effects without a yes of their own", more.collect());
+        report.forbid("presses that were not passed on", database.texts("select approval_id from decisions"));
     }
 
     fn records(&self, report: &mut Report) {

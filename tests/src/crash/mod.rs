@@ -3,17 +3,21 @@
 //! Chats write over Telegram's protocol, which delivers an update again until it is confirmed. For each
 //! message, a fake model makes one tool call that appends a line to a file, so the test sees effects without
 //! a record, records without an effect, and duplicate effects. Now and then the supervisor is stopped and its
-//! database files are copied, as a backup or a power cut would find them.
+//! database files are copied, as a backup or a power cut would find them. Half of the calls wait for a person,
+//! who presses a button of each question once.
 //!
 //! All random choices come from one seed; the exact moments depend on the machine.
 
 mod chats;
 mod copy;
+mod decider;
 mod inspection;
 mod kills;
 mod model;
 mod report;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use crate::{FakeModel, FakeTelegram, Random, System, wait};
@@ -44,28 +48,45 @@ impl CrashTest {
         let mut system = started(&telegram, &model, &chats, self.workers);
         let mut copies = copy::Copies::default();
         let mut kills = kills::Kills::default();
-        for round in 0..self.rounds {
-            chats.write(&telegram, &mut random);
-            if (round + 1) * self.copies / self.rounds > round * self.copies / self.rounds {
+        let done = AtomicBool::new(false);
+        let is_answered = thread::scope(|scope| {
+            scope.spawn(|| decider::decide_all(&telegram, &done));
+            let _done = Done(&done);
+            for round in 0..self.rounds {
+                chats.write(&telegram, &mut random);
+                if (round + 1) * self.copies / self.rounds > round * self.copies / self.rounds {
+                    kills::random_moment(&telegram, &mut random);
+                    copies.take(&system, &telegram, &mut random);
+                }
                 kills::random_moment(&telegram, &mut random);
-                copies.take(&system, &telegram, &mut random);
+                kills.kill_one(&mut system, &mut random);
+                model.forget_requests();
+                progress(round + 1);
             }
-            kills::random_moment(&telegram, &mut random);
-            kills.kill_one(&mut system, &mut random);
-            model.forget_requests();
-            progress(round + 1);
-        }
-        system.wait_until_ready();
-        let is_answered = wait::within(PATIENCE, || chats.are_answered(&telegram).then_some(())).is_some();
+            system.wait_until_ready();
+            wait::within(PATIENCE, || chats.are_answered(&telegram).then_some(())).is_some()
+        });
         system.stop();
         let (system, telegram, chats, kills, copies) = (&system, &telegram, &chats, &kills, &copies);
         Inspection { system, telegram, chats, kills, copies, is_answered }.report()
     }
 }
 
+/// Ends the decider, also when a check has failed.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A system that never gives up a task, however often it is interrupted.
 fn started(telegram: &FakeTelegram, model: &FakeModel, chats: &Chats, workers: usize) -> System {
-    System::builder()
+    let builder = System::builder();
+    let config = builder.dir().write_policy(decider::RULES);
+    builder
+        .variable("AUTONOUS_CONFIG_DIR", &config)
         .workers(workers)
         .telegram(telegram, &chats.ids())
         .model(model)

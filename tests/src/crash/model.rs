@@ -30,9 +30,14 @@ pub(super) fn note_down(request: &Value) -> ModelReply {
     }
 }
 
+/// Whether a word is noted with a call that a person is asked about.
+pub(super) fn needs_approval(word: &str) -> bool {
+    word.ends_with(|last: char| "02468ace".contains(last))
+}
+
 /// Half of the words are noted with a file tool, half with a command.
 fn action(word: &str, file: &str) -> (&'static str, Value) {
-    if word.ends_with(|last: char| "02468ace".contains(last)) {
+    if needs_approval(word) {
         ("write", json!({"path": file, "content": format!("{word}\n"), "mode": "append"}))
     } else {
         ("bash", json!({"cmd": format!("echo {word} >> {file}")}))
