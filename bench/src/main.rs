@@ -28,6 +28,7 @@ mod start;
 mod table;
 mod trees;
 mod turns;
+mod web;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -43,7 +44,7 @@ fn main() -> anyhow::Result<()> {
         return bare::serve();
     }
     let sources = cargo_sources()?;
-    let sections: [(&'static str, Section<'_>); 17] = [
+    let sections: [(&'static str, Section<'_>); 18] = [
         ("A call: ls of 20 entries", &call::bench),
         ("A call: read of 50 kB", &read::bench),
         ("A decision about a call that waits", &decision::bench),
@@ -57,6 +58,7 @@ fn main() -> anyhow::Result<()> {
         ("A message to its first event", &first_event::bench),
         ("Many chats at once", &chats::bench),
         ("A database of 1,000,000 events", &archive::bench),
+        ("The web, from a server beside it", &web::bench),
         ("A turn of the worker's loop", &turns::bench),
         ("The prompt of a long task", &prompt::bench),
         ("From the start to ready", &start::bench),

@@ -48,7 +48,7 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn descendants_of(pid: u32) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn descendants_of(pid: u32) -> anyhow::Result<Vec<u32>> {
     let mut found = vec![pid];
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
