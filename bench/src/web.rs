@@ -95,8 +95,8 @@ fn download(table: &mut Table, site: SocketAddr, address: SocketAddr, server: u3
 
 /// Paragraphs with links, a list and a table, over and over.
 fn html(bytes: usize) -> String {
-    let part = "<h2>News</h2><p>Some <b>words</b> of a <a href=\"/story\">story</a> that goes on for a line or two, \
-                as stories do.</p><ul><li>one</li><li>two</li></ul>\
+    let part = "<h2>News</h2><p>Some <b>words</b> of a <a href=\"/story\">story</a> that goes on for a line \
+                or two, as stories do.</p><ul><li>one</li><li>two</li></ul>\
                 <table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>";
     format!("<html><body>{}</body></html>", part.repeat(bytes / part.len()))
 }

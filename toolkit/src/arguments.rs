@@ -44,6 +44,16 @@ pub fn leave_out_nulls(arguments: &mut Value, schema: &Value) {
     }
 }
 
+/// Puts the JSON text of these arguments in the place of what is not a string.
+pub fn as_texts(arguments: &mut Value, names: &[&str]) {
+    for name in names {
+        match arguments.get_mut(*name) {
+            None | Some(Value::String(_)) => {}
+            Some(value) => *value = Value::String(value.to_string()),
+        }
+    }
+}
+
 /// Checks arguments against a tool's schema.
 pub fn validate(validator: &Validator, schema: &Value, arguments: &Value) -> Result<(), ToolError> {
     if validator.is_valid(arguments) {

@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use protocol::{ErrorCode, SessionId, ToolError, ToolSpec};
 use serde_json::Value;
 
-use crate::arguments::{invalid, leave_out_nulls, parse_object, validate};
+use crate::arguments::{as_texts, invalid, leave_out_nulls, parse_object, validate};
 use crate::description::Description;
 use crate::outcome::{Failure, Outcome, Success};
 use crate::policy::{Caller, Policy, Subject, Touches, Verdict};
@@ -52,6 +52,7 @@ pub(crate) trait AnyTool: Send + Sync {
         session: &SessionId,
     ) -> Result<BTreeMap<String, String>, ToolError>;
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, Failure>;
+    fn normalize(&self, arguments: &mut Value);
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Value>;
 
@@ -150,6 +151,12 @@ impl<T: Tool> AnyTool for Registered<T> {
         self.run(trial, call).map(|success| success.stdout)
     }
 
+    /// Arguments as the schema has them.
+    fn normalize(&self, arguments: &mut Value) {
+        leave_out_nulls(arguments, &self.spec.input_schema);
+        as_texts(arguments, T::JSON_TEXTS);
+    }
+
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         validate(&self.validator, &self.spec.input_schema, arguments).map_err(|error| {
             match self.tool.misfit(arguments) {
@@ -237,7 +244,7 @@ impl Registry {
                 .with_hint(format!("The tools are: {}.", names.join(", ")))
         })?;
         let mut arguments = parse_object(body).map(Value::Object)?;
-        leave_out_nulls(&mut arguments, &found.spec().input_schema);
+        found.normalize(&mut arguments);
         found.validate(&arguments)?;
         Ok(found.verdict(policy, &arguments, session, caller))
     }

@@ -43,6 +43,10 @@ pub trait Tool: Send + Sync + 'static {
     /// The optional arguments that a small model gets; it always gets the required ones.
     const ESSENTIAL: &'static [&'static str] = &[];
 
+    /// The arguments that take any JSON. What is not a string becomes its JSON text; the schema says
+    /// `string`, because some providers refuse a schema of several types.
+    const JSON_TEXTS: &'static [&'static str] = &[];
+
     /// Whether a call usually ends within a millisecond. It then starts without a change of threads.
     const QUICK: bool = false;
 

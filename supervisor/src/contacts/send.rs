@@ -21,10 +21,10 @@ use crate::channel_tools::sending::{not_stored, wait};
 use crate::store::contact_messages::{self, NewMessage};
 use crate::timing;
 
-/// Sends a message to a person other than the user. Read `file_state_dir/contacts/ACTIVE.md` first: it has
-/// the `contact_id`.
+/// Sends a message to a person other than the user.
 ///
-/// The user is asked before somebody is written to for the first time.
+/// Read `file_state_dir/contacts/ACTIVE.md` first: it has the `contact_id`. The user is asked before somebody
+/// is written to for the first time.
 ///
 /// # Details
 ///

@@ -3,8 +3,8 @@
 //! Chats write over Telegram's protocol, which delivers an update again until it is confirmed. For each
 //! message, a fake model makes one tool call that appends a line to a file, so the test sees effects without
 //! a record, records without an effect, and duplicate effects. Now and then the supervisor is stopped and its
-//! database files are copied, as a backup or a power cut would find them. Half of the calls wait for a person,
-//! who presses a button of each question once.
+//! database files are copied, as a backup or a power cut would find them. Half of the calls wait for a
+//! person, who presses a button of each question once.
 //!
 //! All random choices come from one seed; the exact moments depend on the machine.
 

@@ -10,7 +10,12 @@ fn every_protocol_leads_from_a_message_over_two_calls_to_a_reply() {
         let calls = ModelReply::Calls(vec![call("."), call("nowhere")]);
         let answer = ModelReply::Text("There is a.txt – 1 file.".to_owned());
         let model = FakeModel::answering(vec![calls, answer]);
-        let system = System::builder().model(&model).variable("AUTONOUS_MODEL_PROVIDER", provider).start();
+        // The worker's own tools are in no list of the tool server.
+        let system = System::builder()
+            .model(&model)
+            .variable("AUTONOUS_MODEL_PROVIDER", provider)
+            .variable("AUTONOUS_TOOL_DISABLED", "plan_create,plan_update,todo_update")
+            .start();
         std::fs::write(system.workspace().join("a.txt"), "a").unwrap();
         assert_eq!(system.reply(&system.say("what is here?")), "There is a.txt – 1 file.", "{provider}");
         let states = system.database().texts("select status from tool_calls order by status");

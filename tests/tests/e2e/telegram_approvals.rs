@@ -104,6 +104,27 @@ fn a_call_is_shown_decided_with_a_button_and_run_once() {
 }
 
 #[test]
+fn a_task_that_waits_is_shown_as_waiting_until_it_goes_on() {
+    let telegram = FakeTelegram::start();
+    let (system, _config) = system(&telegram, None);
+    telegram.push(ADA.text(r#"write {"path": "a.txt", "content": "hello"}"#));
+    let (asked, buttons) = question(&telegram, ADA, 0);
+    wait::until_true("the task gives its worker free", || system.database().has_event("task.parked"));
+    wait::until("it is shown that it waits", || {
+        telegram.progress().into_iter().find(|shown| shown.text.starts_with("Waiting for a decision · "))
+    });
+    telegram.push(ADA.text("/status"));
+    wait::until("the chat is told", || {
+        telegram.sent().into_iter().find(|sent| sent.text.starts_with("Waiting for a decision for "))
+    });
+    assert_eq!(press(&telegram, ADA, ADA.id, &asked, &buttons[0].1), "Allowed.");
+    let last = |sent: &Sent| sent.method == "sendmessage" && sent.text.contains("exit 0");
+    wait::until("it is answered", || telegram.sent().into_iter().find(last));
+    assert_eq!(fs::read_to_string(file(&system, "a.txt")).unwrap(), "hello");
+    wait::until_true("nothing is left of the progress", || telegram.visible_progress(ADA.id).is_empty());
+}
+
+#[test]
 fn a_question_outlives_all_programs_and_its_button_works_afterwards() {
     let telegram = FakeTelegram::start();
     let (mut system, _config) = system(&telegram, None);

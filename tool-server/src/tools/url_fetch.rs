@@ -59,7 +59,7 @@ pub(crate) struct UrlFetchArguments {
     /// If-Modified-Since, Range, and X-… that are no credentials.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// The body, with POST, PUT and PATCH. JSON is sent as such unless a Content-Type says otherwise.
+    /// The body, with POST, PUT and PATCH: a text, or any other value, which is sent as JSON.
     #[serde(default)]
     body: Option<String>,
     /// The name of a credential that the operator set up for this address.
@@ -177,6 +177,7 @@ impl Tool for UrlFetch {
     const RISK: Risk = Risk::High;
     const ANNOTATIONS: Annotations = Annotations { open_world: true, ..Annotations::ACTS };
     const SLOT: Slot = Slot::Web;
+    const JSON_TEXTS: &'static [&'static str] = &["body"];
     const ESSENTIAL: &'static [&'static str] = &["cursor"];
 
     fn example(&self) -> Value {

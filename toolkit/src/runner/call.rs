@@ -72,7 +72,7 @@ impl PendingCall {
         };
         let mut arguments = arguments::parse_object(&request.body).map(Value::Object);
         if let (Ok(tool), Ok(arguments)) = (&tool, &mut arguments) {
-            arguments::leave_out_nulls(arguments, &tool.spec().input_schema);
+            tool.normalize(arguments);
         }
         let info = CallInfo {
             ids: CallIds {

@@ -6,6 +6,7 @@ mod chat;
 mod corpus;
 mod name_server;
 mod network;
+mod search;
 mod site;
 
 use std::time::{Duration, Instant};
@@ -187,6 +188,18 @@ fn bodies_are_bounded_decoded_paged_and_stored() {
         let server = server();
         let get = |path: &str| fetch(&server, &format!("http://page.test{path}"));
 
+        for (body, sent, content_type) in [
+            (json!("a=b"), "a=b", "text/plain; charset=utf-8"),
+            (json!({"a": [1, null]}), "{\"a\":[1,null]}", "application/json"),
+            (json!([true]), "[true]", "application/json"),
+            (json!(7), "7", "application/json"),
+            (json!(false), "false", "application/json"),
+        ] {
+            let asked = json!({"url": "http://page.test/", "method": "POST", "body": body});
+            assert!(server.call("url_fetch", &asked).ok, "{body}");
+            let last = site.last();
+            assert_eq!((last.body.as_str(), last.header("content-type")), (sent, Some(content_type)));
+        }
         let missing = get("/missing");
         assert_eq!((missing.ok, missing.exit_code, missing.meta.status), (false, 1, Status::Partial));
         assert!(
