@@ -29,8 +29,13 @@ pub(super) fn text(bytes: &[u8]) -> Result<String, &'static str> {
     if pages.is_empty() { Err("it has no text, only pictures") } else { Ok(pages.join("\n\n") + "\n") }
 }
 
-/// Without blanks at the ends of lines, and with one empty line at most between two others.
+/// Letters that fonts draw as one. A search for "files" must find them.
+const LIGATURES: [(char, &str); 5] =
+    [('\u{fb00}', "ff"), ('\u{fb01}', "fi"), ('\u{fb02}', "fl"), ('\u{fb03}', "ffi"), ('\u{fb04}', "ffl")];
+
+/// Without blanks at the ends of lines, with one empty line at most between two others, and letter by letter.
 fn tidy(page: &str) -> String {
+    let page = LIGATURES.iter().fold(page.to_owned(), |page, (one, letters)| page.replace(*one, letters));
     let mut tidy = String::with_capacity(page.len());
     let mut is_gap = false;
     for line in page.lines().map(str::trim_end) {
@@ -83,6 +88,11 @@ mod tests {
     fn the_text_of_each_page_is_found_in_order() {
         let text = text(&pdf(&["The first page", "And the second"])).unwrap();
         assert_eq!(text, "The first page\n\nAnd the second\n");
+    }
+
+    #[test]
+    fn a_page_is_tidied() {
+        assert_eq!(tidy("\u{c}my \u{fb01}les  \n\n\n\no\u{fb03}ce\n\n"), "my files\n\noffice");
     }
 
     #[test]
