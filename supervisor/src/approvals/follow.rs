@@ -3,22 +3,19 @@
 
 use std::time::Duration;
 
-use protocol::now_ms;
 use tokio_util::sync::CancellationToken;
 
 use super::Approval;
 use super::ask::Asker;
-use super::client::{Approvals, Outcome};
+use super::client::Approvals;
 use super::events::EventsError;
+use super::pass_on::{self, NotPassedOn};
 use crate::cancel_signal::CancelSignal;
 use crate::error_chain::error_chain;
-use crate::store::{StoreError, decisions};
+use crate::store::StoreError;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// Within this, a decision is passed on by whoever took it, or given up.
-pub(crate) const PASSED_ON_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
@@ -28,8 +25,8 @@ enum FollowError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Events(#[from] EventsError),
-    #[error("a decision could not be passed on")]
-    Unreachable,
+    #[error(transparent)]
+    Decision(#[from] NotPassedOn),
 }
 
 pub(crate) struct Follower {
@@ -39,10 +36,6 @@ pub(crate) struct Follower {
     pub(crate) cancel_signal: CancelSignal,
     /// When this process began, in milliseconds since the epoch.
     pub(crate) since_ms: i64,
-}
-
-fn millis_of(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Follower {
@@ -97,7 +90,7 @@ impl Follower {
     }
 
     async fn look_at_all(&self) -> Result<(), FollowError> {
-        self.pass_on_decisions().await?;
+        pass_on::the_rest(&self.approvals, &self.asker.store, self.since_ms).await?;
         let pending = self.approvals.pending().await?;
         for approval in &pending {
             self.asker.ask(approval).await?;
@@ -110,20 +103,6 @@ impl Follower {
                 Some(approval) => self.handle(&approval).await?,
                 None => self.asker.forget(id).await?,
             }
-        }
-        Ok(())
-    }
-
-    /// Passes on what was decided and not passed on yet. Whoever has just pressed a button does that himself.
-    async fn pass_on_decisions(&self) -> Result<(), FollowError> {
-        let until = (now_ms() - millis_of(PASSED_ON_WITHIN)).max(self.since_ms);
-        for decision in self.asker.store.write(move |tx| decisions::until(tx, until)).await? {
-            match self.approvals.decide(&decision).await {
-                Outcome::Unreachable => return Err(FollowError::Unreachable),
-                Outcome::Taken(_) | Outcome::Before(_) | Outcome::Unknown => {}
-                Outcome::Failed(why) => tracing::error!(why, "a decision was refused"),
-            }
-            self.asker.store.write_until_done(move |tx| decisions::remove(tx, &decision.approval)).await?;
         }
         Ok(())
     }

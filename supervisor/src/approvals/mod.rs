@@ -9,6 +9,7 @@ pub(crate) mod client;
 pub(crate) mod events;
 pub(crate) mod expire;
 pub(crate) mod follow;
+pub(crate) mod pass_on;
 pub(crate) mod words;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Who is asked, and told afterwards: against a tool server that is played, and a real database.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::ask::Asker;
 use super::client::{Approvals, Outcome};
 use super::follow::Follower;
+use super::pass_on;
 use super::words::Choice;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::{BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Rejection, SendOutcome};
@@ -31,12 +33,16 @@ const TOKEN: &str = "approver";
 struct Played {
     approvals: Mutex<Vec<Value>>,
     changes: broadcast::Sender<String>,
+    /// Whether the next decision finds a server that ends and is there again at once.
+    restarts: AtomicBool,
 }
 
 impl Played {
     /// Serves on a port of its own; returns its address.
     async fn start() -> (Arc<Self>, String) {
-        let played = Arc::new(Self { approvals: Mutex::default(), changes: broadcast::channel(16).0 });
+        let changes = broadcast::channel(16).0;
+        let restarts = AtomicBool::new(false);
+        let played = Arc::new(Self { approvals: Mutex::default(), changes, restarts });
         let routes = Router::new()
             .route("/approvals", get(list))
             .route("/approvals/stream", get(follow))
@@ -105,6 +111,10 @@ async fn decide(
     Path(id): Path<String>,
     Json(decision): Json<Value>,
 ) -> Result<Json<Value>, StatusCode> {
+    if played.restarts.swap(false, Ordering::SeqCst) {
+        let _ = played.changes.send("end".to_owned());
+        panic!("the connection ends without an answer");
+    }
     let decided = played.set(&id, decision)?;
     played.tell("decided", &decided);
     Ok(Json(decided))
@@ -284,11 +294,38 @@ async fn a_decision_that_was_stored_before_the_start_is_passed_on_once() {
     fixture.store.write(move |tx| decisions::keep(tx, &stored)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(2)).await;
     let (_approvals, stop) = following(&fixture, &url);
-    let mut changes = fixture.store.changes();
-    while fixture.column::<i64>("select count(*) from decisions").await != [0] {
-        changes.changed().await.unwrap();
-    }
+    none_is_kept(&fixture).await;
     stop.cancel();
     let decision = played.approvals.lock().unwrap()[0]["decision"].clone();
     assert_eq!((&decision["decision"], &decision["by"]), (&json!("deny"), &json!("Ada")));
+}
+
+/// Waits until no decision is stored any more.
+async fn none_is_kept(fixture: &Fixture) {
+    let mut changes = fixture.store.changes();
+    let waiting = async {
+        while fixture.column::<i64>("select count(*) from decisions").await != [0] {
+            changes.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("each decision is passed on");
+}
+
+#[tokio::test]
+async fn a_decision_that_met_a_server_that_restarts_is_passed_on_when_it_is_there_again() {
+    let fixture = Fixture::new().await;
+    let (played, url) = Played::start().await;
+    let id = EventId::new();
+    played.request(&id, "test:7", false);
+    let (approvals, stop) = following(&fixture, &url);
+    rows(&fixture, 1).await;
+    played.restarts.store(true, Ordering::SeqCst);
+    let decision = pressed(id.as_str(), Choice::Once, "Ada");
+    let stored = decision.clone();
+    fixture.store.write(move |tx| decisions::keep(tx, &stored)).await.unwrap();
+    let outcome = pass_on::just_taken(&approvals, &fixture.store, decision).await;
+    assert_eq!(outcome, Outcome::Unreachable);
+    none_is_kept(&fixture).await;
+    stop.cancel();
+    assert_eq!(played.approvals.lock().unwrap()[0]["decision"]["decision"], "grant");
 }

@@ -5,6 +5,10 @@ use protocol::{TaskId, now_ms};
 use rusqlite::{Connection, params};
 
 use super::StoreError;
+
+/// When a decision was stored that nobody has in hand.
+const LONG_AGO_MS: i64 = 0;
+
 /// What somebody can choose about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
@@ -86,6 +90,13 @@ pub(crate) fn remove(connection: &Connection, approval: &str) -> Result<(), Stor
     Ok(())
 }
 
+/// Whoever took a decision has not passed it on: from now on it counts as an old one.
+pub(crate) fn give_up(connection: &Connection, approval: &str) -> Result<(), StoreError> {
+    let sql = "update decisions set created_at_ms = ?2 where approval_id = ?1";
+    connection.prepare_cached(sql)?.execute(params![approval, LONG_AGO_MS])?;
+    Ok(())
+}
+
 /// Refuses what a task that has ended still asks for: nobody would run it.
 pub(super) fn withdraw(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     let sql = "select distinct asked.payload ->> 'approval_id' from events as asked indexed by events_task
@@ -98,7 +109,7 @@ pub(super) fn withdraw(connection: &Connection, task: &TaskId) -> Result<(), Sto
     let open = query.query_map([task.as_str()], |row| row.get::<_, String>(0))?;
     for approval in open.collect::<Result<Vec<_>, _>>()? {
         let (by, reason) = ("the supervisor".to_owned(), Some("its task has ended".to_owned()));
-        insert(connection, &Decision { approval, choice: Choice::Deny, by, reason }, 0)?;
+        insert(connection, &Decision { approval, choice: Choice::Deny, by, reason }, LONG_AGO_MS)?;
     }
     Ok(())
 }

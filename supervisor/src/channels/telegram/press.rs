@@ -9,7 +9,6 @@ use teloxide::payloads::{
     AnswerCallbackQuery, AnswerCallbackQuerySetters, DeleteMessage, EditMessageReplyMarkup,
 };
 use teloxide::types::{CallbackQueryId, MessageId, UpdateKind, UserId};
-use tokio::time::timeout;
 
 use super::NAME;
 use super::api::Api;
@@ -18,7 +17,7 @@ use super::place::Place;
 use super::stranger;
 use super::updates::Received;
 use crate::approvals::client::{Approvals, Outcome};
-use crate::approvals::follow::PASSED_ON_WITHIN;
+use crate::approvals::pass_on;
 use crate::approvals::words::Choice;
 use crate::channel::{Chat, Content, Delivery};
 use crate::store::cancel::{self, Cancellation};
@@ -200,22 +199,16 @@ impl Answer {
 /// edited by whoever hears of the decision from the tool server.
 async fn pass_on(approvals: Option<&Approvals>, store: &Store, decision: Decision) -> (String, bool) {
     let Some(approvals) = approvals else { return (NOTHING.to_owned(), false) };
-    let outcome = timeout(PASSED_ON_WITHIN, approvals.decide(&decision)).await;
-    let words = match outcome.unwrap_or(Outcome::Unreachable) {
+    let is_denied = decision.choice == Choice::Deny;
+    let words = match pass_on::just_taken(approvals, store, decision).await {
         Outcome::Unreachable => {
-            approvals.changed.notify_one();
             return ("Noted. It takes effect as soon as the tool server answers again.".to_owned(), false);
         }
-        Outcome::Taken(_) if decision.choice == Choice::Deny => "Denied.".to_owned(),
+        Outcome::Taken(_) if is_denied => "Denied.".to_owned(),
         Outcome::Taken(_) => "Allowed.".to_owned(),
         Outcome::Before(words) | Outcome::Failed(words) => words,
         Outcome::Unknown => "This is not waited for any more.".to_owned(),
     };
-    // If this fails, it is passed on once more, and is too late.
-    let removed = store.write_until_done(move |tx| decisions::remove(tx, &decision.approval)).await;
-    if let Err(error) = removed {
-        tracing::error!(%error, "could not forget a decision that was passed on");
-    }
     // Telegram shows at most 200 characters.
     (words.chars().take(200).collect(), true)
 }
