@@ -3,6 +3,9 @@
 
 use crate::{VariableError, Variables};
 
+/// The name of the root for what an agent keeps, in whatever directory it lies.
+pub const STATE_ROOT: &str = "state";
+
 /// The variable.
 pub const WORKSPACES: &str = "AUTONOUS_WORKSPACES";
 

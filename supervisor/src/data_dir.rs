@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use process::workspaces::STATE_ROOT;
 use rustix::fs::{FlockOperation, flock};
 
 /// The skills that come with the program.
@@ -74,7 +75,7 @@ impl DataDir {
 
     /// Where the agent keeps its own notes.
     pub(crate) fn state(&self) -> PathBuf {
-        self.0.join("state")
+        self.0.join(STATE_ROOT)
     }
 
     /// What was typed in conversations.
@@ -92,7 +93,7 @@ impl DataDir {
     }
 
     pub(crate) fn create(&self) -> Result<(), DataDirError> {
-        for part in ["", "db", "journal", "output", "workspace", "state"] {
+        for part in ["", "db", "journal", "output", "workspace", STATE_ROOT] {
             let directory = self.0.join(part);
             DirBuilder::new()
                 .recursive(true)

@@ -5,6 +5,7 @@
 //! keeps alive; the `journal` brings the tool calls into the events; the reply leaves by the outbox.
 //! The supervisor never decides for the model and never runs a tool.
 
+mod all_channels;
 mod approvals;
 mod backup;
 mod cancel_signal;

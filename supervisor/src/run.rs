@@ -13,27 +13,27 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolkit::{Registry, RegistryError};
+use toolkit::RegistryError;
 
+use crate::all_channels::{channels, registries};
 use crate::approvals::ask::Asker;
 use crate::approvals::client::Approvals;
 use crate::approvals::expire::expire;
 use crate::approvals::follow::Follower;
 use crate::cancel_signal::CancelSignal;
-use crate::channel::{Channel, ChannelName, Channels, Delivery};
+use crate::channel::{Channels, Delivery};
 use crate::channel_tools::sending::Sending;
 use crate::channel_tools::{self, ChannelTools, Surroundings};
 use crate::channels::inbound::Inbound;
-use crate::channels::local::{self, Local};
+use crate::channels::local;
 use crate::channels::pace::SharedPace;
-use crate::channels::telegram::{self, Telegram};
 use crate::channels::{progress, sender};
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::launcher::Launcher;
 use crate::children::tool_server::ToolServer;
 use crate::children::{ChildState, ChildrenStates, StopBy};
 use crate::commands::models::Models;
-use crate::config::{ChannelSettings, Config};
+use crate::config::Config;
 use crate::contacts::book::Book;
 use crate::contacts::{self, Contacts};
 use crate::control::{self, Control};
@@ -80,28 +80,6 @@ pub(crate) enum RunError {
     Tools(#[from] RegistryError),
     #[error("could not open what the supervisor keeps of its tools' calls")]
     ToolState(#[source] std::io::Error),
-}
-
-/// All channels: a new one gets its line here.
-pub(crate) fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<Channels, reqwest::Error> {
-    Ok(Channels::new([
-        Arc::new(Local) as Arc<dyn Channel>,
-        Arc::new(Telegram::new(settings.telegram.as_ref(), inbound)?),
-    ]))
-}
-
-/// The tools of all channels: those of a new one get their line here.
-fn registries(
-    sending: &Sending,
-    files: &ToolFiles,
-    schedules: &Schedules,
-    contacts: &Contacts,
-) -> Result<Vec<(ChannelName, Registry)>, RegistryError> {
-    let telegram = telegram::tools::registry(sending, files)?;
-    // A local chat only gets replies to its own messages: nobody would see there what is due.
-    let telegram = schedules::tools::add_to(telegram, schedules, telegram::NAME)?;
-    let telegram = contacts::add_to(telegram, contacts)?;
-    Ok(vec![(telegram::NAME, telegram)])
 }
 
 /// Runs until it is asked to `stop`. `announce` is called once, when all children are ready for the first
@@ -476,29 +454,5 @@ impl System {
         if timeout_at(stop_by, self.queue.finish()).await.is_err() {
             tracing::warn!("tasks still run; they are put back into the queue");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::fixture::{Fixture, channels};
-
-    #[tokio::test]
-    async fn the_names_that_settings_of_other_programs_may_use_are_these() {
-        let fixture = Fixture::new().await;
-        let sending = Sending { store: fixture.store.clone(), channels: channels() };
-        let division = process::workspaces::Division::Shared;
-        let files = ToolFiles::new("http://127.0.0.1:1", Secret::from("token"), &[], division).unwrap();
-        let schedules = Schedules::new(&fixture.store, &channels());
-        let contacts =
-            Contacts { sending: sending.clone(), book: Book(files.clone()), cooldown: Duration::ZERO };
-        let registries = registries(&sending, &files, &schedules, &contacts).unwrap();
-        let mut names: Vec<&str> = registries.iter().flat_map(|(_, registry)| registry.names()).collect();
-        names.sort_unstable();
-        assert_eq!(names, protocol::SUPERVISOR_TOOLS);
-        let specs = registries.iter().flat_map(|(_, registry)| registry.specs());
-        let found: Vec<String> = specs.flat_map(toolkit::catalogue_rules::breaches).collect();
-        assert_eq!(found, Vec::<String>::new());
     }
 }

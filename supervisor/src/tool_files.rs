@@ -4,17 +4,15 @@
 use std::time::Duration;
 
 use process::Secret;
-use process::workspaces::Division;
+use process::workspaces::{Division, STATE_ROOT};
 use protocol::{Envelope, ErrorCode, EventId, SessionId, TaskId, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
+use toolkit::Call;
 
 /// Where incoming files lie, beneath the root that they are kept in.
 const INBOX: &str = "inbox";
-
-/// The name of the root for what the agent keeps.
-const STATE_ROOT: &str = "state";
 
 /// Whose reading it is when no chat reads.
 const OWN_SESSION: &str = "supervisor";
@@ -102,12 +100,31 @@ fn no_answer(error: reqwest::Error) -> ToolError {
         .with_hint("Please try again in a moment.")
 }
 
-/// For whom a file is stored.
+/// For whom the tool server is asked, besides the session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Caller<'c> {
     pub task: Option<&'c TaskId>,
-    /// The call that does it, if a call does.
+    /// The call that asks, if a call does.
     pub parent: Option<&'c EventId>,
+}
+
+impl<'c> From<&'c Call> for Caller<'c> {
+    fn from(call: &'c Call) -> Self {
+        Self { task: call.task.as_ref(), parent: Some(&call.id) }
+    }
+}
+
+impl Caller<'_> {
+    /// The request with the headers that name the caller.
+    pub(crate) fn sign(self, mut request: RequestBuilder) -> RequestBuilder {
+        if let Some(task) = self.task {
+            request = request.header("X-Task-Id", task.as_str());
+        }
+        if let Some(parent) = self.parent {
+            request = request.header("X-Parent-Event-Id", parent.as_str());
+        }
+        request
+    }
 }
 
 impl ToolFiles {
@@ -218,13 +235,7 @@ impl ToolFiles {
         caller: Caller<'_>,
         body: Body,
     ) -> Result<u64, PutError> {
-        let mut request = self.request(Method::PUT, path, session);
-        if let Some(task) = caller.task {
-            request = request.header("X-Task-Id", task.as_str());
-        }
-        if let Some(parent) = caller.parent {
-            request = request.header("X-Parent-Event-Id", parent.as_str());
-        }
+        let request = caller.sign(self.request(Method::PUT, path, session));
         let answer = request.header(IF_NONE_MATCH, "*").body(body).send().await.map_err(not_now)?;
         let status = answer.status();
         if status == StatusCode::PRECONDITION_FAILED {
@@ -274,7 +285,8 @@ impl ToolFiles {
         task: &TaskId,
     ) -> Result<String, String> {
         let arguments = json!({"cmd": command, "timeout_seconds": timeout_seconds});
-        let call = self.call("bash", &arguments, session).header("X-Task-Id", task.as_str());
+        let caller = Caller { task: Some(task), parent: None };
+        let call = caller.sign(self.call("bash", &arguments, session));
         let envelope: Envelope = call.send().await.map_err(in_words)?.json().await.map_err(in_words)?;
         match envelope.meta.error {
             None => Ok(envelope.stdout),

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::error_chain::error_chain;
 use crate::journal::Journal;
 use crate::store::changes::ChangedFile;
+use crate::tool_files::Caller;
 
 /// A tool server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -102,11 +103,9 @@ impl Undoer {
         let url = format!("{}/changes/{}/undo", self.url, change.call_id);
         let mut request = self.client.post(url).bearer_auth(self.approver_token.expose());
         request = request.header("X-Session-Id", change.session_id.as_str());
-        if let Some(task) = &change.task_id {
-            request = request.header("X-Task-Id", task.as_str());
-        }
+        let caller = Caller { task: change.task_id.as_ref(), parent: None };
         let no_answer = |error: reqwest::Error| NoAnswer(error_chain(&error.without_url()));
-        let request = request.json(&json!({"dry_run": dry_run})).timeout(PATIENCE);
+        let request = caller.sign(request).json(&json!({"dry_run": dry_run})).timeout(PATIENCE);
         let envelope: Envelope = request.send().await.map_err(no_answer)?.json().await.map_err(no_answer)?;
         Ok(match envelope.meta.error.clone() {
             None => Ok(envelope),

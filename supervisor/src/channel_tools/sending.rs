@@ -13,7 +13,7 @@ use crate::channel::content::StoredFile;
 use crate::channel::{ChannelName, Channels, Chat, Content, Delivery, Rejection};
 use crate::file_copy::copy;
 use crate::store::{Store, StoreError, inbox, outbox, outgoing_files};
-use crate::tool_files::ToolFiles;
+use crate::tool_files::{Caller, ToolFiles};
 
 #[derive(Clone)]
 pub(crate) struct Sending {
@@ -56,11 +56,7 @@ impl Sending {
 
     /// A file as it is now for the call's session, in the database.
     pub(crate) fn fetch(&self, files: &ToolFiles, call: &Call, path: &str) -> Result<StoredFile, ToolError> {
-        let mut request = files.request(Method::GET, path, &call.session);
-        request = request.header("X-Parent-Event-Id", call.id.as_str());
-        if let Some(task) = &call.task {
-            request = request.header("X-Task-Id", task.as_str());
-        }
+        let request = Caller::from(call).sign(files.request(Method::GET, path, &call.session));
         let left = call.deadline.saturating_duration_since(Instant::now());
         wait(tokio::time::timeout(left, copy(request, &self.store))).unwrap_or_else(|_| {
             Err(ToolError::new(ErrorCode::Timeout, "The file was not read before the call's deadline."))

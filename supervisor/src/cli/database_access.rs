@@ -5,6 +5,7 @@ use std::sync::Arc;
 use protocol::EventId;
 
 use super::error::CommandError;
+use crate::all_channels::channels;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
 use crate::channels::inbound::Inbound;
@@ -13,7 +14,6 @@ use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
 use crate::health::Board;
 use crate::queries;
-use crate::run::channels;
 use crate::store::{Store, events};
 
 /// Who may write to the database.

@@ -47,21 +47,6 @@ fn documents(telegram: &FakeTelegram) -> Vec<Sent> {
     telegram.sent().into_iter().filter(|sent| sent.method == "senddocument").collect()
 }
 
-/// The question that Ada is shown, and what its buttons carry.
-fn question(telegram: &FakeTelegram) -> (Sent, Vec<String>) {
-    let asked = wait::until("Ada is asked", || {
-        telegram.sent().into_iter().find(|sent| sent.chat_id == ADA.id && !sent.markup.is_null())
-    });
-    let buttons = asked.markup["inline_keyboard"][0].as_array().unwrap().iter();
-    let data = buttons.map(|button| button["callback_data"].as_str().unwrap().to_owned()).collect();
-    (asked, data)
-}
-
-fn press(telegram: &FakeTelegram, asked: &Sent, data: &str) -> String {
-    let press = telegram.press(ADA, ADA.id, asked.number, data);
-    wait::until("the press is answered", || telegram.answer_to(&press))
-}
-
 /// A call by a person at the control port, as a chat.
 fn call(system: &System, tool: &str, arguments: &Value, headers: &[(&str, &str)]) -> Answer {
     let request = Request::post_json(&format!("/tools/{tool}"), arguments);
@@ -87,7 +72,7 @@ fn a_file_for_another_chat_is_asked_about_in_the_own_one_and_sent_once() {
     let (telegram, model) = (FakeTelegram::start(), sending_model());
     let system = system(&telegram, Some(&model), None);
     telegram.push(ADA.text("send Bob the report"));
-    let (asked, buttons) = question(&telegram);
+    let (asked, buttons) = telegram.question(ADA, 0);
     let parts =
         ["May I call telegram_send_file", "into another chat", "report.txt", "11 bytes", "the chat 12"];
     assert_says(&asked.text, &parts);
@@ -95,7 +80,7 @@ fn a_file_for_another_chat_is_asked_about_in_the_own_one_and_sent_once() {
     assert_eq!(documents(&telegram).len(), 0);
     assert_says(&system.shown(&["approvals"]), &["telegram_send_file", "telegram:4711"]);
 
-    assert_eq!(press(&telegram, &asked, &buttons[0]), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
     let reply = wait::until("Ada gets her answer", || {
         let mut sent = telegram.sent().into_iter();
         sent.find(|sent| sent.method == "sendmessage" && sent.text.starts_with("I was told"))
@@ -105,7 +90,7 @@ fn a_file_for_another_chat_is_asked_about_in_the_own_one_and_sent_once() {
     let documents = documents(&telegram);
     assert_eq!(documents.iter().map(|sent| sent.chat_id).collect::<Vec<_>>(), [BOB]);
     assert_eq!(documents[0].file, Some(("report.txt".to_owned(), b"all is well".to_vec())));
-    assert_says(&press(&telegram, &asked, &buttons[3]), &["decided before"]);
+    assert_says(&telegram.press_answered(ADA, ADA.id, asked.number, &buttons[3]), &["decided before"]);
     let events = "select type from events where type like 'approval.%' and task_id is not null order by seq";
     assert_eq!(system.database().texts(events), ["approval.requested", "approval.granted", "approval.used"]);
     assert_says(&system.shown(&["tree", "--all"]), &["approval.granted"]);
@@ -134,7 +119,7 @@ fn a_no_reaches_the_model_with_its_reason() {
     let (telegram, model) = (FakeTelegram::start(), sending_model());
     let system = system(&telegram, Some(&model), None);
     telegram.push(ADA.text("send Bob the report"));
-    question(&telegram);
+    telegram.question(ADA, 0);
     let listed = system.shown_json(&["approvals", "--json"]);
     let id = listed["approvals"][0]["id"].as_str().unwrap().to_owned();
     let denied = system.shown(&["deny", &id[id.len() - 8..], "--reason", "Bob has left"]);
@@ -214,10 +199,10 @@ fn killed_while_it_waits(kill: impl FnOnce(&mut System)) {
     let (telegram, model) = (FakeTelegram::start(), sending_model());
     let mut system = system(&telegram, Some(&model), None);
     telegram.push(ADA.text("send Bob the report"));
-    let (asked, buttons) = question(&telegram);
+    let (asked, buttons) = telegram.question(ADA, 0);
     system.wait_until_all_is_sent();
     kill(&mut system);
-    assert_eq!(press(&telegram, &asked, &buttons[0]), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
     wait::until_true("it is answered", || {
         telegram.sent().iter().any(|sent| sent.text.contains("on its way"))
     });

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::ADA;
 use harness::http::Request;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
@@ -69,21 +68,6 @@ fn texts_to(telegram: &FakeTelegram, chat: i64) -> Vec<String> {
     let texts =
         sent.filter(|sent| sent.chat_id == chat && sent.method == "sendmessage" && sent.markup.is_null());
     texts.map(|sent| sent.text).collect()
-}
-
-fn question(telegram: &FakeTelegram, number: usize) -> (Sent, Vec<String>) {
-    let asked = wait::until("Ada is asked", || {
-        let sent = telegram.sent().into_iter();
-        sent.filter(|sent| sent.chat_id == ADA.id && !sent.markup.is_null()).nth(number)
-    });
-    let buttons = asked.markup["inline_keyboard"][0].as_array().unwrap().iter();
-    let data = buttons.map(|button| button["callback_data"].as_str().unwrap().to_owned()).collect();
-    (asked, data)
-}
-
-fn press(telegram: &FakeTelegram, asked: &Sent, data: &str) -> String {
-    let press = telegram.press(ADA, ADA.id, asked.number, data);
-    wait::until("the press is answered", || telegram.answer_to(&press))
 }
 
 #[test]
@@ -202,7 +186,7 @@ fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
     let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
     let asked = send(&system, &hello);
     assert_eq!(code(&asked), "APPROVAL_REQUIRED", "{asked}");
-    let (shown, buttons) = question(&telegram, 0);
+    let (shown, buttons) = telegram.question(ADA, 0);
     let parts = [
         "contacts_send",
         "has not written to this contact before",
@@ -210,7 +194,7 @@ fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
         "Hello",
     ];
     assert_says(&shown.text, &parts);
-    assert_eq!(press(&telegram, &shown, &buttons[0]), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, shown.number, &buttons[0]), "Allowed.");
 
     // The contact has another chat by now: nobody has said yes to that.
     fs::write(active(&system), ACTIVE.replacen("tg_private_chat_id: 12", "tg_private_chat_id: 4711", 1))
@@ -299,10 +283,10 @@ fn send_anna_the_report_is_asked_about_tapped_sent_once_and_answered() {
     let system = system(&telegram, Some(&model), None);
     fs::write(system.workspace().join("report.md"), "All is well.\n").unwrap();
     telegram.push(ADA.text("send Anna the report"));
-    let (asked, buttons) = question(&telegram, 0);
+    let (asked, buttons) = telegram.question(ADA, 0);
     assert_says(&asked.text, &["contacts_send", "To Anna", "The report: All is well."]);
     assert_eq!(texts_to(&telegram, ANNA), [""; 0]);
-    assert_eq!(press(&telegram, &asked, &buttons[0]), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
     wait::until_true("Ada is answered", || {
         texts_to(&telegram, ADA.id).iter().any(|text| text.starts_with("Done") && text.contains("on its way"))
     });

@@ -10,7 +10,7 @@ use harness::http::{Answer, Request};
 use harness::program::signal;
 use harness::{FakeTelegram, System, TestDir, wait};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::assert_says;
 
@@ -46,23 +46,6 @@ fn file(system: &System, path: &str) -> PathBuf {
     system.workspace().join(path)
 }
 
-/// The question that a chat is shown last, and what its buttons carry.
-fn question(telegram: &FakeTelegram, chat: Chat, number: usize) -> (Sent, Vec<(String, String)>) {
-    let asked = wait::until("somebody is asked", || {
-        let sent = telegram.sent().into_iter();
-        sent.filter(|sent| sent.chat_id == chat.id && !sent.markup.is_null()).nth(number)
-    });
-    let buttons = asked.markup["inline_keyboard"][0].as_array().unwrap().iter();
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let buttons = buttons.map(|button| (text(&button["text"]), text(&button["callback_data"]))).collect();
-    (asked, buttons)
-}
-
-fn press(telegram: &FakeTelegram, chat: Chat, by: i64, asked: &Sent, data: &str) -> String {
-    let press = telegram.press(chat, by, asked.number, data);
-    wait::until("the press is answered", || telegram.answer_to(&press))
-}
-
 /// What a question says after it was decided.
 fn edited(telegram: &FakeTelegram, asked: &Sent) -> Sent {
     wait::until("the question says what was decided", || {
@@ -76,20 +59,20 @@ fn a_call_is_shown_decided_with_a_button_and_run_once() {
     let telegram = FakeTelegram::start();
     let (system, _config) = system(&telegram, Some("4711"));
     let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = question(&telegram, ADA, 0);
+    let (asked, buttons) = telegram.question(ADA, 0);
     assert_says(&asked.text, &["May I call write", "it writes", "telegram:4711", "a.txt", "hello"]);
-    let labels: Vec<&str> = buttons.iter().map(|(label, _)| label.as_str()).collect();
+    let labels: Vec<String> = asked.buttons().into_iter().map(|(label, _)| label).collect();
     assert_eq!(labels, ["Once", "This chat", "Deny"], "there is no task");
-    let once = &buttons[0].1;
+    let once = &buttons[0];
 
     // Neither somebody else who may use the bot, nor a stranger, nor a bot of the same number.
     for (chat, by) in [(BOB, 12), (ADA, 12), (GROUP, 666)] {
-        let answer = press(&telegram, chat, by, &asked, once);
+        let answer = telegram.press_answered(chat, by, asked.number, once);
         assert_eq!(answer, "Only an approver of this bot decides that.", "{by}");
     }
     assert!(!file(&system, "a.txt").exists());
 
-    assert_eq!(press(&telegram, ADA, ADA.id, &asked, once), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, once), "Allowed.");
     let answer = call.join().unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(fs::read_to_string(file(&system, "a.txt")).unwrap(), "hello");
@@ -97,10 +80,13 @@ fn a_call_is_shown_decided_with_a_button_and_run_once() {
     assert_says(&now.text, &["Allowed once by Ada", "ID 4711", "write", "a.txt"]);
     assert!(now.markup.is_null(), "{now:?}");
 
-    let again = press(&telegram, ADA, ADA.id, &asked, &buttons[2].1);
+    let again = telegram.press_answered(ADA, ADA.id, asked.number, &buttons[2]);
     assert_says(&again, &["decided before"]);
     let unknown = format!("ask:{}:o", "0197a2a0-0000-7000-8000-000000000001");
-    assert_eq!(press(&telegram, ADA, ADA.id, &asked, &unknown), "This is not waited for any more.");
+    assert_eq!(
+        telegram.press_answered(ADA, ADA.id, asked.number, &unknown),
+        "This is not waited for any more."
+    );
 }
 
 #[test]
@@ -108,7 +94,7 @@ fn a_task_that_waits_is_shown_as_waiting_until_it_goes_on() {
     let telegram = FakeTelegram::start();
     let (system, _config) = system(&telegram, None);
     telegram.push(ADA.text(r#"write {"path": "a.txt", "content": "hello"}"#));
-    let (asked, buttons) = question(&telegram, ADA, 0);
+    let (asked, buttons) = telegram.question(ADA, 0);
     wait::until_true("the task gives its worker free", || system.database().has_event("task.parked"));
     wait::until("it is shown that it waits", || {
         telegram.progress().into_iter().find(|shown| shown.text.starts_with("Waiting for a decision · "))
@@ -117,7 +103,7 @@ fn a_task_that_waits_is_shown_as_waiting_until_it_goes_on() {
     wait::until("the chat is told", || {
         telegram.sent().into_iter().find(|sent| sent.text.starts_with("Waiting for a decision for "))
     });
-    assert_eq!(press(&telegram, ADA, ADA.id, &asked, &buttons[0].1), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
     let last = |sent: &Sent| sent.method == "sendmessage" && sent.text.contains("exit 0");
     wait::until("it is answered", || telegram.sent().into_iter().find(last));
     assert_eq!(fs::read_to_string(file(&system, "a.txt")).unwrap(), "hello");
@@ -129,12 +115,12 @@ fn a_question_outlives_all_programs_and_its_button_works_afterwards() {
     let telegram = FakeTelegram::start();
     let (mut system, _config) = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = question(&telegram, ADA, 0);
+    let (asked, buttons) = telegram.question(ADA, 0);
     system.wait_until_all_is_sent();
     system.kill();
     let _ = call.join();
     system.restart();
-    assert_eq!(press(&telegram, ADA, ADA.id, &asked, &buttons[0].1), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
     assert_says(&edited(&telegram, &asked).text, &["Allowed once"]);
     // The same call finds the decision, without asking again.
     let answer = write(&system, "telegram:4711", "a.txt", "hello").join().unwrap();
@@ -148,26 +134,26 @@ fn a_group_is_asked_if_an_approver_is_in_it_and_else_each_approver_in_private() 
     let telegram = FakeTelegram::start();
     let (system, _config) = system(&telegram, Some("4711,12"));
     let first = write(&system, "telegram:-77", "a.txt", "from a group");
-    let (ada, to_ada) = question(&telegram, ADA, 0);
-    let (bob, to_bob) = question(&telegram, BOB, 0);
-    assert_eq!(press(&telegram, BOB, 12, &bob, &to_bob[2].1), "Denied.");
+    let (ada, to_ada) = telegram.question(ADA, 0);
+    let (bob, to_bob) = telegram.question(BOB, 0);
+    assert_eq!(telegram.press_answered(BOB, 12, bob.number, &to_bob[2]), "Denied.");
     assert_eq!(first.join().unwrap().json()["meta"]["error"]["code"], "APPROVAL_DENIED");
     // Both are told, and the other one's press comes too late.
     for asked in [&ada, &bob] {
         assert_says(&edited(&telegram, asked).text, &["Denied by Ada (ID 12)"]);
     }
-    assert_says(&press(&telegram, ADA, ADA.id, &ada, &to_ada[0].1), &["decided before"]);
+    assert_says(&telegram.press_answered(ADA, ADA.id, ada.number, &to_ada[0]), &["decided before"]);
 
     telegram.administer(GROUP.id, &[12]);
     let second = write(&system, "telegram:-77", "b.txt", &"long ".repeat(2000));
-    let (asked, buttons) = question(&telegram, GROUP, 0);
+    let (asked, buttons) = telegram.question(GROUP, 0);
     assert_says(&asked.text, &["only the beginning"]);
     let sent = telegram.sent();
     let whole = sent.iter().rfind(|sent| sent.method == "senddocument").unwrap();
     assert!(whole.chat_id == GROUP.id && whole.number < asked.number, "the file comes first");
     let (_, bytes) = whole.file.clone().unwrap();
     assert!(String::from_utf8(bytes).unwrap().contains(&"long ".repeat(2000)));
-    assert_eq!(press(&telegram, GROUP, 12, &asked, &buttons[0].1), "Allowed.");
+    assert_eq!(telegram.press_answered(GROUP, 12, asked.number, &buttons[0]), "Allowed.");
     assert_eq!(second.join().unwrap().status, 200);
 }
 
@@ -177,7 +163,7 @@ fn the_command_line_and_the_control_port_decide_as_well() {
     let (system, _config) = system(&telegram, Some("4711"));
     assert_says(&system.shown(&["approvals"]), &["Nothing waits"]);
     let first = write(&system, "local:me", "a.txt", "one");
-    let (asked, _) = question(&telegram, ADA, 0);
+    let (asked, _) = telegram.question(ADA, 0);
     let listed = system.shown_json(&["approvals", "--json"]);
     let id = listed["approvals"][0]["id"].as_str().unwrap().to_owned();
     let short = &id[id.len() - 8..];
@@ -193,7 +179,7 @@ fn the_command_line_and_the_control_port_decide_as_well() {
     assert_says(&String::from_utf8_lossy(&unknown.stderr), &["no such approval"]);
 
     let second = write(&system, "local:me", "b.txt", "two");
-    let (asked, _) = question(&telegram, ADA, 1);
+    let (asked, _) = telegram.question(ADA, 1);
     let listed = system.control(Request::get("/approvals?state=pending")).json();
     let path = format!("/approvals/{}", listed["approvals"][0]["id"].as_str().unwrap());
     assert_eq!(system.control(Request::get(&path)).json()["tool"], "write");
@@ -217,12 +203,12 @@ fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs()
     let telegram = FakeTelegram::start();
     let (mut system, _config) = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = question(&telegram, ADA, 0);
+    let (asked, buttons) = telegram.question(ADA, 0);
     system.wait_until_all_is_sent();
     // The tool server takes no decision now.
     let tool_server = system.child("tool-server").pid;
     signal(tool_server, Signal::STOP);
-    let press = telegram.press(ADA, ADA.id, asked.number, &buttons[0].1);
+    let press = telegram.press(ADA, ADA.id, asked.number, &buttons[0]);
     let stored = || system.database().count("select count(*) from decisions") == 1;
     wait::until_true("the press is stored", stored);
     assert_eq!(telegram.answer_to(&press), None);
@@ -241,12 +227,12 @@ fn a_press_is_answered_and_takes_effect_later_while_the_tool_server_does_not_ans
     let telegram = FakeTelegram::start();
     let (system, _config) = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = question(&telegram, ADA, 0);
+    let (asked, buttons) = telegram.question(ADA, 0);
     let tool_server = system.child("tool-server").pid;
     signal(tool_server, Signal::STOP);
-    let said = press(&telegram, ADA, ADA.id, &asked, &buttons[2].1);
+    let said = telegram.press_answered(ADA, ADA.id, asked.number, &buttons[2]);
     assert_says(&said, &["Noted", "takes effect"]);
-    let again = press(&telegram, ADA, ADA.id, &asked, &buttons[0].1);
+    let again = telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]);
     assert_says(&again, &["decided before"]);
     signal(tool_server, Signal::CONT);
     assert_eq!(call.join().unwrap().json()["meta"]["error"]["code"], "APPROVAL_DENIED");
@@ -258,14 +244,14 @@ fn the_buttons_of_a_question_that_was_sent_twice_go_with_their_press() {
     let telegram = FakeTelegram::start();
     let (mut system, _config) = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = question(&telegram, ADA, 0);
+    let (asked, buttons) = telegram.question(ADA, 0);
     system.wait_until_all_is_sent();
     // As if the first one had been sent by a supervisor that was killed before it could mark it.
     let twin = telegram.send_again(asked.number);
-    assert_eq!(press(&telegram, ADA, ADA.id, &asked, &buttons[0].1), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
     assert_eq!(call.join().unwrap().status, 200);
     edited(&telegram, &asked);
-    let late = telegram.press(ADA, ADA.id, twin, &buttons[2].1);
+    let late = telegram.press(ADA, ADA.id, twin, &buttons[2]);
     assert_says(&wait::until("it is answered", || telegram.answer_to(&late)), &["decided before"]);
     wait::until_true("its buttons go", || {
         telegram.sent().iter().any(|sent| sent.target == Some(twin) && sent.markup.is_null())

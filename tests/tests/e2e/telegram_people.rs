@@ -180,19 +180,10 @@ fn the_model_is_told_who_wrote_and_what_was_forwarded() {
 
 /// The question about a stranger in the owner's chat, and what its buttons carry.
 fn question(telegram: &FakeTelegram, number: usize) -> (Sent, String, String) {
-    let asked = wait::until("the owner is asked", || {
-        let sent = telegram.sent().into_iter();
-        sent.filter(|sent| sent.chat_id == ADA.id && !sent.markup.is_null()).nth(number)
-    });
-    let button = |at: usize| asked.markup["inline_keyboard"][0][at].clone();
-    assert_eq!((&button(0)["text"], &button(1)["text"]), (&json!("Allow"), &json!("Ignore")));
-    let data = |at: usize| button(at)["callback_data"].as_str().unwrap().to_owned();
-    (asked.clone(), data(0), data(1))
-}
-
-fn pressed(telegram: &FakeTelegram, chat: Chat, by: i64, number: i64, data: &str) -> String {
-    let press = telegram.press(chat, by, number, data);
-    wait::until("the press is answered", || telegram.answer_to(&press))
+    let (asked, _) = telegram.question(ADA, number);
+    let [(allow, allows), (ignore, ignores)] = <[_; 2]>::try_from(asked.buttons()).unwrap();
+    assert_eq!((allow.as_str(), ignore.as_str()), ("Allow", "Ignore"));
+    (asked, allows, ignores)
 }
 
 /// What a message says now, once it was edited so often.
@@ -214,20 +205,20 @@ fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
 
     // Neither the stranger, nor another one who is allowed, nor somebody in an allowed group.
     for (chat, by) in [(STRANGER, 666), (Chat { id: 12 }, 12), (GROUP, 12), (ADA, 666)] {
-        let answer = pressed(&telegram, chat, by, asked.number, &allow);
+        let answer = telegram.press_answered(chat, by, asked.number, &allow);
         assert_eq!(answer, "Only the owner of this bot decides that.", "{by} in {}", chat.id);
     }
     assert_eq!(system.database().count("select count(*) from paired_chats"), 0);
 
     // Ignoring takes the buttons away, and a press that comes late still counts.
-    assert_eq!(pressed(&telegram, ADA, ADA.id, asked.number, &ignore), "Ignored.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &ignore), "Ignored.");
     let now = edited(&telegram, asked.number, 1);
     assert_says(&now.text, &["666", "is ignored"]);
     assert!(now.markup.is_null(), "{now:?}");
     system.wait_until_all_is_sent();
     system.kill();
     system.restart();
-    assert_eq!(pressed(&telegram, ADA, ADA.id, asked.number, &allow), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &allow), "Allowed.");
     let now = edited(&telegram, asked.number, 2);
     assert_says(&now.text, &["666", "may use this bot now", "supervisor unpair 666"]);
     wait::until_true("the stranger is told", || {
@@ -239,9 +230,9 @@ fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
     });
 
     // Once more, it says that there is nothing left to decide.
-    let again = pressed(&telegram, ADA, ADA.id, asked.number, &allow);
+    let again = telegram.press_answered(ADA, ADA.id, asked.number, &allow);
     assert_eq!(again, "This code was used, or it has expired.");
-    let unknown = pressed(&telegram, ADA, ADA.id, asked.number, "pair:perhaps:X");
+    let unknown = telegram.press_answered(ADA, ADA.id, asked.number, "pair:perhaps:X");
     assert_eq!(unknown, "This button does nothing any more.");
     let paired = system.database().texts("select chat_id || ' ' || paired_by from paired_chats");
     assert_eq!(paired, ["666 telegram"]);
@@ -258,5 +249,5 @@ fn a_bot_without_an_owner_asks_nobody_until_somebody_is_paired() {
     telegram.wait_for_sent(2);
     telegram.push(STRANGER.text("hello"));
     let (asked, allow, _) = question(&telegram, 0);
-    assert_eq!(pressed(&telegram, ADA, ADA.id, asked.number, &allow), "Allowed.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &allow), "Allowed.");
 }

@@ -106,9 +106,8 @@ fn signs_of_life_files_reactions_and_notices_go_into_the_topic() {
     assert!(telegram.typing_in(FORUM.id, CATS) > 0 && telegram.typing_in(FORUM.id, GENERAL) == 0);
 
     // Whoever does not administer the group may neither press nor ask, and is told so where they are.
-    let button = progress.markup["inline_keyboard"][0][0]["callback_data"].as_str().unwrap();
-    let press = telegram.press(FORUM, 2, progress.number, button);
-    let answer = wait::until("the press is answered", || telegram.answer_to(&press));
+    let (_, button) = &progress.buttons()[0];
+    let answer = telegram.press_answered(FORUM, 2, progress.number, button);
     assert_says(&answer, &["Only those whom this bot works for"]);
     telegram.push(said(CATS, 2, &json!({"text": "/status"})));
     let refused = telegram.wait_for_sent(3)[2].clone();
@@ -117,8 +116,7 @@ fn signs_of_life_files_reactions_and_notices_go_into_the_topic() {
     // Nobody who says nothing to the bot is heard, although their message answers one of the bot.
     telegram.push(said(CATS, 1, &json!({"text": "nice weather"})));
 
-    let press = telegram.press(FORUM, 1, progress.number, button);
-    let answer = wait::until("the press is answered", || telegram.answer_to(&press));
+    let answer = telegram.press_answered(FORUM, 1, progress.number, button);
     assert_eq!(answer, "Stopping.");
     assert_eq!(telegram.wait_for_sent(4)[3].topic, CATS);
     assert_eq!(system.database().count("select count(*) from inbox where text like '%weather%'"), 0);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use process::workspaces::STATE_ROOT;
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
 use rustix::io::Errno;
@@ -13,9 +14,6 @@ use super::root::Root;
 pub(crate) const STATE_ALIAS: &str = "file_state_dir";
 /// A directory of the first root for what can be made again.
 pub(crate) const CACHE_ALIAS: &str = "file_cache_dir";
-
-/// How the root for what an agent keeps is called, in whatever directory it lies.
-const STATE_ROOT: &str = "state";
 
 const CACHE: [&str; 2] = [".cache", "autonous"];
 

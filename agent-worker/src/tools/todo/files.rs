@@ -1,5 +1,6 @@
 //! The files of the to-do lists, at the tool server: read as they are, changed as one.
 
+use process::workspaces::STATE_ROOT;
 use protocol::hash::sha256;
 use protocol::{ErrorCode, SessionId, Task, ToolError};
 use serde_json::json;
@@ -34,7 +35,8 @@ pub(crate) fn state_root(task: &Task) -> Option<String> {
     let is_state = |root: &&String| {
         let path = Path::new(root);
         let parent = path.parent().and_then(Path::file_name);
-        path.ends_with("state") || (path.ends_with(&own) && parent.is_some_and(|parent| parent == "state"))
+        path.ends_with(STATE_ROOT)
+            || (path.ends_with(&own) && parent.is_some_and(|parent| parent == STATE_ROOT))
     };
     task.roots.iter().find(is_state).cloned()
 }

@@ -25,14 +25,10 @@ fn what_a_page_says_is_asked_about_fetched_once_and_told() {
         });
         let system = System::builder().telegram(&telegram, "4711").model(&model).start();
         telegram.push(ADA.text("what does this page say: http://page.test/trains"));
-        let asked = wait::until("the chat is asked", || {
-            telegram.sent().into_iter().find(|sent| !sent.markup.is_null() && sent.text.contains("url_fetch"))
-        });
+        let (asked, buttons) = telegram.question(ADA, 0);
         assert!(asked.text.contains("GET http://page.test/trains"), "{asked:?}");
         assert_eq!(site.count(), 0, "nothing was fetched before the yes");
-        let once = asked.markup["inline_keyboard"][0][0]["callback_data"].as_str().unwrap();
-        let press = telegram.press(ADA, ADA.id, asked.number, once);
-        let answer = wait::until("the press is answered", || telegram.answer_to(&press));
+        let answer = telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]);
         assert_eq!(answer, "Allowed.");
         wait::until_true("the chat is told", || {
             telegram.sent().iter().any(|sent| sent.text == "It says that the 9:15 is late.")

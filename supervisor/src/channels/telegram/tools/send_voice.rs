@@ -211,8 +211,7 @@ impl SendVoice {
     }
 
     fn put(&self, call: &Call, path: &str, text: &str) -> Result<(), ToolError> {
-        let caller = Caller { task: call.task.as_ref(), parent: Some(&call.id) };
-        let put = self.files.put(path, &call.session, caller, text.to_owned().into());
+        let put = self.files.put(path, &call.session, call.into(), text.to_owned().into());
         match wait(put) {
             Ok(_) => Ok(()),
             Err(PutError::Refused(why) | PutError::NotNow(why)) => {
@@ -223,12 +222,7 @@ impl SendVoice {
 
     fn run_command(&self, call: &Call, command: &str) -> Result<Envelope, ToolError> {
         let arguments = json!({"cmd": command, "timeout_seconds": COMMAND_SECONDS});
-        let session: &SessionId = &call.session;
-        let mut request = self.files.call("bash", &arguments, session);
-        request = request.header("X-Parent-Event-Id", call.id.as_str());
-        if let Some(task) = &call.task {
-            request = request.header("X-Task-Id", task.as_str());
-        }
+        let request = Caller::from(call).sign(self.files.call("bash", &arguments, &call.session));
         let left = call.deadline.saturating_duration_since(Instant::now());
         wait(async { request.timeout(left).send().await?.json().await }).map_err(|error| {
             let error = crate::error_chain::error_chain(&error.without_url());

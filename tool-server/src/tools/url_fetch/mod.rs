@@ -1,7 +1,8 @@
 //! `url_fetch`: a page of the web as text, or a file from it.
 
+mod local_paths;
+
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -168,7 +169,7 @@ struct Download {
     sha256: String,
 }
 
-pub(crate) struct UrlFetch(pub(super) ToolContext);
+pub(crate) struct UrlFetch(pub(in crate::tools) ToolContext);
 
 impl Tool for UrlFetch {
     type Arguments = UrlFetchArguments;
@@ -288,7 +289,7 @@ impl UrlFetch {
         web.refuse_own_secrets(&told)?;
         if arguments.auth_profile.is_some() {
             let roots = self.0.workspaces.of(&call.session)?.to_paths();
-            refuse_local_paths(body.unwrap_or_default(), &roots)?;
+            local_paths::refuse(body.unwrap_or_default(), &roots)?;
         }
         let mut headers: Vec<(String, String)> =
             arguments.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -491,42 +492,5 @@ impl UrlFetchArguments {
     /// What a cursor belongs to.
     fn bound(&self) -> String {
         format!("url_fetch {:?} {:?} {}", self.method, self.extract, self.url)
-    }
-}
-
-/// Refuses a body that names a file of this machine where a credential goes along: some services read such a
-/// name as "send me that file", and models have been talked into it.
-fn refuse_local_paths(body: &str, roots: &[std::path::PathBuf]) -> Result<(), ToolError> {
-    const TOP: [&str; 14] = [
-        "/etc/", "/home/", "/root/", "/proc/", "/var/", "/tmp/", "/usr/", "/opt/", "/mnt/", "/srv/", "/run/",
-        "/sys/", "/dev/", "/data/",
-    ];
-    let is_local = |text: &str| {
-        let text = text.trim().trim_start_matches('@').trim_start_matches("file://");
-        TOP.iter().any(|top| text.starts_with(top))
-            || roots.iter().any(|root| Path::new(text).starts_with(root))
-    };
-    let found = match serde_json::from_str::<Value>(body) {
-        Ok(value) => first_text(&value, &is_local),
-        Err(_) => body.split(['\n', '&', '=', ' ']).find(|text| is_local(text)).map(str::to_owned),
-    };
-    match found {
-        None => Ok(()),
-        Some(path) => {
-            let message = format!(
-                "`body` names a file of this machine ({path}), which does not go with `auth_profile`."
-            );
-            Err(ToolError::new(ErrorCode::UrlBlocked, message)
-                .with_hint("Put the content itself into `body`."))
-        }
-    }
-}
-
-fn first_text(value: &Value, is_it: &dyn Fn(&str) -> bool) -> Option<String> {
-    match value {
-        Value::String(text) => is_it(text).then(|| text.clone()),
-        Value::Array(values) => values.iter().find_map(|value| first_text(value, is_it)),
-        Value::Object(fields) => fields.values().find_map(|value| first_text(value, is_it)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
