@@ -8,6 +8,7 @@ mod access;
 mod body;
 mod connections;
 mod limits;
+mod next_request;
 mod prefer;
 mod progress;
 mod self_wakes;

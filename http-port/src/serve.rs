@@ -161,7 +161,7 @@ async fn connection(
     keep_alive: bool,
     progress: Arc<Progress>,
 ) {
-    let watched = WatchedStream { stream, progress: Arc::clone(&progress) };
+    let watched = WatchedStream::new(stream, Arc::clone(&progress));
     let service = service_fn(|request: Request<Incoming>| {
         let (routes, progress) = (routes.clone(), Arc::clone(&progress));
         async move {

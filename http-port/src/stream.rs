@@ -8,18 +8,31 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::next_request::NextRequest;
 use crate::progress::Progress;
 
 pub(crate) struct WatchedStream {
-    pub(crate) stream: TcpStream,
-    pub(crate) progress: Arc<Progress>,
+    stream: TcpStream,
+    progress: Arc<Progress>,
+    next_request: NextRequest,
 }
 
 impl WatchedStream {
-    fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    pub(crate) fn new(stream: TcpStream, progress: Arc<Progress>) -> Self {
+        Self { stream, progress, next_request: NextRequest::default() }
+    }
+
+    fn note(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Pending => self.progress.write_is_stuck(),
-            Poll::Ready(_) => self.progress.wrote(),
+            Poll::Ready(_) => {
+                self.progress.wrote();
+                self.next_request.wrote(context);
+            }
         }
         written
     }
@@ -33,8 +46,11 @@ impl AsyncRead for WatchedStream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
+        if read.is_pending() {
+            self.next_request.look_again(context);
+        } else if buffer.filled().len() > before {
             self.progress.received();
+            self.next_request.received();
         }
         read
     }
@@ -47,7 +63,7 @@ impl AsyncWrite for WatchedStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.note(written)
+        self.note(written, context)
     }
 
     fn poll_write_vectored(
@@ -56,7 +72,7 @@ impl AsyncWrite for WatchedStream {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.note(written)
+        self.note(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
