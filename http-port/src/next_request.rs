@@ -45,6 +45,8 @@ impl NextRequest {
     pub(crate) fn look_again(&mut self, context: &mut Context<'_>) {
         let Some(answered) = self.answered.filter(|_| self.is_expected) else { return };
         if answered.elapsed() < LOOKS {
+            // The client may wait for this very processor.
+            std::thread::yield_now();
             // The runtime looks for events and does everything else before it polls the task again.
             let _ = pin!(tokio::task::yield_now()).poll(context);
         } else {

@@ -30,12 +30,14 @@ impl ExactSecrets {
         Self { values, automaton }
     }
 
+    /// Whether a text has one of the values, be it within a word.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        self.automaton.as_ref().is_some_and(|automaton| automaton.is_match(text))
+    }
+
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
-        let Some(automaton) = &self.automaton else { return Vec::new() };
         // Asking for any is several times cheaper than finding all, and there is hardly ever one.
-        if !automaton.is_match(text) {
-            return Vec::new();
-        }
+        let Some(automaton) = self.automaton.as_ref().filter(|_| self.is_in(text)) else { return Vec::new() };
         automaton
             .find_overlapping_iter(text)
             .filter(|hit| !self.values[hit.pattern()].whole_word || is_whole_word(text, hit.range()))

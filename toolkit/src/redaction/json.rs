@@ -4,12 +4,41 @@ use serde_json::{Map, Value};
 
 use super::{PLACEHOLDER, Redactor, assignments};
 
+/// The most bytes of texts that are searched together: more are not worth their copy.
+const MOST_TOGETHER: usize = 16 << 10;
+
 /// Redacts a value in place; true when something was replaced.
 pub(super) fn redact(redactor: &Redactor, value: &mut Value) -> bool {
+    // One search through many texts takes less than one for each, and mostly nothing is found.
+    let mut texts = String::new();
+    let is_clean = gather(value, &mut texts) && !redactor.may_redact(&texts);
+    !is_clean && redact_each(redactor, value)
+}
+
+/// Adds all texts of a value, keys included, a line each. False if they are too long.
+fn gather(value: &Value, texts: &mut String) -> bool {
+    let mut add = |text: &str| {
+        let fits = texts.len() + text.len() < MOST_TOGETHER;
+        if fits {
+            texts.extend([text, "\n"]);
+        }
+        fits
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => add(text),
+        Value::Array(items) => items.iter().all(|item| gather(item, texts)),
+        Value::Object(fields) => {
+            fields.keys().all(|key| add(key)) && fields.values().all(|value| gather(value, texts))
+        }
+    }
+}
+
+fn redact_each(redactor: &Redactor, value: &mut Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
         Value::String(text) => redactor.redact_text(text),
-        Value::Array(items) => each(items, |item| redact(redactor, item)),
+        Value::Array(items) => each(items, |item| redact_each(redactor, item)),
         Value::Object(fields) => redact_fields(redactor, fields),
     }
 }
@@ -23,7 +52,7 @@ fn redact_fields(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {
     let mut changed = redact_pair(fields);
     for (key, value) in fields.iter_mut() {
         changed |= redact_under(key, value);
-        changed |= redact(redactor, value);
+        changed |= redact_each(redactor, value);
     }
     redact_keys(redactor, fields) || changed
 }

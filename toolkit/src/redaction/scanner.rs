@@ -70,6 +70,11 @@ impl Scanner {
         Self { automaton, rules, rules_of }
     }
 
+    /// Whether a text has a keyword of any rule. Without one it has no secret.
+    pub(super) fn has_keyword(&self, text: &str) -> bool {
+        self.automaton.is_match(text)
+    }
+
     /// Where the text has secrets, in no particular order.
     pub(super) fn find(&self, text: &str, context: Context) -> Vec<Range<usize>> {
         let mut found = Vec::new();
@@ -223,6 +228,14 @@ mod tests {
                 assert_eq!(redacted(standard(), text), *text, "another rule redacts what {name} leaves");
             }
         }
+    }
+
+    #[test]
+    fn every_ending_of_a_secret_s_name_is_a_keyword() {
+        for ending in names::NAME_ENDINGS {
+            assert!(standard().has_keyword(&format!("\nMY{}\n", ending.to_uppercase())), "{ending}");
+        }
+        assert!(!standard().has_keyword("name\nsize_bytes\nmtime_ms\nfile-000001.txt\n"));
     }
 
     #[test]
