@@ -47,7 +47,7 @@ impl AsyncRead for WatchedStream {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if read.is_pending() {
-            self.next_request.look_again(context);
+            self.next_request.not_yet(context);
         } else if buffer.filled().len() > before {
             self.progress.received();
             self.next_request.received();
