@@ -18,6 +18,7 @@ use crate::channel::content::{File, FileBody};
 use crate::channel::{Channels, Content};
 use crate::error_chain::error_chain;
 use crate::file_copy::copy;
+use crate::formatting::FormattedText;
 use crate::store::changes;
 use crate::store::file_requests::{FileRequest, Kind, answer, oldest};
 use crate::store::{Store, StoreError};
@@ -134,7 +135,7 @@ async fn fetch(tools: &ToolFiles, store: &Store, request: &FileRequest) -> Resul
     let call = tools.request(Method::GET, path, &session).timeout(PATIENCE);
     let stored = copy(call, store).await.map_err(|error| format!("{} {}", error.message, error.hint));
     let name = path.rsplit('/').next().unwrap_or("file").to_owned();
-    Ok(Content::Document(File { name, caption: String::new(), body: FileBody::Stored(stored?) }))
+    Ok(Content::Document(File { name, caption: FormattedText::plain(""), body: FileBody::Stored(stored?) }))
 }
 
 /// Undoes the changes of a task that hold; the answer, or in words why there is none.

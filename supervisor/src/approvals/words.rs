@@ -43,7 +43,10 @@ pub(crate) fn question(approval: &Approval) -> Vec<Content> {
     }
     let file = File {
         name: format!("{}.txt", approval.tool),
-        caption: format!("The whole call of {} that waits for your decision.", approval.tool),
+        caption: FormattedText::plain(format!(
+            "The whole call of {} that waits for your decision.",
+            approval.tool
+        )),
         body: FileBody::Bytes(format!("{head}\n{whole}").into_bytes()),
     };
     let size = whole.len();

@@ -51,7 +51,7 @@ impl Button {
 pub struct File {
     pub name: String,
     /// Its caption; may be empty.
-    pub caption: String,
+    pub caption: FormattedText,
     pub body: FileBody,
 }
 
@@ -97,7 +97,7 @@ impl Content {
             | Self::Formatted(FormattedText { text, .. })
             | Self::Question { text: FormattedText { text, .. }, .. }
             | Self::Edit { text, .. } => text,
-            Self::Document(file) | Self::Voice(file) => &file.caption,
+            Self::Document(file) | Self::Voice(file) => &file.caption.text,
             Self::Reaction { emoji, .. } => emoji,
         }
     }
@@ -135,6 +135,12 @@ impl Content {
             | Self::Voice(_)
             | Self::Reaction { .. } => None,
         }
+    }
+
+    /// How its caption is formatted, if it is.
+    pub fn caption_entities(&self) -> Option<&[Entity]> {
+        let entities = self.file().map(|file| file.caption.entities.as_slice());
+        entities.filter(|entities| !entities.is_empty())
     }
 
     /// How its text is formatted, if it is.

@@ -15,6 +15,7 @@ use super::body::{self, Body, invalid};
 use super::error::ControlError;
 use crate::channel::Chat;
 use crate::channel::content::{Content, File, FileBody};
+use crate::formatting::FormattedText;
 use crate::store::outbox::{self, OutboxRow};
 use crate::store::resend::{self, Resent, Which};
 
@@ -151,7 +152,7 @@ fn file(name: String, content_base64: &str, caption: String) -> Result<File, Con
         let rule = format!("a file has 1 to {MAX_FILE_BYTES} bytes; this one has {}", bytes.len());
         return Err(invalid(rule, HINT));
     }
-    Ok(File { name, caption, body: FileBody::Bytes(bytes) })
+    Ok(File { name, caption: FormattedText::plain(caption), body: FileBody::Bytes(bytes) })
 }
 
 fn filled(name: &str, text: String) -> Result<String, ControlError> {

@@ -36,6 +36,12 @@ pub struct FormattedText {
     pub entities: Vec<Entity>,
 }
 
+impl FormattedText {
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), entities: Vec::new() }
+    }
+}
+
 /// A part of a text in one style. Its JSON is Telegram's `MessageEntity`, and so are the rows of the outbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entity {

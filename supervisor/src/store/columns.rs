@@ -20,11 +20,12 @@ pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
     Ok(Chat { channel: parsed(row, column)?, id: row.get(column + 1)? })
 }
 
-/// Reads a content from nine columns: kind, text, target, file name, file ID, entities, is_big, size,
-/// buttons.
+/// Reads a content from ten columns: kind, text, target, file name, file ID, entities, is_big, size, buttons,
+/// entities of the caption.
 pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
     let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
-    let file = |caption| {
+    let file = |text| {
+        let caption = FormattedText { text, entities: entities(row, first + 9)?.unwrap_or_default() };
         let size_bytes: i64 = row.get(first + 7)?;
         let size_bytes = u64::try_from(size_bytes).unwrap_or_default();
         let body = FileBody::Stored(StoredFile { id: row.get(first + 4)?, size_bytes });

@@ -60,7 +60,8 @@ pub(crate) fn heads(connection: &Connection, channel: &ChannelName) -> Result<Ve
 /// A queued message with all its content.
 pub(crate) fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
-                      file_name, outbox.file_id, entities, is_big, size_bytes, buttons
+                      file_name, outbox.file_id, entities, is_big, size_bytes, buttons,
+                      caption_entities
                from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
                where seq = ?1 and state = 'queued'";
     Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
@@ -228,10 +229,9 @@ mod tests {
     #[test]
     fn every_kind_is_read_back_as_it_was_stored_and_a_sent_file_leaves_the_database() {
         let database = TestDatabase::new();
-        let file = || File {
-            name: "a.bin".to_owned(),
-            caption: String::new(),
-            body: FileBody::Bytes(vec![0, 255, 10]),
+        let file = |caption| {
+            let (name, body) = ("a.bin".to_owned(), FileBody::Bytes(vec![0, 255, 10]));
+            File { name, caption, body }
         };
         let link = Style::TextLink { url: "https://example.org/".to_owned() };
         let pre = Style::Pre { language: Some("rust".to_owned()) };
@@ -242,8 +242,9 @@ mod tests {
             Content::Formatted(formatted()),
             Content::Question { text: formatted(), buttons: vec![vec![Button::new("Yes", "y".to_owned())]] },
             Content::Edit { message_id: 7, text: "better".to_owned() },
-            Content::Document(file()),
-            Content::Voice(file()),
+            Content::Document(file(formatted())),
+            Content::Voice(file(FormattedText::plain("hello"))),
+            Content::Voice(file(FormattedText::plain(""))),
             Content::Reaction { message_id: 7, emoji: "👀".to_owned(), is_big: true },
         ] {
             queue(&database, 1, content.clone());

@@ -138,6 +138,7 @@ fn insert(
     let file = content.file();
     let file_id = file.map(|file| outgoing_files::of(connection, &file.body)).transpose()?;
     let entities = content.entities().map(serde_json::to_string).transpose()?;
+    let caption_entities = content.caption_entities().map(serde_json::to_string).transpose()?;
     let buttons = content.buttons().map(serde_json::to_string).transpose()?;
     let reply = ReplyQueued {
         kind: content.kind().to_owned(),
@@ -156,9 +157,10 @@ fn insert(
     let (state, finished_at) = if *is_sent { ("sent", Some(now)) } else { ("queued", None) };
     let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id,
                                    file_name, file_id, entities, is_big, state, available_at_ms, event_id,
-                                   created_at_ms, updated_at_ms, finished_at_ms, buttons)
+                                   created_at_ms, updated_at_ms, finished_at_ms, buttons,
+                                   caption_entities)
                values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7,
-                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13, ?16)";
+                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13, ?16, ?17)";
     connection.prepare_cached(sql)?.execute(params![
         task.map(TaskId::as_str),
         part,
@@ -176,6 +178,7 @@ fn insert(
         entities,
         matches!(content, Content::Reaction { is_big: true, .. }),
         buttons,
+        caption_entities,
     ])?;
     Ok(queued.id)
 }
@@ -237,6 +240,7 @@ mod tests {
             "update outbox set channel = ''",
             "update outbox set entities = '[]'",
             "update outbox set kind = 'text', target_message_id = null, entities = '{}'",
+            "update outbox set caption_entities = '[]'",
             "update outbox set message_id = 8",
             "update outbox set state = 'sent'",
             "update outbox set state = 'dead', finished_at_ms = 1",

@@ -72,6 +72,7 @@ mod tests {
     use super::*;
     use crate::channel::content::File;
     use crate::channel::{Content, Delivery};
+    use crate::formatting::FormattedText;
     use crate::store::fixture::{TestDatabase, test_chat};
     use crate::store::outbox;
 
@@ -85,7 +86,8 @@ mod tests {
         let abandoned = begin(&database).unwrap();
         add_part(&database, &abandoned, 0, b"x").unwrap();
 
-        let file = File { name: "a".to_owned(), caption: String::new(), body: FileBody::Stored(stored) };
+        let file =
+            File { name: "a".to_owned(), caption: FormattedText::plain(""), body: FileBody::Stored(stored) };
         let (chat, content) = (test_chat(1), vec![Content::Document(file)]);
         outbox::queue(&database, None, &chat, content, Delivery::Push, Some(&database.run)).unwrap();
         delete(&database, &id).unwrap();

@@ -48,6 +48,10 @@ impl Form {
                 Some(file_name) => {
                     form.files.insert(name, (file_name, content));
                 }
+                None if name.ends_with("_entities") => {
+                    form.parameters[name] =
+                        serde_json::from_slice(&content).unwrap_or(Value::from("no JSON"));
+                }
                 None => form.parameters[name] = plain(&content),
             }
         }

@@ -50,7 +50,7 @@ pub struct Sent {
     pub method: String,
     /// The text, caption or emoji.
     pub text: String,
-    /// The entities of the text; null without any.
+    /// The entities of the text or caption; null without any.
     pub entities: Value,
     /// The message that is edited or reacted to.
     pub target: Option<i64>,
@@ -152,7 +152,8 @@ impl State {
         if is_edit && self.is_like(target, &text, &markup) {
             return Err(NOT_MODIFIED.to_owned());
         }
-        let (method, entities) = (method.to_owned(), parameters["entities"].clone());
+        let (method, of_text) = (method.to_owned(), &parameters["entities"]);
+        let entities = if of_text.is_null() { &parameters["caption_entities"] } else { of_text }.clone();
         let number = target.unwrap_or_else(|| i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX));
         let is_progress =
             is_progress(parameters) || self.sent.iter().any(|sent| sent.is_progress && sent.number == number);
@@ -244,10 +245,15 @@ fn text(parameters: &Value) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn caption(parameters: &Value) -> Result<String, &'static str> {
+fn caption(parameters: &Value) -> Result<String, String> {
     let caption = parameters["caption"].as_str().unwrap_or_default();
     if caption.encode_utf16().count() > MAX_CAPTION_UNITS {
-        return Err("Bad Request: message caption is too long");
+        return Err("Bad Request: message caption is too long".to_owned());
+    }
+    match &parameters["caption_entities"] {
+        Value::Null => {}
+        given if given.is_array() => entities::check(caption, given)?,
+        _ => return Err("Bad Request: can't parse caption entities".to_owned()),
     }
     Ok(caption.to_owned())
 }

@@ -171,7 +171,7 @@ fn a_file_arrives_as_it_was_when_it_was_asked_for() {
     let file = system.workspace().join("ä report.txt");
     let bytes: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
     fs::write(&file, &bytes).unwrap();
-    let arguments = json!({"path": "ä report.txt", "caption": "for you"});
+    let arguments = json!({"path": "ä report.txt", "caption": "**for** you"});
     telegram.push(ADA.text(&format!("telegram_send_file {arguments}")));
     wait::until_true("the file is on its way", || !telegram.calls("sendDocument").is_empty());
     fs::write(&file, "changed since").unwrap();
@@ -179,12 +179,26 @@ fn a_file_arrives_as_it_was_when_it_was_asked_for() {
     system.restart();
     let sent = telegram.wait_for_sent(2);
     assert_eq!((sent[0].method.as_str(), sent[0].text.as_str()), ("senddocument", "for you"));
+    assert_eq!(sent[0].entities, json!([{"type": "bold", "offset": 0, "length": 3}]));
     assert_eq!(sent[0].file, Some(("ä report.txt".to_owned(), bytes)));
     assert_eq!(sent.iter().filter(|sent| sent.method == "senddocument").count(), 1, "{:?}", texts(&sent));
     let download = "select count(*) from events as called join events as below on below.parent_id = called.id
                     where called.payload ->> 'tool_name' = 'telegram_send_file'
                     and below.payload ->> 'tool_name' = 'file_download'";
     assert_eq!(system.database().count(download), 1, "the read is an event below the call");
+}
+
+#[test]
+fn a_caption_whose_formatting_is_refused_comes_as_plain_text_with_the_whole_file() {
+    let (telegram, system) = with_telegram();
+    fs::write(system.workspace().join("a.txt"), "all of it").unwrap();
+    telegram.fail("sendDocument", Fault::BadRequest);
+    let arguments = json!({"path": "a.txt", "caption": "see `it`"});
+    call(&system, "telegram_send_file", "telegram:4711", &arguments);
+    let sent = telegram.wait_for_sent(1).remove(0);
+    assert_eq!((sent.text.as_str(), &sent.entities), ("see it", &Value::Null));
+    assert_eq!(sent.file, Some(("a.txt".to_owned(), b"all of it".to_vec())));
+    assert_eq!(telegram.calls("sendDocument").len(), 2);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn a_text_is_spoken_in_its_language_and_is_never_part_of_a_command_line() {
             "voice.ogg",
             "das ist der Titel",
         ),
-        (json!({"text": "你好", "caption": "hello"}), "cmn", "你好", "voice.ogg", "hello"),
+        (json!({"text": "你好", "caption": "_hello_"}), "cmn", "你好", "voice.ogg", "hello"),
     ]
     .into_iter()
     .enumerate()

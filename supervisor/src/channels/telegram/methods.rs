@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use teloxide::ApiError;
 use teloxide::payloads::{
     EditMessageText, EditMessageTextSetters, GetChatMember, SetMessageReaction, SetMessageReactionSetters,
@@ -152,6 +152,7 @@ pub(super) fn changes_nothing(description: &str) -> bool {
     known.is_ok_and(|error: ApiError| error == ApiError::MessageNotModified)
 }
 
+/// Sends a file, without the formatting of its caption if Telegram refuses that.
 async fn upload(
     api: &Api,
     store: &Store,
@@ -159,6 +160,20 @@ async fn upload(
     method: &'static str,
     file: &File,
 ) -> Result<i64, CallError> {
+    let send = async |entities: &[Entity]| {
+        let form = form_of(store, place, method, file, entities);
+        api.upload::<SentMessage>(method, form, UPLOAD_PATIENCE).await.map(|sent| sent.message_id)
+    };
+    let entities = file.caption.entities.as_slice();
+    match send(entities).await {
+        Err(CallError::Refused(Refusal { code: 400, migrated_to: None, .. })) if !entities.is_empty() => {
+            send(&[]).await
+        }
+        sent => sent,
+    }
+}
+
+fn form_of(store: &Store, place: Place, method: &'static str, file: &File, entities: &[Entity]) -> Form {
     let field = if method == "SendVoice" { "voice" } else { "document" };
     let part = match &file.body {
         FileBody::Bytes(bytes) => Part::bytes(bytes.clone()),
@@ -167,15 +182,17 @@ async fn upload(
             Part::stream_with_length(bytes, stored.size_bytes)
         }
     };
-    let part = part.file_name(file.name.clone());
-    let form = Form::new().text("chat_id", place.chat.to_string()).part(field, part);
-    let form = match place.topic {
-        Some(topic) => form.text("message_thread_id", topic.to_string()),
-        None => form,
-    };
-    let form = if file.caption.is_empty() { form } else { form.text("caption", file.caption.clone()) };
-    let sent: SentMessage = api.upload(method, form, UPLOAD_PATIENCE).await?;
-    Ok(sent.message_id)
+    let mut form = Form::new().text("chat_id", place.chat.to_string());
+    if let Some(topic) = place.topic {
+        form = form.text("message_thread_id", topic.to_string());
+    }
+    if !file.caption.text.is_empty() {
+        form = form.text("caption", file.caption.text.clone());
+    }
+    if !entities.is_empty() {
+        form = form.text("caption_entities", json!(entities).to_string());
+    }
+    form.part(field, part.file_name(file.name.clone()))
 }
 
 /// Whether a person is in a group; not if Telegram does not say.

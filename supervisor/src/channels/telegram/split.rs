@@ -36,7 +36,7 @@ pub(super) fn reply(text: &str, format: ReplyFormat) -> Vec<Content> {
     }
     let file = File {
         name: "answer.md".to_owned(),
-        caption: format!("The whole answer; as text it would be {of} messages."),
+        caption: FormattedText::plain(format!("The whole answer; as text it would be {of} messages.")),
         body: FileBody::Bytes(text.as_bytes().to_vec()),
     };
     vec![content(messages.swap_remove(0)), Content::Document(file)]
@@ -45,6 +45,14 @@ pub(super) fn reply(text: &str, format: ReplyFormat) -> Vec<Content> {
 /// The messages of a text without formatting: the text itself if it fits into one.
 pub(super) fn into_messages(text: &str) -> Vec<Content> {
     divide(&StyledText::plain(text), MAX_UNITS).into_iter().map(content).collect()
+}
+
+/// A caption that was written in Markdown, however long it is.
+pub(super) fn caption(markdown: &str) -> FormattedText {
+    let styled = formatting::render(markdown);
+    let mut caption = message(&styled.text, 0, styled.text.len(), &styled.spans);
+    caption.entities.truncate(MAX_ENTITIES);
+    caption
 }
 
 fn content(message: FormattedText) -> Content {
@@ -170,6 +178,17 @@ mod tests {
 
     fn pieces(text: &str, max_units: usize) -> Vec<String> {
         divide(&StyledText::plain(text), max_units).into_iter().map(|message| message.text).collect()
+    }
+
+    #[test]
+    fn a_caption_keeps_its_formatting_and_stays_one() {
+        let bold = |offset, length| Entity { offset, length, style: Style::Bold };
+        let (text, entities) = ("for you: ä report".to_owned(), vec![bold(9, 8)]);
+        assert_eq!(caption("for you: **ä report**\n"), FormattedText { text, entities });
+        assert_eq!(caption(""), FormattedText::plain(""));
+        assert_eq!(caption("a_b_c 2 * 3 * 4"), FormattedText::plain("a_b_c 2 * 3 * 4"));
+        let long = caption(&"**x** ".repeat(5000));
+        assert_eq!((long.text.len(), long.entities.len()), (9999, MAX_ENTITIES));
     }
 
     #[test]

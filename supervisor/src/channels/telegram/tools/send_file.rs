@@ -17,7 +17,7 @@ use super::{chat_of, elsewhere};
 use crate::channel::Content;
 use crate::channel::content::{File, FileBody};
 use crate::channel_tools::sending::Sending;
-use crate::channels::telegram::NAME;
+use crate::channels::telegram::{NAME, split};
 use crate::tool_files::ToolFiles;
 
 const MAX_NAME_BYTES: usize = 255;
@@ -36,7 +36,7 @@ pub(crate) struct SendFileArguments {
     /// The name that the chat sees; its own by default.
     #[serde(default)]
     filename: Option<String>,
-    /// A text below the file, at most 1024 characters.
+    /// A text below the file in Markdown, at most 1024 characters.
     #[serde(default)]
     caption: String,
     /// Another chat that the bot works for; this one by default.
@@ -102,6 +102,7 @@ impl Tool for SendFile {
             self.sending.fetch(&self.files, call, &path).map_err(|error| with_archive(error, &path))?;
         let size_bytes = stored.size_bytes;
         let body = FileBody::Stored(stored);
+        let caption = split::caption(&caption);
         let content = Content::Document(File { name: filename.clone(), caption, body });
         let outbox_id = self.sending.queue(call, &NAME, &chat_id, content)?;
         let stdout = format!("{filename} ({size_bytes} bytes) is on its way to the chat.\n");

@@ -19,7 +19,7 @@ use super::{chat_of, elsewhere, language};
 use crate::channel::Content;
 use crate::channel::content::{File, FileBody, StoredFile};
 use crate::channel_tools::sending::{Sending, wait};
-use crate::channels::telegram::NAME;
+use crate::channels::telegram::{NAME, split};
 use crate::tool_files::{Caller, PutError, ToolFiles, quoted};
 
 /// Where the files of a call lie while it runs, in the root for what the agent keeps.
@@ -95,7 +95,7 @@ pub(crate) struct SendVoiceArguments {
     /// The name that the chat sees; voice.ogg by default.
     #[serde(default)]
     filename: Option<String>,
-    /// A text below the message, at most 1024 characters.
+    /// A text below the message in Markdown, at most 1024 characters.
     #[serde(default)]
     caption: String,
     /// Another chat that the bot works for; this one by default.
@@ -161,9 +161,10 @@ impl Tool for SendVoice {
         let SendVoiceArguments { path, text, lang, filename, caption, chat_id } = arguments;
         let chat_id = chat_of(call, chat_id)?;
         let filename = filename.map_or_else(|| Ok("voice.ogg".to_owned()), valid_name)?;
+        let caption = split::caption(&caption);
         let filled = |text: &String| !text.trim().is_empty();
         let (stored, lang) =
-            match (path, text.filter(filled).or_else(|| Some(caption.clone()).filter(filled))) {
+            match (path, text.filter(filled).or_else(|| Some(caption.text.clone()).filter(filled))) {
                 (Some(path), _) => (self.of_file(call, &path)?, None),
                 (None, Some(text)) => {
                     let lang =
@@ -175,8 +176,8 @@ impl Tool for SendVoice {
                 }
             };
         let size_bytes = stored.size_bytes;
-        let content =
-            Content::Voice(File { name: filename.clone(), caption, body: FileBody::Stored(stored) });
+        let body = FileBody::Stored(stored);
+        let content = Content::Voice(File { name: filename.clone(), caption, body });
         let outbox_id = self.sending.queue(call, &NAME, &chat_id, content)?;
         let stdout = format!("{filename} ({size_bytes} bytes) is on its way to the chat.\n");
         let data = SendVoiceData { outbox_id, chat_id, filename, size_bytes, lang };
