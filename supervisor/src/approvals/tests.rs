@@ -196,6 +196,16 @@ fn following(fixture: &Fixture, url: &str) -> (Approvals, CancellationToken) {
     (approvals, stop)
 }
 
+/// A server with an approval that chat 7 has been asked about.
+async fn asked(fixture: &Fixture) -> (Arc<Played>, EventId, Approvals, CancellationToken) {
+    let (played, url) = Played::start().await;
+    let id = EventId::new();
+    played.request(&id, "test:7", false);
+    let (approvals, stop) = following(fixture, &url);
+    rows(fixture, 1).await;
+    (played, id, approvals, stop)
+}
+
 /// The rows of the outbox, once there are so many.
 async fn rows(fixture: &Fixture, count: usize) -> Vec<String> {
     let sql = "select chat_id || ' ' || kind || ' ' || substr(text, 1, 17) || iif(buttons is null, '', ' ?')
@@ -265,11 +275,7 @@ async fn who_may_decide_is_asked_once_and_told_what_was_decided() {
 #[tokio::test]
 async fn a_question_that_has_not_left_when_it_is_decided_is_not_sent() {
     let fixture = Fixture::new().await;
-    let (played, url) = Played::start().await;
-    let id = EventId::new();
-    played.request(&id, "test:7", false);
-    let (approvals, stop) = following(&fixture, &url);
-    rows(&fixture, 1).await;
+    let (_played, id, approvals, stop) = asked(&fixture).await;
     approvals.decide(&pressed(id.as_str(), Choice::Deny, "Ada")).await;
     let told = rows(&fixture, 2).await;
     assert_eq!(told, ["7 text May I call delete ? dead", "7 text Denied by Ada.\n\nd queued"]);
@@ -314,11 +320,7 @@ async fn none_is_kept(fixture: &Fixture) {
 #[tokio::test]
 async fn a_decision_that_met_a_server_that_restarts_is_passed_on_when_it_is_there_again() {
     let fixture = Fixture::new().await;
-    let (played, url) = Played::start().await;
-    let id = EventId::new();
-    played.request(&id, "test:7", false);
-    let (approvals, stop) = following(&fixture, &url);
-    rows(&fixture, 1).await;
+    let (played, id, approvals, stop) = asked(&fixture).await;
     played.restarts.store(true, Ordering::SeqCst);
     let decision = pressed(id.as_str(), Choice::Once, "Ada");
     let stored = decision.clone();
