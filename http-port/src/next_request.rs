@@ -31,8 +31,9 @@ pub(crate) struct NextRequest {
 impl NextRequest {
     /// A part of an answer has left. Nobody reads before the task is polled once more.
     pub(crate) fn wrote(&mut self, context: &mut Context<'_>) {
-        self.answered = Some(Instant::now());
-        self.not_yet(context);
+        let now = Instant::now();
+        self.answered = Some(now);
+        self.look_on(now, context);
     }
 
     pub(crate) fn received(&mut self) {
@@ -41,7 +42,13 @@ impl NextRequest {
 
     /// Nothing has come yet: has the task polled again soon, if that is worth it.
     pub(crate) fn not_yet(&mut self, context: &mut Context<'_>) {
-        if self.looks_on(Instant::now()) {
+        if self.answered.is_some() {
+            self.look_on(Instant::now(), context);
+        }
+    }
+
+    fn look_on(&mut self, now: Instant, context: &mut Context<'_>) {
+        if self.looks_on(now) {
             // The client may wait for this very processor.
             std::thread::yield_now();
             // The runtime looks for events and does everything else before it polls the task again.

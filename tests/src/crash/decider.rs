@@ -29,9 +29,8 @@ pub(super) fn decide_all(telegram: &FakeTelegram, done: &AtomicBool) {
     let mut pressed = BTreeSet::new();
     while !done.load(Ordering::Relaxed) {
         for sent in telegram.sent() {
-            let buttons = sent.markup["inline_keyboard"][0].as_array().cloned().unwrap_or_default();
-            let data = |index: usize| buttons.get(index).and_then(|button| button["callback_data"].as_str());
-            let Some((yes, no)) = data(0).zip(data(buttons.len().saturating_sub(1))) else { continue };
+            let buttons = sent.buttons();
+            let Some(((_, yes), (_, no))) = buttons.first().zip(buttons.last()) else { continue };
             let is_slow = yes.trim_end_matches(":o").ends_with(['1', '4', '8', 'b', 'd']);
             let is_due = !is_slow || sent.at.elapsed() >= SLOW;
             if !yes.starts_with("ask:") || !is_due || !pressed.insert(sent.number) {

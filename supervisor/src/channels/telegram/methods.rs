@@ -31,20 +31,49 @@ pub(super) struct SentMessage {
     pub(super) message_id: i64,
 }
 
-/// Returns the number of the new message, if there is one.
+/// Sends a message with its formatting, or without it if Telegram refuses that: how it looks matters less
+/// than that it arrives. Telegram has no code for what it does not like about a message, so all of its
+/// refusals are tried so; one for another reason comes again. Returns the number of the new message, if there
+/// is one.
 pub(super) async fn send(
     api: &Api,
     store: &Store,
     place: Place,
     content: &Content,
 ) -> Result<Option<i64>, CallError> {
+    let entities = content.entities().or(content.caption_entities()).unwrap_or_default();
+    match send_with(api, store, place, content, entities).await {
+        Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. }))
+            if !entities.is_empty() =>
+        {
+            tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
+            send_with(api, store, place, content, &[]).await
+        }
+        sent => sent,
+    }
+}
+
+/// Sends a message with this formatting.
+async fn send_with(
+    api: &Api,
+    store: &Store,
+    place: Place,
+    content: &Content,
+    entities: &[Entity],
+) -> Result<Option<i64>, CallError> {
     match content {
-        Content::Text(text) => send_text(api, place, text).await.map(Some),
-        Content::Formatted(formatted) => send_formatted(api, place, formatted).await.map(Some),
-        Content::Question { text, buttons } => ask(api, place, text, buttons).await.map(Some),
+        Content::Text(text) | Content::Formatted(FormattedText { text, .. }) => {
+            send_message(api, place, text, entities, None).await.map(Some)
+        }
+        Content::Question { text: FormattedText { text, .. }, buttons } => {
+            let markup = Some(keyboard(buttons));
+            send_message(api, place, text, entities, markup).await.map(Some)
+        }
         Content::Edit { message_id, text } => edit(api, place.chat, *message_id, text).await,
-        Content::Document(file) => upload(api, store, place, "SendDocument", file).await.map(Some),
-        Content::Voice(file) => upload(api, store, place, "SendVoice", file).await.map(Some),
+        Content::Document(file) => {
+            upload(api, "SendDocument", form(store, place, "document", file, entities)).await
+        }
+        Content::Voice(file) => upload(api, "SendVoice", form(store, place, "voice", file, entities)).await,
         Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
             let request =
@@ -58,20 +87,6 @@ pub(super) async fn send(
 /// which could carry data away that a file or a page put into it.
 pub(super) async fn send_text(api: &Api, place: Place, text: &str) -> Result<i64, CallError> {
     send_message(api, place, text, &[], None).await
-}
-
-/// Sends a text with its formatting, or without it if Telegram refuses that: how it looks matters less than
-/// that it arrives. Telegram has no code for what it does not like about a message, so all of its refusals
-/// are tried so; one for another reason comes again.
-async fn send_formatted(api: &Api, place: Place, formatted: &FormattedText) -> Result<i64, CallError> {
-    let FormattedText { text, entities } = formatted;
-    match send_message(api, place, text, entities, None).await {
-        Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. })) => {
-            tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
-            send_text(api, place, text).await
-        }
-        sent => sent,
-    }
 }
 
 /// `sendMessage` (<https://core.telegram.org/bots/api#sendmessage>), with entities as the outbox keeps them.
@@ -94,23 +109,9 @@ impl Payload for SendMessage<'_> {
     const NAME: &'static str = "SendMessage";
 }
 
-/// Sends a text with buttons, or without its formatting if Telegram refuses that.
-async fn ask(
-    api: &Api,
-    place: Place,
-    formatted: &FormattedText,
-    buttons: &[Vec<Button>],
-) -> Result<i64, CallError> {
+fn keyboard(buttons: &[Vec<Button>]) -> InlineKeyboardMarkup {
     let button = |button: &Button| InlineKeyboardButton::callback(&button.label, &button.data);
-    let rows = buttons.iter().map(|row| row.iter().map(button).collect::<Vec<_>>());
-    let markup = InlineKeyboardMarkup::new(rows);
-    let FormattedText { text, entities } = formatted;
-    match send_message(api, place, text, entities, Some(markup.clone())).await {
-        Err(CallError::Refused(Refusal { code: 400, migrated_to: None, .. })) if !entities.is_empty() => {
-            send_message(api, place, text, &[], Some(markup)).await
-        }
-        sent => sent,
-    }
+    InlineKeyboardMarkup::new(buttons.iter().map(|row| row.iter().map(button).collect::<Vec<_>>()))
 }
 
 async fn send_message(
@@ -152,29 +153,13 @@ pub(super) fn changes_nothing(description: &str) -> bool {
     known.is_ok_and(|error: ApiError| error == ApiError::MessageNotModified)
 }
 
-/// Sends a file, without the formatting of its caption if Telegram refuses that.
-async fn upload(
-    api: &Api,
-    store: &Store,
-    place: Place,
-    method: &'static str,
-    file: &File,
-) -> Result<i64, CallError> {
-    let send = async |entities: &[Entity]| {
-        let form = form_of(store, place, method, file, entities);
-        api.upload::<SentMessage>(method, form, UPLOAD_PATIENCE).await.map(|sent| sent.message_id)
-    };
-    let entities = file.caption.entities.as_slice();
-    match send(entities).await {
-        Err(CallError::Refused(Refusal { code: 400, migrated_to: None, .. })) if !entities.is_empty() => {
-            send(&[]).await
-        }
-        sent => sent,
-    }
+async fn upload(api: &Api, method: &'static str, form: Form) -> Result<Option<i64>, CallError> {
+    let sent: SentMessage = api.upload(method, form, UPLOAD_PATIENCE).await?;
+    Ok(Some(sent.message_id))
 }
 
-fn form_of(store: &Store, place: Place, method: &'static str, file: &File, entities: &[Entity]) -> Form {
-    let field = if method == "SendVoice" { "voice" } else { "document" };
+/// A file and its caption.
+fn form(store: &Store, place: Place, field: &'static str, file: &File, entities: &[Entity]) -> Form {
     let part = match &file.body {
         FileBody::Bytes(bytes) => Part::bytes(bytes.clone()),
         FileBody::Stored(stored) => {
