@@ -76,6 +76,11 @@ impl Progress {
         self.change(&[BODY, ANSWERING], IDLE);
     }
 
+    /// Whether no request runs, and none has begun to arrive.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.state.load(Ordering::Acquire) & PHASE == IDLE
+    }
+
     pub(crate) fn write_is_stuck(&self) {
         let _ = self.stuck_since.compare_exchange(0, self.now().max(1), Ordering::AcqRel, Ordering::Acquire);
     }

@@ -25,6 +25,7 @@ use tower::ServiceExt as _;
 use crate::body::{RequestBody, ResponseBody};
 use crate::connections::Connections;
 use crate::limits::Bounds;
+use crate::next_request::Clients;
 use crate::progress::Progress;
 use crate::self_wakes::GoesOn;
 use crate::stream::WatchedStream;
@@ -85,6 +86,7 @@ pub async fn serve(
         open: Connections::new(bounds.connections),
         reserve: Connections::new(bounds.reserve),
         tasks: JoinSet::new(),
+        clients: Clients::default(),
     };
     let patience = server.accept(&listener, stop).await;
     drop(listener);
@@ -103,6 +105,7 @@ struct Server {
     open: Connections,
     reserve: Connections,
     tasks: JoinSet<()>,
+    clients: Clients,
 }
 
 impl Server {
@@ -138,6 +141,7 @@ impl Server {
     /// Serves a new connection, or drops it where there is no room even in the reserve.
     fn add(&mut self, stream: TcpStream) {
         let progress = Arc::new(Progress::new());
+        let stream = WatchedStream::new(stream, Arc::clone(&progress), self.clients.connected());
         let is_full = !self.open.make_room();
         if is_full && !self.reserve.make_room() {
             return;
@@ -155,13 +159,12 @@ impl Server {
 
 /// One connection, until its end or until it is closed.
 async fn connection(
-    stream: TcpStream,
+    stream: WatchedStream,
     routes: Router,
     body_limit: Duration,
     keep_alive: bool,
     progress: Arc<Progress>,
 ) {
-    let watched = WatchedStream::new(stream, Arc::clone(&progress));
     let service = service_fn(|request: Request<Incoming>| {
         let (routes, progress) = (routes.clone(), Arc::clone(&progress));
         async move {
@@ -177,7 +180,7 @@ async fn connection(
     let mut http = http1::Builder::new();
     // The accept loop keeps the time, for heads too.
     http.header_read_timeout(None).max_buf_size(MAX_BUFFER_BYTES).keep_alive(keep_alive);
-    let mut served = pin!(http.serve_connection(TokioIo::new(watched), service));
+    let mut served = pin!(http.serve_connection(TokioIo::new(stream), service));
     loop {
         tokio::select! {
             ended = served.as_mut() => {

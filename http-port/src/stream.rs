@@ -18,20 +18,16 @@ pub(crate) struct WatchedStream {
 }
 
 impl WatchedStream {
-    pub(crate) fn new(stream: TcpStream, progress: Arc<Progress>) -> Self {
-        Self { stream, progress, next_request: NextRequest::default() }
+    pub(crate) fn new(stream: TcpStream, progress: Arc<Progress>, next_request: NextRequest) -> Self {
+        Self { stream, progress, next_request }
     }
 
-    fn note(
-        &mut self,
-        written: Poll<io::Result<usize>>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<usize>> {
+    fn note(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Pending => self.progress.write_is_stuck(),
             Poll::Ready(_) => {
                 self.progress.wrote();
-                self.next_request.wrote(context);
+                self.next_request.wrote();
             }
         }
         written
@@ -46,9 +42,7 @@ impl AsyncRead for WatchedStream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_pending() {
-            self.next_request.not_yet(context);
-        } else if buffer.filled().len() > before {
+        if buffer.filled().len() > before {
             self.progress.received();
             self.next_request.received();
         }
@@ -63,7 +57,7 @@ impl AsyncWrite for WatchedStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.note(written, context)
+        self.note(written)
     }
 
     fn poll_write_vectored(
@@ -72,7 +66,7 @@ impl AsyncWrite for WatchedStream {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.note(written, context)
+        self.note(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -80,7 +74,11 @@ impl AsyncWrite for WatchedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let this = &mut *self;
+        if this.progress.is_answered() {
+            this.next_request.look(&this.stream);
+        }
+        Pin::new(&mut this.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{EventId, Risk, ToolError};
+use crate::{Data, EventId, Risk, ToolError};
 
 /// The response to a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ pub struct Meta {
     /// What was cut, skipped or assumed, and how to continue.
     pub notices: Vec<String>,
     /// The result as data, of the tool's own type; describes exactly what `stdout` shows.
-    pub data: Value,
+    pub data: Data,
     /// What the call cost.
     pub stats: Stats,
     /// What the call was made with.

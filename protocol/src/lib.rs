@@ -8,6 +8,7 @@
 pub mod approval;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 mod call_record;
+mod data;
 pub mod envelope;
 pub mod error;
 pub mod event;
@@ -26,6 +27,7 @@ pub mod visible;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod worker_message;
 
+pub use data::Data;
 pub use envelope::{Context, Envelope, FullOutput, Meta, Stats, Status};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Event, EventBody};

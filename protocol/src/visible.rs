@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::Data;
+
 /// What is said where something was escaped.
 pub const NOTICE: &str =
     "Control and invisible characters are shown escaped, such as \\u{1b} for an escape character.";
@@ -50,6 +52,12 @@ pub fn escape_value(value: &mut Value) -> bool {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+/// The same for the data of a call.
+pub fn escape_data(data: &mut Data) -> bool {
+    let is_plain = data.plain_text().is_some_and(|text| matches!(escaped(text), Cow::Borrowed(_)));
+    !is_plain && data.change(escape_value)
 }
 
 /// Serialised JSON with JSON's own escapes for what a terminal would obey or hide: the same document.

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use protocol::{
-    Annotations, Context, Envelope, ErrorCode, EventId, Meta, Risk, Stats, Status, ToolError, ToolSpec,
+    Annotations, Context, Data, Envelope, ErrorCode, EventId, Meta, Risk, Stats, Status, ToolError, ToolSpec,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -138,7 +138,7 @@ fn envelope(stdout: &str, error: Option<ToolError>) -> Envelope {
             risk: Risk::Low,
             error,
             notices: Vec::new(),
-            data: Value::Null,
+            data: Data::default(),
             stats: Stats::default(),
             context: Context::default(),
             full_output: None,

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, FileType, statat};
+use rustix::fs::{AtFlags, FileType, Stat, statat};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,12 +34,17 @@ impl From<FileType> for EntryType {
 }
 
 impl EntryType {
+    /// The type of an entry itself.
+    pub(crate) fn of(stat: &Stat) -> Self {
+        FileType::from_raw_mode(stat.st_mode).into()
+    }
+
     /// The type that the directory lists; if the file system lists none, the type of the entry itself.
     pub(crate) fn listed(directory: BorrowedFd<'_>, name: &[u8], listed_as: FileType) -> Self {
         if listed_as != FileType::Unknown {
             return Self::from(listed_as);
         }
         statat(directory, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)
-            .map_or(Self::Other, |stat| Self::from(FileType::from_raw_mode(stat.st_mode)))
+            .map_or(Self::Other, |stat| Self::of(&stat))
     }
 }

@@ -90,9 +90,10 @@ impl Encoding {
         let charset: &'static Charset = match self {
             Self::Utf8 | Self::Utf8Bom => {
                 let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-                let text = String::from_utf8_lossy(text);
-                let is_exact = matches!(text, Cow::Borrowed(_));
-                return (text, is_exact);
+                return match std::str::from_utf8(text) {
+                    Ok(text) => (text.into(), true),
+                    Err(_) => (String::from_utf8_lossy(text), false),
+                };
             }
             Self::Utf16Le => UTF_16LE,
             Self::Utf16Be => UTF_16BE,

@@ -1,22 +1,21 @@
 //! What a tool returns: a success, whole or partial, or a failure.
 
-use protocol::{FullOutput, ToolError};
+use protocol::{Data, FullOutput, ToolError};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::locks::Seen;
 use crate::output::Full;
 
 /// How a tool's run ended.
-pub type Outcome<Data> = Result<Success<Data>, Failure>;
+pub type Outcome<T> = Result<Success<T>, Failure>;
 
 /// A result that the caller can use.
 #[derive(Debug, Clone, Default)]
-pub struct Success<Data> {
+pub struct Success<T> {
     /// The result and nothing else.
     pub stdout: String,
     /// The same as data.
-    pub data: Data,
+    pub data: T,
     /// What was cut, skipped or assumed, and how to continue.
     pub notices: Vec<String>,
     /// Why this is not the whole result; none when it is.
@@ -74,7 +73,7 @@ impl PartialReason {
     }
 }
 
-impl<Data> Success<Data> {
+impl<T> Success<T> {
     /// The same success, marked as cut if `full` names the limit that cut it. An earlier reason stays.
     #[must_use]
     pub fn cut_at(mut self, full: Option<Full>) -> Self {
@@ -85,12 +84,12 @@ impl<Data> Success<Data> {
     }
 
     /// The same success with its data as JSON.
-    pub(crate) fn erase(self) -> Success<Value>
+    pub(crate) fn erase(self) -> Success<Data>
     where
-        Data: Serialize,
+        T: Serialize,
     {
         Success {
-            data: serde_json::to_value(&self.data).unwrap_or_default(),
+            data: Data::of(&self.data),
             stdout: self.stdout,
             notices: self.notices,
             partial: self.partial,
@@ -113,17 +112,17 @@ pub struct Failure {
     /// Why it failed.
     pub error: ToolError,
     pub(crate) exit_code: i32,
-    pub(crate) shown: Option<Box<Success<Value>>>,
+    pub(crate) shown: Option<Box<Success<Data>>>,
 }
 
 impl Failure {
     /// The failure of a call that did not reach its tool, with data for the caller.
-    pub(crate) fn of_guard(error: ToolError, shown: Success<Value>) -> Self {
+    pub(crate) fn of_guard(error: ToolError, shown: Success<Data>) -> Self {
         Self { exit_code: error.exit_code(), error, shown: Some(Box::new(shown)) }
     }
 
     /// The failure of a command that ran: its own exit code, and what it printed.
-    pub fn of_command<Data: Serialize>(error: ToolError, exit_code: i32, shown: Success<Data>) -> Self {
+    pub fn of_command<T: Serialize>(error: ToolError, exit_code: i32, shown: Success<T>) -> Self {
         Self { error, exit_code, shown: Some(Box::new(shown.erase())) }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jsonschema::Validator;
-use protocol::{ErrorCode, SessionId, ToolError, ToolSpec};
+use protocol::{Data, ErrorCode, SessionId, ToolError, ToolSpec};
 use serde_json::Value;
 
 use crate::arguments::{as_texts, invalid, leave_out_nulls, parse_object, validate};
@@ -54,7 +54,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, Failure>;
     fn normalize(&self, arguments: &mut Value);
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
-    fn run(&self, arguments: Value, call: &Call) -> Outcome<Value>;
+    fn run(&self, arguments: Value, call: &Call) -> Outcome<Data>;
 
     /// What the rules say about a call with these arguments.
     fn verdict(&self, policy: &Policy, arguments: &Value, session: &SessionId, caller: Caller) -> Verdict {
@@ -166,7 +166,7 @@ impl<T: Tool> AnyTool for Registered<T> {
         })
     }
 
-    fn run(&self, arguments: Value, call: &Call) -> Outcome<Value> {
+    fn run(&self, arguments: Value, call: &Call) -> Outcome<Data> {
         let arguments = serde_json::from_value(arguments)
             .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))?;
         self.tool.run(arguments, call).map(Success::erase)

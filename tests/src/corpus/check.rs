@@ -71,7 +71,8 @@ fn one(case: &Case, name: &str, wanted: &Value, observed: &Observed<'_>) -> Resu
         "server_limits_unchanged" => surroundings.require_same_limits(),
         "no_process_matching" => none_left(wanted.as_str().ok_or("a text is needed")?),
         "reported_control_file" => {
-            let files = answer.envelope().meta.data["created_control_files"].take();
+            let answer = answer.envelope();
+            let files = &answer.meta.data["created_control_files"];
             require(files.as_array().is_some_and(|files| !files.is_empty()), || format!("none in {body}"))
         }
         "host_file_not_contains" => host_files(wanted),

@@ -194,7 +194,7 @@ fn control_files_that_appear_are_reported_in_the_answer_and_the_journal() {
     assert!(listed.contains("sub/.envrc") && listed.contains("sub/.vscode"), "{listed}");
     let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
     assert!(journal.contains("created_control_files"));
-    let quiet = bash(&server, "git init -q made").meta.data["created_control_files"].take();
+    let quiet = bash(&server, "git init -q made").meta.data["created_control_files"].clone();
     assert_eq!(quiet, json!([]));
 }
 

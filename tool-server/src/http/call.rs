@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use http_port::{preferred_wait, presented_token};
 use protocol::hash::sha256;
@@ -13,7 +13,7 @@ use protocol::{SessionId, ToolError};
 use toolkit::arguments::{elide, invalid};
 
 use super::state::AppState;
-use super::{body, response};
+use super::{body, catalogue, response};
 
 pub(super) async fn call(
     State(app): State<Arc<AppState>>,
@@ -22,10 +22,13 @@ pub(super) async fn call(
 ) -> Response {
     let (parts, content) = request.into_parts();
     let read = body::read(&parts.headers, content).await;
-    match read.and_then(|body| request_of(&name, &parts.headers, body)) {
+    let mut response = match read.and_then(|body| request_of(&name, &parts.headers, body)) {
         Ok(request) => response::envelope_response(app.runner.run(request).await),
         Err(error) => response::error_response(&name, error),
-    }
+    };
+    let tag = HeaderName::from_static(catalogue::TAG_HEADER);
+    response.headers_mut().insert(tag, app.catalogue.tag().clone());
+    response
 }
 
 /// A call with the IDs in the headers.

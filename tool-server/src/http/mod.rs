@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -31,7 +31,6 @@ use http_port::{Access, Routes};
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::elide;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::set_header::SetResponseHeaderLayer;
 
 pub use catalogue::Catalogue;
 pub use state::AppState;
@@ -46,12 +45,8 @@ pub fn routes(app: &Arc<AppState>) -> Routes {
 }
 
 fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
-    let tag = SetResponseHeaderLayer::overriding(
-        HeaderName::from_static(catalogue::TAG_HEADER),
-        app.catalogue.tag().clone(),
-    );
     let with_token = Router::new()
-        .route("/tools/{name}", post(call::call).layer(tag))
+        .route("/tools/{name}", post(call::call))
         .route("/tools", get(service::catalogue))
         .route("/files", get(files::download).put(files::upload).post(files::change))
         .route("/capabilities", get(service::capabilities))

@@ -6,13 +6,13 @@ use toolkit::{Page, PartialReason, Success};
 use super::search_budget::AbortedReason;
 use super::skipped::Skipped;
 
-/// The output of a search or listing. `shown` says what the page holds, such as `3 paths`; `next` is the
+/// The output of a search or listing. `shown` says what the page holds, such as `3 paths`; `next` makes the
 /// cursor after it. A search that stopped early has no cursor, since what it missed may sort before it.
 pub(crate) fn output<Data: Default>(
     page: Page,
     data: Data,
     shown: &str,
-    next: String,
+    next: impl FnOnce() -> String,
     skipped: &Skipped,
     aborted: Option<AbortedReason>,
 ) -> Success<Data> {
@@ -22,7 +22,7 @@ pub(crate) fn output<Data: Default>(
     let stopped = aborted.map(|_| PartialReason::StoppedEarly);
     Success {
         partial: stopped.or(skipped.makes_partial().then_some(PartialReason::Skipped)),
-        next_page_cursor: full.filter(|_| aborted.is_none()).map(|_| next),
+        next_page_cursor: full.filter(|_| aborted.is_none()).map(|_| next()),
         stdout: page.into_text(),
         data,
         notices,

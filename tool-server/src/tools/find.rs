@@ -198,7 +198,7 @@ fn answer(
         last = path;
     }
     let shown = format!("{} paths", entries.len());
-    let next = cursor::encode(searched, &last);
+    let next = || cursor::encode(searched, &last);
     let data = FindData { entries, aborted_reason: aborted };
     let mut output = search::output(page, data, &shown, next, skipped, aborted);
     output.notices.extend(names::escape_notice(&output.stdout));

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
-use rustix::fs::{AtFlags, FileType, RawDir, Stat, statat};
+use rustix::fs::{AtFlags, RawDir, Stat, statat};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -193,15 +193,23 @@ impl Listing<'_> {
             }
             Err(errno) => return Err(unreadable(path, errno)),
         };
-        let shown = names::to_text(path);
-        let entry = Entry::new(&shown, &stat);
+        let mut name = names::to_text(path);
         let was_added =
-            if self.long { self.page.push(&entry.long_line(&shown)) } else { self.page.push(&shown) };
+            if self.long { self.page.push(&long_line(&name, &stat)) } else { self.page.push(&name) };
         if !was_added {
             return Ok(false);
         }
-        self.entries.push(entry);
-        self.last = path.to_vec();
+        if name.ends_with('/') {
+            name.pop();
+        }
+        self.entries.push(Entry {
+            name,
+            entry_type: EntryType::of(&stat),
+            size_bytes: size_bytes(&stat),
+            mtime_ms: mtime_ms(&stat),
+        });
+        self.last.clear();
+        self.last.extend_from_slice(path);
         Ok(true)
     }
 
@@ -300,7 +308,8 @@ impl Listing<'_> {
 
     fn into_output(self, listed: &str, directory: &Opened) -> Success<LsData> {
         let shown = format!("{} entries", self.page.lines());
-        let next = cursor::encode(listed, &self.last);
+        let last = self.last;
+        let next = || cursor::encode(listed, &last);
         let data = LsData { entries: self.entries };
         let mut output = search::output(self.page, data, &shown, next, &self.skipped, None);
         output.notices.extend(names::escape_notice(&output.stdout));
@@ -308,25 +317,18 @@ impl Listing<'_> {
     }
 }
 
-impl Entry {
-    fn new(shown: &str, stat: &Stat) -> Self {
-        Self {
-            name: shown.strip_suffix('/').unwrap_or(shown).to_owned(),
-            entry_type: EntryType::from(FileType::from_raw_mode(stat.st_mode)),
-            size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            mtime_ms: mtime_ms(stat),
-        }
-    }
+fn long_line(name: &str, stat: &Stat) -> String {
+    let entry_type = match EntryType::of(stat) {
+        EntryType::File => "file",
+        EntryType::Dir => "dir",
+        EntryType::Symlink => "symlink",
+        EntryType::Other => "other",
+    };
+    format!("{entry_type:<7} {:>10} {}  {name}", size_bytes(stat), utc::shown(mtime_ms(stat)))
+}
 
-    fn long_line(&self, name: &str) -> String {
-        let entry_type = match self.entry_type {
-            EntryType::File => "file",
-            EntryType::Dir => "dir",
-            EntryType::Symlink => "symlink",
-            EntryType::Other => "other",
-        };
-        format!("{entry_type:<7} {:>10} {}  {name}", self.size_bytes, utc::shown(self.mtime_ms))
-    }
+fn size_bytes(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
 }
 
 fn unreadable(path: &[u8], errno: Errno) -> ToolError {

@@ -16,6 +16,7 @@ mod exact_secrets;
 mod false_positives;
 mod formats;
 mod json;
+mod keywords;
 mod names;
 mod references;
 mod rule;
@@ -26,6 +27,8 @@ mod writer;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+
+use protocol::Data;
 
 pub use writer::RedactingWriter;
 
@@ -72,6 +75,14 @@ impl Redactor {
     /// Redacts a JSON value, and all of a string under a secret's name; true when something was replaced.
     pub fn redact_value(&self, value: &mut serde_json::Value) -> bool {
         json::redact(self, value)
+    }
+
+    /// The same for the data of a call.
+    pub fn redact_data(&self, data: &mut Data) -> bool {
+        match data.plain_text() {
+            Some(text) if !self.may_redact(text) => false,
+            _ => data.change(|value| json::redact(self, value)),
+        }
     }
 
     /// Redacts the arguments of a command. A value is not hidden merely because of its variable's name: in

@@ -7,9 +7,10 @@
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Match};
+use aho_corasick::Match;
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::keywords::Keywords;
 use super::rule::{Found, Rule, Start};
 use super::{Context, assignments, formats, names, spans};
 
@@ -34,9 +35,9 @@ fn all_rules() -> impl Iterator<Item = &'static Rule> {
 }
 
 pub(super) struct Scanner {
-    automaton: AhoCorasick,
+    keywords: Keywords,
     rules: Vec<Compiled>,
-    /// For each of the automaton's keywords the rules that it belongs to.
+    /// For each of the keywords the rules that it belongs to.
     rules_of: Vec<Vec<usize>>,
 }
 
@@ -61,18 +62,12 @@ impl Scanner {
                 }
             }
         }
-        // Of this size the library would choose one that takes less memory and twice the time.
-        let automaton = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::DFA))
-            .ascii_case_insensitive(true)
-            .build(&keywords)
-            .expect("a few hundred short keywords fit into an automaton");
-        Self { automaton, rules, rules_of }
+        Self { keywords: Keywords::new(&keywords), rules, rules_of }
     }
 
     /// Whether a text has a keyword of any rule. Without one it has no secret.
     pub(super) fn has_keyword(&self, text: &str) -> bool {
-        self.automaton.is_match(text)
+        self.keywords.are_in(text)
     }
 
     /// Where the text has secrets, in no particular order.
@@ -80,7 +75,7 @@ impl Scanner {
         let mut found = Vec::new();
         // Most texts are short and have no keyword at all.
         let mut done = Vec::new();
-        for hit in self.automaton.find_overlapping_iter(text) {
+        for hit in self.keywords.find(text) {
             done.resize(self.rules.len(), 0);
             for rule in &self.rules_of[hit.pattern().as_usize()] {
                 if hit.start() < done[*rule] {

@@ -142,7 +142,7 @@ impl Asking {
             data["expires_at_ms"] = json!(approval.expires_at_ms);
             data["state"] = json!(approval.state);
         }
-        Stop::Refused(Failure::of_guard(error, Success { data, ..Success::default() }))
+        Stop::Refused(Failure::of_guard(error, Success { data: data.into(), ..Success::default() }))
     }
 }
 
@@ -293,7 +293,7 @@ fn denied(approval: &Approval) -> Failure {
         "reason": reason,
         "by": by,
     });
-    Failure::of_guard(error, Success { data, ..Success::default() })
+    Failure::of_guard(error, Success { data: data.into(), ..Success::default() })
 }
 
 impl CallInfo {

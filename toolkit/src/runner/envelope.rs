@@ -4,7 +4,7 @@
 
 use protocol::journal::{CallChange, CallEnded, CallFailure, CreatedControlFile, OUTPUT_TEXT_BYTES};
 use protocol::text_form::stderr_of;
-use protocol::{Context, Envelope, EventId, Meta, Risk, Stats, Status, ToolError, visible};
+use protocol::{Context, Data, Envelope, EventId, Meta, Risk, Stats, Status, ToolError, visible};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ const REDACTED: &str =
 pub(super) fn envelope(
     info: &CallInfo,
     cwd: String,
-    outcome: Outcome<Value>,
+    outcome: Outcome<Data>,
     redactor: &Redactor,
 ) -> Envelope {
     let shown = info.shown_arguments();
@@ -65,7 +65,7 @@ struct Header {
 }
 
 impl Header {
-    fn answer(self, outcome: Outcome<Value>) -> Envelope {
+    fn answer(self, outcome: Outcome<Data>) -> Envelope {
         let (status, exit_code, error, mut success) = match outcome {
             Ok(success) => match success.partial {
                 Some(reason) => (Status::Partial, reason.exit_code(), None, success),
@@ -92,7 +92,7 @@ impl Header {
                 risk: self.risk,
                 error,
                 notices: success.notices,
-                data: if success.data.is_null() { Value::Object(Default::default()) } else { success.data },
+                data: success.data,
                 stats: self.stats,
                 context: Context { path_resolved: success.path_resolved, ..self.context },
                 full_output: success.full_output,
@@ -124,7 +124,7 @@ pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) ->
     }
 }
 
-fn created_control_files(data: &Value) -> Vec<CreatedControlFile> {
+fn created_control_files(data: &Data) -> Vec<CreatedControlFile> {
     let listed = data.get("created_control_files").map(Vec::deserialize);
     listed.and_then(Result::ok).unwrap_or_default()
 }
@@ -132,8 +132,9 @@ fn created_control_files(data: &Value) -> Vec<CreatedControlFile> {
 /// What a call changed. Only tools that change files name an operation in their data.
 fn change(envelope: &Envelope) -> Option<CallChange> {
     let data = &envelope.meta.data;
-    let changed = envelope.ok && data["dry_run"] != true && data["operation"].is_string();
-    changed.then(|| CallChange::deserialize(data).ok()).flatten()
+    let is_change = envelope.ok && data.get("operation").is_some_and(Value::is_string);
+    let changed = is_change && data["dry_run"] != true;
+    changed.then(|| CallChange::deserialize(&**data).ok()).flatten()
 }
 
 /// Replaces secrets in the whole answer but its arguments, which were redacted before; true if it found one.
@@ -148,14 +149,14 @@ fn redact(envelope: &mut Envelope, redactor: &Redactor) -> bool {
     if let Some(error) = &mut envelope.meta.error {
         found |= redactor.redact_text(&mut error.message) | redactor.redact_text(&mut error.hint);
     }
-    found | redactor.redact_value(&mut envelope.meta.data)
+    found | redactor.redact_data(&mut envelope.meta.data)
 }
 
 /// Escapes what would steer a terminal or hide text, wherever it came from, so that no tool has to think of
 /// it. Tools whose answers have a bound escape before they cut.
 fn escape(envelope: &mut Envelope) {
     let Envelope { stdout, stderr, meta, .. } = envelope;
-    let mut found = visible::escape(stdout) | visible::escape(stderr) | visible::escape_value(&mut meta.data);
+    let mut found = visible::escape(stdout) | visible::escape(stderr) | visible::escape_data(&mut meta.data);
     for notice in &mut meta.notices {
         found |= visible::escape(notice);
     }

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use protocol::journal::{CallReplayed, CallStarted};
-use protocol::{Envelope, ErrorCode, ToolError, ToolSpec};
+use protocol::{Data, Envelope, ErrorCode, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
 use self::call::{CallInfo, CancelOnDrop, PendingCall};
@@ -193,7 +193,7 @@ impl Runner {
         })
     }
 
-    fn run_tool(&self, call: PendingCall) -> Outcome<Value> {
+    fn run_tool(&self, call: PendingCall) -> Outcome<Data> {
         let PendingCall {
             info,
             tool,
@@ -225,7 +225,7 @@ impl Runner {
     }
 
     /// Keeps what later calls depend on.
-    fn remember(&self, info: &CallInfo, success: &Success<Value>) -> Result<(), ToolError> {
+    fn remember(&self, info: &CallInfo, success: &Success<Data>) -> Result<(), ToolError> {
         if let Some(seen) = &success.seen {
             self.locks.remember(&info.ids.session, seen.clone());
         }
@@ -233,7 +233,7 @@ impl Runner {
     }
 
     /// Answers a call and records its end, unless that was done at its deadline.
-    fn finalise(&self, info: &CallInfo, outcome: Outcome<Value>) -> Envelope {
+    fn finalise(&self, info: &CallInfo, outcome: Outcome<Data>) -> Envelope {
         let allowed_tools = outcome.as_ref().ok().and_then(|success| success.allowed_tools.clone());
         let envelope =
             envelope::envelope(info, self.settings.cwd.of(&info.ids.session), outcome, &self.redactor);

@@ -122,7 +122,7 @@ impl Operator {
         if self.was_attacked() {
             return Err(format!("got through: {taken:?} {did:?}"));
         }
-        let again = self.command(&place, "true").meta.data["created_control_files"].take();
+        let again = self.command(&place, "true").meta.data["created_control_files"].clone();
         (again == json!([])).then_some(()).ok_or_else(|| format!("something was left to take back: {again}"))
     }
 }

@@ -176,7 +176,7 @@ impl Filled {
         } else {
             format!("{} matching lines", self.data.matches.len())
         };
-        let next = self.last.cursor(searched);
+        let next = || self.last.cursor(searched);
         let mut output = search::output(self.page, self.data, &shown, next, skipped, aborted);
         if self.has_cut_lines {
             output

@@ -1,10 +1,12 @@
 //! `read` by lines: numbered, in pages, with long lines cut and odd characters escaped.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use protocol::{ErrorCode, ToolError, visible};
-use toolkit::arguments::{elide, invalid};
+use toolkit::arguments::invalid;
 use toolkit::output::Full;
 use toolkit::{Call, PLACEHOLDER, Page, Success};
 
@@ -44,6 +46,7 @@ pub(super) fn read(
         start,
         next: 1,
         page,
+        line: String::new(),
         line_numbers: arguments.line_numbers,
         line_encoding,
         at_end: false,
@@ -104,6 +107,8 @@ struct Listing {
     /// The number of the next line.
     next: u64,
     page: Page,
+    /// The last line as it was shown; kept for its memory.
+    line: String,
     line_numbers: bool,
     line_encoding: Encoding,
     at_end: bool,
@@ -159,16 +164,19 @@ impl Listing {
             return self.page.full().is_none();
         }
         let (text, exact) = self.line_encoding.decode(bytes.unwrap_or(&line.kept));
-        let mut shown = elide(&text, MAX_LINE_CHARS);
-        let is_cut = line.is_cut() || shown.len() < text.len();
-        let is_escaped = visible::escape(&mut shown);
-        if is_cut {
-            shown = format!("{} [cut: the line has {} bytes]", shown.trim_end_matches('…'), line.length);
-        }
+        let beginning = chars(&text, MAX_LINE_CHARS);
+        let is_cut = line.is_cut() || beginning.len() < text.len();
+        let shown = visible::escaped(beginning);
+        let is_escaped = matches!(shown, Cow::Owned(_));
+        self.line.clear();
         if self.line_numbers {
-            shown = format!("{}\t{shown}", self.next);
+            let _ = write!(self.line, "{}\t", self.next);
         }
-        if !self.page.push(&shown) {
+        self.line.push_str(&shown);
+        if is_cut {
+            let _ = write!(self.line, " [cut: the line has {} bytes]", line.length);
+        }
+        if !self.page.push(&self.line) {
             return false;
         }
         self.cut_lines += u64::from(is_cut);
@@ -265,6 +273,13 @@ impl Listing {
         }
         notices
     }
+}
+
+/// The first characters of a text.
+fn chars(text: &str, most: usize) -> &str {
+    // A text has at most as many characters as bytes.
+    let end = if text.len() <= most { None } else { text.char_indices().nth(most) };
+    end.map_or(text, |(end, _)| &text[..end])
 }
 
 /// One line; only its beginning is kept.

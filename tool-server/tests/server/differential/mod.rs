@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use protocol::Data;
 use serde_json::Value;
 use tool_server::roots::{DEFAULT_DENIED, DeniedPaths, names};
 use toolkit::Bounds;
@@ -79,7 +80,7 @@ impl Comparison {
         same(question, &outside_git(found), &outside_git(expected))
     }
 
-    async fn pages(&self, tool: &str, question: &Value) -> Vec<Value> {
+    async fn pages(&self, tool: &str, question: &Value) -> Vec<Data> {
         let mut arguments = question.clone();
         arguments["limit"] = Value::from(100_000);
         let mut pages = Vec::new();

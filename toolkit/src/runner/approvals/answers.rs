@@ -1,6 +1,6 @@
 //! What those who decide are told: the same words from every program that has approvals.
 
-use protocol::{Envelope, ErrorCode, ToolError};
+use protocol::{Data, Envelope, ErrorCode, ToolError};
 use serde_json::{Map, Value};
 
 use super::{Approval, Change, DecideError, NewDecision};
@@ -65,6 +65,6 @@ fn decided_before(approval: &Approval) -> Envelope {
         None => "It has expired.".to_owned(),
     };
     let mut envelope = refusal("", ToolError::new(ErrorCode::ApprovalDecided, what));
-    envelope.meta.data = serde_json::to_value(approval).unwrap_or_default();
+    envelope.meta.data = Data::of(approval);
     envelope
 }

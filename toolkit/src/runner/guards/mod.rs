@@ -18,8 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use protocol::{Envelope, ToolError};
-use serde_json::Value;
+use protocol::{Data, Envelope, ToolError};
 
 use super::RunnerSettings;
 use super::asking::Asking;
@@ -60,7 +59,7 @@ pub(super) trait Guard: Send + Sync {
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a>;
 
     /// Called when a tool has succeeded; an error here fails the call.
-    fn succeeded(&self, _call: &CallInfo, _success: &Success<Value>) -> Result<(), ToolError> {
+    fn succeeded(&self, _call: &CallInfo, _success: &Success<Data>) -> Result<(), ToolError> {
         Ok(())
     }
 

@@ -10,9 +10,8 @@ use std::time::SystemTime;
 use std::{fs, io};
 
 use protocol::hash::sha256;
-use protocol::{ErrorCode, TaskId, ToolError};
+use protocol::{Data, ErrorCode, TaskId, ToolError};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::store::Store;
 use super::{Check, Guard};
@@ -46,7 +45,7 @@ impl Guard for ToolAllowlist {
         elsewhere.and_then(|()| self.admit(call.info.ids.task.as_ref(), tool)).into()
     }
 
-    fn succeeded(&self, call: &CallInfo, success: &Success<Value>) -> Result<(), ToolError> {
+    fn succeeded(&self, call: &CallInfo, success: &Success<Data>) -> Result<(), ToolError> {
         let (Some(task), Some(tools)) = (&call.ids.task, &success.allowed_tools) else { return Ok(()) };
         self.narrow(task, tools).map_err(|error| {
             tracing::error!(%task, %error, "could not store the task's tool allow-list");
