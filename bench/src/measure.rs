@@ -3,6 +3,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+/// How many turns each of several things has.
+const TURNS: usize = 100;
+
 #[derive(Debug, Clone)]
 pub(crate) struct Durations(Vec<Duration>);
 
@@ -28,18 +31,24 @@ impl Durations {
         Ok(Self::new(durations))
     }
 
-    /// Measures several things in turns, so that other load on the machine affects all of them alike.
+    /// Measures several things in a hundred turns, so that other load on the machine affects all of them alike.
+    /// A turn has many of the same when there are many: whoever waits for its next call would otherwise take
+    /// a core from the others.
     pub(crate) fn in_turns<const N: usize>(
         times: usize,
         mut works: [&mut dyn FnMut() -> anyhow::Result<()>; N],
     ) -> anyhow::Result<[Self; N]> {
         let mut durations = [const { Vec::new() }; N];
-        for turn in 0..times / 10 + times {
+        let in_a_turn = (times / TURNS).max(1);
+        let turns = times / in_a_turn;
+        for turn in 0..turns / 10 + turns {
             for (work, durations) in works.iter_mut().zip(&mut durations) {
-                let began = Instant::now();
-                work()?;
-                if turn >= times / 10 {
-                    durations.push(began.elapsed());
+                for _ in 0..in_a_turn {
+                    let began = Instant::now();
+                    work()?;
+                    if turn >= turns / 10 {
+                        durations.push(began.elapsed());
+                    }
                 }
             }
         }
