@@ -26,10 +26,11 @@ const READ_BODY: &str = r#"{"path":"source.rs"}"#;
 const READ_BYTES: usize = 5_000;
 
 const CALLS: usize = 10_000;
+pub(crate) const IN_A_TURN: usize = 100;
 const CONNECTIONS: usize = 64;
 
 /// As many as the server has.
-const SERVER_THREADS: usize = 6;
+const SERVER_THREADS: usize = 18;
 
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
@@ -38,7 +39,8 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let bare = Bare::start(&answer)?;
     let mut bare_route = Connection::post(bare.address, "/", BODY)?;
 
-    let [bare_time, ls_time] = Durations::in_turns(CALLS, [&mut || bare_route.call(), &mut || ls.call()])?;
+    let [bare_time, ls_time] =
+        Durations::in_long_turns(CALLS, IN_A_TURN, [&mut || bare_route.call(), &mut || ls.call()])?;
     table.note("answer", format!("{} bytes", answer.len()));
     table.note("bare route, 1 connection, p50", us(bare_time.p50_us()));
     table.note("bare route, 1 connection, p99", us(bare_time.percentile_us(99)));
@@ -63,7 +65,7 @@ fn small_read(table: &mut Table) -> anyhow::Result<()> {
     let bare = Bare::start(read.exchange()?)?;
     let mut bare_route = Connection::post(bare.address, "/", READ_BODY)?;
     let [bare_time, read_time] =
-        Durations::in_turns(CALLS, [&mut || bare_route.call(), &mut || read.call()])?;
+        Durations::in_long_turns(CALLS, IN_A_TURN, [&mut || bare_route.call(), &mut || read.call()])?;
     table.note("POST /tools/read of 5 kB, 1 connection, p50", us(read_time.p50_us()));
     table.bound("ratio to the bare route", read_time.p50_us() / bare_time.p50_us(), 5.0, "times");
     Ok(())

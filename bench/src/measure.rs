@@ -3,9 +3,6 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How many turns each of several things has.
-const TURNS: usize = 100;
-
 #[derive(Debug, Clone)]
 pub(crate) struct Durations(Vec<Duration>);
 
@@ -31,15 +28,22 @@ impl Durations {
         Ok(Self::new(durations))
     }
 
-    /// Measures several things in a hundred turns, so that other load on the machine affects all of them alike.
-    /// A turn has many of the same when there are many: whoever waits for its next call would otherwise take
-    /// a core from the others.
+    /// Measures several things in turns, so that other load on the machine affects all of them alike.
     pub(crate) fn in_turns<const N: usize>(
         times: usize,
+        works: [&mut dyn FnMut() -> anyhow::Result<()>; N],
+    ) -> anyhow::Result<[Self; N]> {
+        Self::in_long_turns(times, 1, works)
+    }
+
+    /// The same with so many in a turn. A server that looks for its next request would otherwise take a core
+    /// from the one whose turn it is.
+    pub(crate) fn in_long_turns<const N: usize>(
+        times: usize,
+        in_a_turn: usize,
         mut works: [&mut dyn FnMut() -> anyhow::Result<()>; N],
     ) -> anyhow::Result<[Self; N]> {
         let mut durations = [const { Vec::new() }; N];
-        let in_a_turn = (times / TURNS).max(1);
         let turns = times / in_a_turn;
         for turn in 0..turns / 10 + turns {
             for (work, durations) in works.iter_mut().zip(&mut durations) {

@@ -192,6 +192,10 @@ mod tests {
             assert_eq!(escaped(text), shown);
             assert_eq!(escaped(shown), shown, "escaping twice");
             assert_eq!(unescaped(shown).unwrap_or_else(|| shown.to_owned()), text);
+            for mut data in [Data::of(&json!({"a": text})), json!({"a": text}).into()] {
+                assert_eq!(escape_data(&mut data), text != shown, "{text:?}");
+                assert_eq!(*data, json!({"a": shown}));
+            }
         }
     }
 

@@ -123,6 +123,31 @@ mod tests {
     }
 
     #[test]
+    fn data_is_redacted_in_both_forms_and_clean_data_is_not_read() {
+        let redactor = Redactor::new(["our-own-secret", "x\"y\\z-12"]);
+        let clean = json!({"name": "a.txt", "size": 3, "lines": ["ä", "it's </b>"]});
+        let mut data = Data::of(&clean);
+        assert!(!redactor.redact_data(&mut data) && data.plain_text().is_some());
+        assert_eq!(*data, clean);
+        for (dirty, hidden) in [
+            (json!({"text": "an our-own-secret"}), json!({"text": format!("an {PLACEHOLDER}")})),
+            (json!({"our-own-secret": 1}), json!({PLACEHOLDER: 1})),
+            (json!({"text": "x\"y\\z-12"}), json!({"text": PLACEHOLDER})),
+            (json!([{"db_password": "hunter2"}]), json!([{"db_password": PLACEHOLDER}])),
+            (
+                json!({"name": "API_KEY", "value": "FAKEx1y2"}),
+                json!({"name": "API_KEY", "value": PLACEHOLDER}),
+            ),
+        ] {
+            for mut data in [Data::of(&dirty), dirty.clone().into()] {
+                assert!(redactor.redact_data(&mut data), "{dirty}");
+                assert_eq!(*data, hidden);
+                assert_eq!(serde_json::to_value(&data).unwrap(), hidden);
+            }
+        }
+    }
+
+    #[test]
     fn a_command_line_shows_what_runs_and_hides_what_looks_like_a_secret() {
         for runs in [
             "API_KEY=\"touch pwned; id\"; eval \"$API_KEY\"",
