@@ -23,6 +23,9 @@ const SOON: Duration = Duration::from_micros(200);
 /// After a look that found nothing, so many requests come without one.
 const PAUSE: u8 = 15;
 
+/// Looks without waiting, and takes nothing.
+const PEEK: RecvFlags = RecvFlags::PEEK.union(RecvFlags::DONTWAIT);
+
 /// The clients of a port, to know whether one has it to itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Clients(Arc<Counters>);
@@ -101,8 +104,6 @@ impl NextRequest {
         self.is_expected
     }
 }
-
-const PEEK: RecvFlags = RecvFlags::PEEK.union(RecvFlags::DONTWAIT);
 
 #[cfg(test)]
 mod tests {

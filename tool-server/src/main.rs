@@ -49,8 +49,8 @@ struct Cli {
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// Two that are always free, and one for each quick call that may run on a thread of the runtime. More calls at
-/// once than that wait for a place, which takes each a twentieth longer.
+/// Two that are always free, and one for each quick call that may run on a thread of the runtime. More calls
+/// at once than that wait for a place, which takes each a twentieth longer.
 const THREADS: usize = 18;
 
 #[derive(Subcommand)]

@@ -137,6 +137,11 @@ impl Content {
         }
     }
 
+    /// Whether its text or its caption is formatted.
+    pub fn is_formatted(&self) -> bool {
+        self.entities().or(self.caption_entities()).is_some_and(|entities| !entities.is_empty())
+    }
+
     /// How its caption is formatted, if it is.
     pub fn caption_entities(&self) -> Option<&[Entity]> {
         let entities = self.file().map(|file| file.caption.entities.as_slice());

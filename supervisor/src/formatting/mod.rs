@@ -40,6 +40,37 @@ impl FormattedText {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), entities: Vec::new() }
     }
+
+    /// The text alone, with the address of each link behind its words, as far as it then has at most so many
+    /// UTF-16 units.
+    pub(crate) fn without_formatting(&self, max_units: usize) -> String {
+        let mut room = max_units.saturating_sub(units(&self.text));
+        let (mut plain, mut copied) = (String::new(), 0);
+        for entity in &self.entities {
+            let Style::TextLink { url } = &entity.style else { continue };
+            let [start, end] = [entity.offset, entity.offset + entity.length].map(|at| self.byte_at(at));
+            let address = format!(" ({url})");
+            let is_shown = url.trim_end_matches('/') == self.text[start..end].trim_end_matches('/');
+            if is_shown || units(&address) > room {
+                continue;
+            }
+            room -= units(&address);
+            plain.extend([&self.text[copied..end], &address]);
+            copied = end;
+        }
+        plain + &self.text[copied..]
+    }
+
+    /// The byte of a character that so many UTF-16 units stand before.
+    fn byte_at(&self, unit: usize) -> usize {
+        let mut before = 0;
+        let found = self.text.char_indices().find(|(_, character)| {
+            let is_there = before >= unit;
+            before += character.len_utf16();
+            is_there
+        });
+        found.map_or(self.text.len(), |(byte, _)| byte)
+    }
 }
 
 /// A part of a text in one style. Its JSON is Telegram's `MessageEntity`, and so are the rows of the outbox.
@@ -98,4 +129,36 @@ impl StyledText {
 /// The length of a text in UTF-16 units, as messengers count.
 pub(crate) fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_formatting_has_the_addresses_of_its_links_as_far_as_they_fit() {
+        let check = |markdown: &str, max_units: usize, expected: &str| {
+            let StyledText { text, spans } = render(markdown);
+            let entity = |span: Span| Entity {
+                offset: units(&text[..span.range.start]),
+                length: units(&text[span.range]),
+                style: span.style,
+            };
+            let formatted =
+                FormattedText { entities: spans.into_iter().map(entity).collect(), text: text.clone() };
+            assert_eq!(formatted.without_formatting(max_units), expected, "{markdown}");
+        };
+        check("plain", 4, "plain");
+        check("**😀 é** [one](https://a.example/1) and [two](https://b.example/2).", 100, {
+            "😀 é one (https://a.example/1) and two (https://b.example/2)."
+        });
+        check("[one](https://a.example/1), [two](https://b.example/2)", 30, {
+            "one (https://a.example/1), two"
+        });
+        check("[one](https://a.example/1)", 25, "one (https://a.example/1)");
+        check("[one](https://a.example/1)", 24, "one");
+        check("[a.example](https://a.example/) <https://b.example>", 99, {
+            "a.example (https://a.example/) https://b.example"
+        });
+    }
 }

@@ -215,7 +215,12 @@ fn killed_while_it_waits(kill: impl FnOnce(&mut System)) {
 
 #[test]
 fn a_kill_while_a_call_waits_neither_loses_nor_doubles_it() {
-    killed_while_it_waits(|system| system.kill_child("agent-worker"));
+    killed_while_it_waits(|system| {
+        system.kill_child("agent-worker");
+        // A yes before that is for the call of the worker that was killed.
+        let noticed = "select count(*) from events where type = 'retry.scheduled'";
+        wait::until_true("it is noticed", || system.database().count(noticed) == 1);
+    });
     killed_while_it_waits(|system| {
         system.kill();
         system.restart();

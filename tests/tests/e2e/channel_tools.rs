@@ -193,10 +193,10 @@ fn a_caption_whose_formatting_is_refused_comes_as_plain_text_with_the_whole_file
     let (telegram, system) = with_telegram();
     fs::write(system.workspace().join("a.txt"), "all of it").unwrap();
     telegram.fail("sendDocument", Fault::BadRequest);
-    let arguments = json!({"path": "a.txt", "caption": "see `it`"});
+    let arguments = json!({"path": "a.txt", "caption": "see `it` [here](https://example.org/a)"});
     call(&system, "telegram_send_file", "telegram:4711", &arguments);
     let sent = telegram.wait_for_sent(1).remove(0);
-    assert_eq!((sent.text.as_str(), &sent.entities), ("see it", &Value::Null));
+    assert_eq!((sent.text.as_str(), &sent.entities), ("see it here (https://example.org/a)", &Value::Null));
     assert_eq!(sent.file, Some(("a.txt".to_owned(), b"all of it".to_vec())));
     assert_eq!(telegram.calls("sendDocument").len(), 2);
 }

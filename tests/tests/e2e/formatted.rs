@@ -44,11 +44,12 @@ fn an_answer_in_markdown_arrives_as_text_with_entities() {
 fn what_telegram_refuses_is_sent_once_more_as_plain_text_and_in_order() {
     let telegram = FakeTelegram::start();
     telegram.fail("sendMessage", Fault::BadRequest);
-    let (_model, system) = answering(&telegram, "a **bold** answer");
+    let (_model, system) = answering(&telegram, "a **bold** answer, see [here](https://example.org/a)");
     telegram.push(ADA.text("first"));
     telegram.push(ADA.text("second"));
     let sent = telegram.wait_for_sent(2);
-    assert_eq!(harness::fake_telegram::texts(&sent), ["a bold answer"; 2]);
+    let with_address = "a bold answer, see here (https://example.org/a)";
+    assert_eq!(harness::fake_telegram::texts(&sent), [with_address, "a bold answer, see here"]);
     assert!(sent[0].entities.is_null() && sent[1].entities.is_array(), "{sent:?}");
     assert_eq!(telegram.calls("sendMessage").len(), 3);
     wait::until_true("both are marked", || {

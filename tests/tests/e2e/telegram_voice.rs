@@ -76,11 +76,14 @@ fn a_text_is_spoken_in_its_language_and_is_never_part_of_a_command_line() {
     let telegram = FakeTelegram::start();
     let programs = programs(&[("espeak-ng", ESPEAK), ("flite", FLITE), ("opusenc", OPUSENC)]);
     let system = system(&telegram, &programs);
-    let sly = "'; touch /tmp/x; $(id) `id` \"\n-v the end";
+    let sly = "'; touch /tmp/x; $(id) \\`id\\` \"\n-v the end";
+    let sly_spoken = "'; touch /tmp/x; $(id) `id` \"\n-v the end";
+    let markdown = "# Good news\n\nIt is **done**, see [the list](https://example.org/list).";
     for (number, (arguments, voice, spoken, name, caption)) in [
         (json!({"text": "Good morning to you."}), "en", "Good morning to you.", "voice.ogg", ""),
         (json!({"text": "Guten Morgen, das ist gut."}), "de", "Guten Morgen, das ist gut.", "voice.ogg", ""),
-        (json!({"text": sly, "lang": "pt-BR", "filename": "a b.ogg"}), "pt-br", sly, "a b.ogg", ""),
+        (json!({"text": sly, "lang": "pt-BR", "filename": "a b.ogg"}), "pt-br", sly_spoken, "a b.ogg", ""),
+        (json!({"text": markdown}), "en", "Good news\n\nIt is done, see the list.", "voice.ogg", ""),
         (
             json!({"caption": "das ist der Titel"}),
             "de",
@@ -103,7 +106,7 @@ fn a_text_is_spoken_in_its_language_and_is_never_part_of_a_command_line() {
     let below = "select count(*) from events as called join events as below on below.parent_id = called.id
                  where called.payload ->> 'tool_name' = 'telegram_send_voice'
                  and below.payload ->> 'tool_name' = 'bash'";
-    wait::until_true("the commands are events", || system.database().count(below) == 10);
+    wait::until_true("the commands are events", || system.database().count(below) == 12);
 }
 
 #[test]

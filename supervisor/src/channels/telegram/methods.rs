@@ -15,8 +15,10 @@ use teloxide::types::{
     ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ReactionType, UserId,
 };
 
+use super::MAX_CAPTION_UNITS;
 use super::api::{Api, CallError, PATIENCE, Refusal};
 use super::place::Place;
+use super::split::MAX_UNITS;
 use crate::channel::content::{Button, Content, File, FileBody};
 use crate::file_copy::parts;
 use crate::formatting::{Entity, FormattedText};
@@ -41,39 +43,47 @@ pub(super) async fn send(
     place: Place,
     content: &Content,
 ) -> Result<Option<i64>, CallError> {
-    let entities = content.entities().or(content.caption_entities()).unwrap_or_default();
-    match send_with(api, store, place, content, entities).await {
+    match send_as_it_is(api, store, place, content).await {
         Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. }))
-            if !entities.is_empty() =>
+            if content.is_formatted() =>
         {
             tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
-            send_with(api, store, place, content, &[]).await
+            send_as_it_is(api, store, place, &without_formatting(content)).await
         }
         sent => sent,
     }
 }
 
-/// Sends a message with this formatting.
-async fn send_with(
+/// The same message as plain text, with the addresses of its links.
+fn without_formatting(content: &Content) -> Content {
+    let mut plain = content.clone();
+    let (text, max_units) = match &mut plain {
+        Content::Formatted(text) | Content::Question { text, .. } => (text, MAX_UNITS),
+        Content::Document(file) | Content::Voice(file) => (&mut file.caption, MAX_CAPTION_UNITS),
+        Content::Text(_) | Content::Edit { .. } | Content::Reaction { .. } => return plain,
+    };
+    *text = FormattedText::plain(text.without_formatting(max_units));
+    plain
+}
+
+async fn send_as_it_is(
     api: &Api,
     store: &Store,
     place: Place,
     content: &Content,
-    entities: &[Entity],
 ) -> Result<Option<i64>, CallError> {
     match content {
-        Content::Text(text) | Content::Formatted(FormattedText { text, .. }) => {
+        Content::Text(text) => send_message(api, place, text, &[], None).await.map(Some),
+        Content::Formatted(FormattedText { text, entities }) => {
             send_message(api, place, text, entities, None).await.map(Some)
         }
-        Content::Question { text: FormattedText { text, .. }, buttons } => {
+        Content::Question { text: FormattedText { text, entities }, buttons } => {
             let markup = Some(keyboard(buttons));
             send_message(api, place, text, entities, markup).await.map(Some)
         }
         Content::Edit { message_id, text } => edit(api, place.chat, *message_id, text).await,
-        Content::Document(file) => {
-            upload(api, "SendDocument", form(store, place, "document", file, entities)).await
-        }
-        Content::Voice(file) => upload(api, "SendVoice", form(store, place, "voice", file, entities)).await,
+        Content::Document(file) => upload(api, "SendDocument", form(store, place, "document", file)).await,
+        Content::Voice(file) => upload(api, "SendVoice", form(store, place, "voice", file)).await,
         Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
             let request =
@@ -159,7 +169,7 @@ async fn upload(api: &Api, method: &'static str, form: Form) -> Result<Option<i6
 }
 
 /// A file and its caption.
-fn form(store: &Store, place: Place, field: &'static str, file: &File, entities: &[Entity]) -> Form {
+fn form(store: &Store, place: Place, field: &'static str, file: &File) -> Form {
     let part = match &file.body {
         FileBody::Bytes(bytes) => Part::bytes(bytes.clone()),
         FileBody::Stored(stored) => {
@@ -174,8 +184,8 @@ fn form(store: &Store, place: Place, field: &'static str, file: &File, entities:
     if !file.caption.text.is_empty() {
         form = form.text("caption", file.caption.text.clone());
     }
-    if !entities.is_empty() {
-        form = form.text("caption_entities", json!(entities).to_string());
+    if !file.caption.entities.is_empty() {
+        form = form.text("caption_entities", json!(file.caption.entities).to_string());
     }
     form.part(field, part.file_name(file.name.clone()))
 }

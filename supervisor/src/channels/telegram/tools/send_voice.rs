@@ -20,6 +20,7 @@ use crate::channel::Content;
 use crate::channel::content::{File, FileBody, StoredFile};
 use crate::channel_tools::sending::{Sending, wait};
 use crate::channels::telegram::{NAME, split};
+use crate::formatting;
 use crate::tool_files::{Caller, PutError, ToolFiles, quoted};
 
 /// Where the files of a call lie while it runs, in the root for what the agent keeps.
@@ -85,7 +86,7 @@ pub(crate) struct SendVoiceArguments {
     /// A sound file, absolute or relative to the first root.
     #[serde(default)]
     path: Option<String>,
-    /// What is spoken, if there is no `path`; else the caption.
+    /// What is spoken, if there is no `path`; else the caption. May be Markdown, whose signs are not spoken.
     #[serde(default)]
     #[schemars(length(max = 4096))]
     text: Option<String>,
@@ -163,18 +164,18 @@ impl Tool for SendVoice {
         let filename = filename.map_or_else(|| Ok("voice.ogg".to_owned()), valid_name)?;
         let caption = split::caption(&caption);
         let filled = |text: &String| !text.trim().is_empty();
-        let (stored, lang) =
-            match (path, text.filter(filled).or_else(|| Some(caption.text.clone()).filter(filled))) {
-                (Some(path), _) => (self.of_file(call, &path)?, None),
-                (None, Some(text)) => {
-                    let lang =
-                        lang.map_or_else(|| Ok(language::detected(&text).to_owned()), language::valid)?;
-                    (self.make(call, &text, &language::voice(&lang), SPEAK)?, Some(lang))
-                }
-                (None, None) => {
-                    return Err(invalid("Give `path`, a sound file, or `text`, which is spoken.").into());
-                }
-            };
+        // Nobody wants to hear the signs of Markdown, or the address of a link.
+        let text = text.map(|text| formatting::render(&text).text).filter(filled);
+        let (stored, lang) = match (path, text.or_else(|| Some(caption.text.clone()).filter(filled))) {
+            (Some(path), _) => (self.of_file(call, &path)?, None),
+            (None, Some(text)) => {
+                let lang = lang.map_or_else(|| Ok(language::detected(&text).to_owned()), language::valid)?;
+                (self.make(call, &text, &language::voice(&lang), SPEAK)?, Some(lang))
+            }
+            (None, None) => {
+                return Err(invalid("Give `path`, a sound file, or `text`, which is spoken.").into());
+            }
+        };
         let size_bytes = stored.size_bytes;
         let body = FileBody::Stored(stored);
         let content = Content::Voice(File { name: filename.clone(), caption, body });
